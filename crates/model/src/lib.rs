@@ -1,1 +1,24 @@
+//! The vocabulary of Millrace and its pure rules.
+//!
+//! No I/O, no async, no clock of its own: whatever a rule needs is passed in. Start at [`run::Run`],
+//! then [`dedupe`], [`schedule`] and [`props`].
 
+pub mod clock;
+pub mod component;
+pub mod dedupe;
+pub mod error_event;
+pub mod event;
+pub mod http;
+pub mod ids;
+pub mod page;
+pub mod props;
+pub mod run;
+pub mod schedule;
+pub mod slug;
+pub mod source;
+pub mod subscription;
+pub mod tenant;
+pub mod workflow;
+
+pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
+pub use ids::IdSource;

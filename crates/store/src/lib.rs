@@ -1,1 +1,227 @@
+//! The store in the product's words. It knows no rule of the product: what must be decided is decided in the engine
+//! and handed over as values, so that each method is one transaction. Engines: `store-sqlite`, `store-postgres`.
+//!
+//! Start at [`Store::accept`], [`Store::claim`] and [`Store::settle`]. [`conformance`] is the suite every engine passes.
 
+pub mod conformance;
+mod ops;
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::event::Event;
+use millrace_model::ids::{ComponentId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
+use millrace_model::source::{HttpInterface, Source, Timer};
+use millrace_model::subscription::Subscription;
+use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::workflow::{Deployment, Workflow};
+pub use ops::*;
+
+/// What a store can answer other than a result.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The thing is not there, or belongs to another organization.
+    #[error("not found")]
+    NotFound,
+    /// A unique name or id is taken; the name of the constraint.
+    #[error("`{0}` is taken")]
+    Taken(&'static str),
+    /// The run was settled or claimed by someone else since; nothing was written.
+    #[error("the run is no longer held by this attempt")]
+    Fenced,
+    /// The source's state was changed since it was read; nothing was written. Read it again and decide anew.
+    #[error("the state changed meanwhile")]
+    StateChanged,
+    /// The database was made by a newer Millrace.
+    #[error("the database has schema version {found}, this Millrace knows versions up to {known}; start the newer Millrace, or restore a backup")]
+    NewerSchema {
+        /// The version found.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+    },
+    /// A row that should not be: a bug or a damaged file.
+    #[error("the database holds a row that cannot be read: {what}")]
+    Corrupt {
+        /// Which row, without its contents.
+        what: String,
+    },
+    /// The queue of writes is full.
+    #[error("the store is overloaded")]
+    Overloaded,
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// The database failed.
+    #[error("the database failed")]
+    Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Result of a store call.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// The durable truth. All methods are one transaction; a returned `Ok` of a write means it survives a power cut.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    // ---- tenants
+
+    /// Stores the first organization, owner and key, unless there is an organization already; says whether it did.
+    async fn bootstrap(&self, first: NewTenant) -> StoreResult<bool>;
+    /// Stores another organization with its owner and key. `Taken("orgname")`.
+    async fn create_organization(&self, tenant: NewTenant) -> StoreResult<()>;
+    /// Whose key it is; the hash is SHA-256 in hex.
+    async fn caller_by_key_hash(&self, key_hash: &str) -> StoreResult<Option<Caller>>;
+    /// An organization.
+    async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>>;
+    /// A user.
+    async fn user(&self, user: &UserId) -> StoreResult<Option<User>>;
+    /// Stores a key.
+    async fn create_api_key(&self, key: ApiKey) -> StoreResult<()>;
+
+    // ---- components and artifacts
+
+    /// Stores an artifact; the same id again is no change.
+    async fn put_artifact(&self, artifact: Artifact) -> StoreResult<()>;
+    /// An artifact.
+    async fn artifact(&self, id: &str) -> StoreResult<Option<Artifact>>;
+    /// Stores a component; where `published`, an earlier published one with the same key loses its mark.
+    async fn create_component(&self, component: SavedComponent) -> StoreResult<()>;
+    /// A component of the organization.
+    async fn component(&self, org: &OrgId, id: &ComponentId) -> StoreResult<Option<SavedComponent>>;
+    /// The published component with that key.
+    async fn component_by_key(&self, org: &OrgId, key: &str) -> StoreResult<Option<SavedComponent>>;
+    /// The published components, newest first.
+    async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>>;
+    /// Takes the published mark from the key; `NotFound` if there is none.
+    async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()>;
+
+    // ---- sources and their interfaces
+
+    /// Stores a source with its interfaces. `Taken("name_slug")`.
+    async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
+    /// Replaces a source's record and all its interfaces.
+    async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
+    /// Removes a source, its interfaces, its subscriptions (as emitter and listener), state and db; queued runs of it become cancelled. Events and runs stay as history.
+    async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()>;
+    /// A source of the organization.
+    async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>>;
+    /// The sources, newest first. Cursor: id.
+    async fn list_sources(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Source>>;
+    /// Slugs of sources that are `base` or start with `base-`.
+    async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>>;
+    /// The interfaces of a source or workflow (its id as text).
+    async fn interfaces(&self, owner: &str) -> StoreResult<Interfaces>;
+    /// What the source remembers, with the version that settling checks.
+    async fn source_state(&self, id: &SourceId) -> StoreResult<SourceState>;
+    /// The source's `$.service.db`: keys and JSON texts.
+    async fn source_db(&self, id: &SourceId) -> StoreResult<Vec<(String, String)>>;
+
+    // ---- endpoints and timers
+
+    /// The endpoint with that key, active or not.
+    async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>>;
+    /// Active timers due at `now`, the longest due first.
+    async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>>;
+    /// When the next active timer is due.
+    async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>>;
+    /// Counts a tick as fired: moves `next_at` from `due_at` to `next_at` and accepts the run; a tick whose owner has an unfinished run of the same timer moves on without one (reference 3: no overlap). `Skipped` too when another node fired it.
+    async fn fire_timer(&self, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: NewRun) -> StoreResult<Fired>;
+
+    // ---- workflows
+
+    /// Stores a workflow. `Taken("name_slug")`.
+    async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()>;
+    /// Replaces the record (name, active, draft); with `interfaces`, all its interfaces.
+    async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()>;
+    /// Stores a deployment as the next version and makes it the live one, replaces interfaces and trigger subscriptions (`from_trigger`). Gives its version number.
+    async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64>;
+    /// Removes a workflow as [`Store::delete_source`] does.
+    async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()>;
+    /// A workflow of the organization.
+    async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>>;
+    /// The workflows, newest first. Cursor: id.
+    async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>>;
+    /// Slugs of workflows that are `base` or start with `base-`.
+    async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>>;
+    /// A deployment of the organization.
+    async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>>;
+    /// Deployments of a workflow, newest first.
+    async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>>;
+
+    // ---- subscriptions
+
+    /// Stores a subscription; the same (emitter, listener, event_name) again gives the one that exists.
+    async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription>;
+    /// Removes a subscription; says whether there was one.
+    async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool>;
+    /// All subscriptions of the organization, newest first (at most 10,000).
+    async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>>;
+    /// A subscription by id.
+    async fn subscription(&self, org: &OrgId, id: &SubscriptionId) -> StoreResult<Option<Subscription>>;
+    /// Distinct listener ids, workflows and sources that exist and are active, subscribed to any of `emitters` on `event_name`.
+    async fn listeners(&self, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>>;
+
+    // ---- the verbs
+
+    /// Makes an event durable as a run.
+    async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()>;
+    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned.
+    async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>>;
+    /// Extends the leases of runs this node still holds; gives the ids it no longer holds.
+    async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>>;
+    /// Gives a run back to the queue, unsettled; with `count_attempt == false` its attempt is not counted. `Fenced`.
+    async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()>;
+    /// Everything a run leaves, in one transaction, fenced by (run, attempt). `Fenced`, `StateChanged`.
+    async fn settle(&self, settlement: Settlement) -> StoreResult<()>;
+    /// What the deploy and activate hooks of a source (no run of the queue) leave.
+    async fn settle_effects(&self, effects: Effects) -> StoreResult<()>;
+    /// At start on a database of one node: gives all running runs back to the queue. How many.
+    async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64>;
+    /// Runs that are queued or running.
+    async fn unfinished_runs(&self) -> StoreResult<u64>;
+
+    // ---- history
+
+    /// A run of the organization.
+    async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>>;
+    /// Runs of a workflow or source, newest first. Cursor: id.
+    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>>;
+    /// Logs of a run, in order.
+    async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
+    /// The newest `limit` log lines of a workflow or source, oldest of them first, with their runs.
+    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>>;
+    /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5). `name` None: all streams but `$errors`.
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>>;
+    /// Events after `after`, oldest first, at most `limit`: for streams that resume.
+    async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>>;
+    /// Removes events in the inclusive range. How many.
+    async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
+    /// Removes settled runs (with their logs) and events older than `before`, at most `limit` of each. How many in all.
+    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    // ---- mail
+
+    /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`.
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>>;
+    /// Marks a mail sent, or failed for good, or to be tried again.
+    async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()>;
+    /// Mails of the organization, newest first. Cursor: id.
+    async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>>;
+
+    /// Writes out what waits and closes; later calls give `Closed`.
+    async fn close(&self);
+    /// Whether a small read works.
+    async fn ping(&self) -> StoreResult<()>;
+    /// Whether this database serves one node only (SQLite).
+    fn single_node(&self) -> bool;
+}
+
+#[doc(hidden)]
+pub use millrace_model as model;
+
+/// Whether a status filter fits, for engines that filter in SQL by its text.
+pub fn status_text(status: Option<RunStatus>) -> Option<&'static str> {
+    status.map(RunStatus::as_str)
+}

@@ -1,0 +1,205 @@
+//! A saved component and what its module says of itself (spec 2.6).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::dedupe::Strategy;
+use crate::ids::{ComponentId, OrgId};
+
+/// A component's kind; a module without `type` is a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ComponentType {
+    /// Emits events.
+    Source,
+    /// A step of a workflow.
+    Action,
+}
+
+/// A hook of a source (spec 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hook {
+    /// When deployed.
+    Deploy,
+    /// When deployed, updated or made active.
+    Activate,
+    /// When updated, made inactive or deleted.
+    Deactivate,
+}
+
+impl Hook {
+    /// As the component writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deploy => "deploy",
+            Self::Activate => "activate",
+            Self::Deactivate => "deactivate",
+        }
+    }
+}
+
+/// What loading the module tells: made in a host, so checked before use ([`Manifest::check`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Manifest {
+    /// Shown name.
+    pub name: Option<String>,
+    /// Key within the namespace.
+    pub key: Option<String>,
+    /// Free-form version.
+    pub version: Option<String>,
+    /// `source` or `action`.
+    #[serde(rename = "type")]
+    pub component_type: Option<String>,
+    /// Shown text.
+    pub description: Option<String>,
+    /// Name of the dedupe strategy.
+    pub dedupe: Option<String>,
+    /// Whether there is a `run` method.
+    pub has_run: bool,
+    /// Hooks that exist.
+    pub hooks: Vec<Hook>,
+    /// Names of methods.
+    pub methods: Vec<String>,
+    /// Whether there is `additionalProps`.
+    pub has_additional_props: bool,
+    /// The exported test event.
+    pub sample_emit: Option<Value>,
+    /// Definitions in order, each with its `name`.
+    pub props: Vec<PropDef>,
+}
+
+/// One prop's definition: the fields that rules read, and the rest as given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PropDef {
+    /// The prop's name.
+    pub name: String,
+    /// The type as written; unknown types are kept (reference 3).
+    #[serde(rename = "type")]
+    pub prop_type: String,
+    /// Whether a value may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+    /// The value when none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// Hidden and encrypted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<bool>,
+    /// Least integer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Greatest integer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// Everything else, passed through.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+impl PropDef {
+    /// Whether a configured value is required at deploy: interfaces, services, apps' display and optional or defaulted props are not.
+    pub fn required(&self) -> bool {
+        !(self.optional == Some(true)
+            || self.default.is_some()
+            || self.rest.contains_key("static")
+            || self.prop_type.starts_with("$.")
+            || matches!(self.prop_type.as_str(), "alert" | "dir" | "app" | "http_request" | "data_store" | "sql"))
+    }
+}
+
+/// A module that is not a component.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// No `name`.
+    #[error("the component has no `name`; a component's default export needs name, version and run")]
+    NoName,
+    /// No `run`.
+    #[error("the action `{name}` has no `run` method; an action needs `async run({{ $ }})`")]
+    ActionWithoutRun {
+        /// The action's name.
+        name: String,
+    },
+    /// Neither source nor action.
+    #[error("`{value}` is not a component type; allowed are `source` and `action`")]
+    Type {
+        /// The value given.
+        value: String,
+    },
+    /// Not a strategy.
+    #[error("`{value}` is not a dedupe strategy; allowed are `unique`, `greatest` and `last`")]
+    Dedupe {
+        /// The value given.
+        value: String,
+    },
+}
+
+impl Manifest {
+    /// Checks what every component needs and gives its type (spec 2.6).
+    pub fn check(&self) -> Result<ComponentType, ManifestError> {
+        let name = self.name.as_deref().map(str::trim).filter(|n| !n.is_empty()).ok_or(ManifestError::NoName)?;
+        self.dedupe_strategy()?;
+        match self.component_type.as_deref() {
+            None | Some("source") => Ok(ComponentType::Source),
+            Some("action") if self.has_run => Ok(ComponentType::Action),
+            Some("action") => Err(ManifestError::ActionWithoutRun { name: name.into() }),
+            Some(other) => Err(ManifestError::Type { value: other.into() }),
+        }
+    }
+
+    /// The dedupe strategy, if one is named.
+    pub fn dedupe_strategy(&self) -> Result<Option<Strategy>, ManifestError> {
+        match self.dedupe.as_deref() {
+            None | Some("") => Ok(None),
+            Some("unique") => Ok(Some(Strategy::Unique)),
+            Some("greatest") => Ok(Some(Strategy::Greatest)),
+            Some("last") => Ok(Some(Strategy::Last)),
+            Some(other) => Err(ManifestError::Dedupe { value: other.into() }),
+        }
+    }
+}
+
+/// Code that was deployed or published, not an instance of it (spec 2.8).
+#[derive(Clone, Debug)]
+pub struct SavedComponent {
+    /// Its id.
+    pub id: ComponentId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The author's source text of the entry.
+    pub code: String,
+    /// SHA-256 of `code`, lower case hex (facts 0).
+    pub code_hash: String,
+    /// Where the code came from, if from an address.
+    pub url: Option<String>,
+    /// Source or action.
+    pub component_type: ComponentType,
+    /// What its module says.
+    pub manifest: Manifest,
+    /// The built module.
+    pub artifact_id: String,
+    /// Whether it was published for use by key.
+    pub published: bool,
+    /// When it was saved.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A built module: immutable, its id the SHA-256 of its code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// SHA-256 of `code`, lower case hex.
+    pub id: String,
+    /// One ES module.
+    pub code: String,
+    /// Source map as JSON.
+    pub source_map: Option<String>,
+    /// Package lock as JSON.
+    pub lock: String,
+    /// Whether the author's code calls `respond`.
+    pub uses_respond: bool,
+}

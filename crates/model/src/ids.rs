@@ -1,0 +1,228 @@
+//! Typed ids with a prefix (reference 1), and where their randomness comes from.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use rand::Rng as _;
+
+use crate::clock::Timestamp;
+
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// Seconds between the Unix epoch and the epoch of a KSUID.
+const KSUID_EPOCH_SECS: i64 = 1_400_000_000;
+
+/// The source of ids. One for a process; event ids rise strictly within it.
+#[derive(Debug, Default)]
+pub struct IdSource {
+    last_event: AtomicI64,
+}
+
+impl IdSource {
+    /// `len` random characters of `[0-9A-Za-z]`.
+    pub fn base62(&self, len: usize) -> String {
+        let mut rng = rand::rng();
+        (0..len)
+            .map(|_| char::from(BASE62[(rng.next_u32() % 62) as usize]))
+            .collect()
+    }
+
+    /// Random bytes for keys and nonces.
+    pub fn bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        rand::rng().fill_bytes(&mut bytes);
+        bytes
+    }
+
+    /// A KSUID: 27 characters of base 62, ordered by the second (facts 0). Ids of contexts, traces and emissions.
+    pub fn ksuid(&self, now: Timestamp) -> String {
+        let secs = u32::try_from(now.secs() - KSUID_EPOCH_SECS).unwrap_or(0);
+        let mut raw = [0u8; 20];
+        raw[..4].copy_from_slice(&secs.to_be_bytes());
+        raw[4..].copy_from_slice(&self.bytes::<16>());
+        let mut out = [b'0'; 27];
+        for slot in out.iter_mut().rev() {
+            let mut rest = 0u32;
+            for byte in &mut raw {
+                let acc = rest * 256 + u32::from(*byte);
+                *byte = (acc / 62) as u8;
+                rest = acc % 62;
+            }
+            *slot = BASE62[rest as usize];
+        }
+        out.iter().map(|&b| char::from(b)).collect()
+    }
+
+    /// The next event id `<epoch_ms>-<sequence>`, greater than all before it in this process, also when the clock steps back.
+    pub fn event_id(&self, now: Timestamp) -> EventId {
+        let floor = now.ms() << 20;
+        let before = self
+            .last_event
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| {
+                Some(if last < floor { floor } else { last + 1 })
+            })
+            .unwrap_or(0);
+        let id = if before < floor { floor } else { before + 1 };
+        EventId { ms: id >> 20, seq: id & 0xF_FFFF }
+    }
+}
+
+/// `<epoch_ms>-<sequence>`: the id of an event in a stream, and its cursor (spec 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId {
+    /// When the event was indexed, epoch milliseconds.
+    pub ms: i64,
+    /// Its place within that millisecond.
+    pub seq: i64,
+}
+
+impl EventId {
+    /// One integer that orders as the id does: 44 bits of milliseconds and 20 of sequence.
+    pub const fn ordinal(self) -> i64 {
+        (self.ms << 20) | self.seq
+    }
+
+    /// The id that [`EventId::ordinal`] gave.
+    pub const fn from_ordinal(ordinal: i64) -> Self {
+        Self { ms: ordinal >> 20, seq: ordinal & 0xF_FFFF }
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.ms, self.seq)
+    }
+}
+
+impl std::str::FromStr for EventId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let parse = || {
+            let (ms, seq) = text.split_once('-')?;
+            let (ms, seq): (i64, i64) = (ms.parse().ok()?, seq.parse().ok()?);
+            ((0..1 << 43).contains(&ms) && (0..1 << 20).contains(&seq)).then_some(Self { ms, seq })
+        };
+        parse().ok_or_else(|| InvalidId { value: text.into(), expected: "<epoch_ms>-<sequence>" })
+    }
+}
+
+/// A text that is not an id of the kind asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{value}` is not an id of the form `{expected}`")]
+pub struct InvalidId {
+    /// The text given.
+    pub value: String,
+    /// The form it should have.
+    pub expected: &'static str,
+}
+
+macro_rules! id_type {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// What every id of this kind starts with.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A new random id.
+            pub fn generate(ids: &IdSource) -> Self {
+                Self(format!("{}{}", $prefix, ids.base62(12)))
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// An id read from a database row, which was checked when it was written.
+            pub fn from_row(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                let tail = text.strip_prefix($prefix).unwrap_or("");
+                if (1..=64).contains(&tail.len()) && tail.bytes().all(|b| b.is_ascii_alphanumeric()) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err(InvalidId { value: text.chars().take(80).collect(), expected: concat!($prefix, "…") })
+                }
+            }
+        }
+    )*};
+}
+
+id_type! {
+    /// A user.
+    UserId = "u_";
+    /// An organization (the API also says workspace).
+    OrgId = "o_";
+    /// A project of an organization.
+    ProjectId = "proj_";
+    /// A saved component.
+    ComponentId = "sc_";
+    /// A source: a deployed component.
+    SourceId = "dc_";
+    /// A workflow.
+    WorkflowId = "p_";
+    /// A deployment: an immutable version of a workflow.
+    DeploymentId = "d_";
+    /// A step of a workflow ("cell").
+    StepId = "c_";
+    /// An HTTP interface.
+    HttpInterfaceId = "hi_";
+    /// A timer interface.
+    TimerId = "ti_";
+    /// A subscription.
+    SubscriptionId = "sub_";
+    /// A run of a workflow or source.
+    RunId = "run_";
+    /// An API key's record.
+    ApiKeyId = "key_";
+    /// A queued or sent e-mail.
+    MailId = "mail_";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_ids_rise_even_when_the_clock_steps_back() {
+        let ids = IdSource::default();
+        let a = ids.event_id(Timestamp(1_000));
+        let b = ids.event_id(Timestamp(1_000));
+        let c = ids.event_id(Timestamp(900));
+        assert_eq!((a.to_string(), b.to_string(), c.to_string()), ("1000-0".into(), "1000-1".into(), "1000-2".into()));
+        assert_eq!("1000-2".parse::<EventId>().map(EventId::ordinal), Ok(c.ordinal()));
+        assert_eq!(EventId::from_ordinal(c.ordinal()), c);
+    }
+
+    #[test]
+    fn a_ksuid_has_27_characters_and_orders_by_second() {
+        let ids = IdSource::default();
+        let early = ids.ksuid(Timestamp(1_600_000_000_000));
+        let late = ids.ksuid(Timestamp(1_600_000_001_000));
+        assert_eq!(early.len(), 27);
+        assert!(early < late);
+    }
+
+    #[test]
+    fn ids_of_another_kind_are_refused() {
+        assert!("dc_abc".parse::<SourceId>().is_ok());
+        for bad in ["p_abc", "dc_", "dc_a/b", "", "dc_é"] {
+            assert!(bad.parse::<SourceId>().is_err(), "{bad}");
+        }
+    }
+}

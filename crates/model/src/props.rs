@@ -1,0 +1,241 @@
+//! Configured values of props: validation and the form in which they are kept (spec 2.7, 8; reference 2, 3).
+
+use serde_json::{Map, Value, json};
+
+use crate::clock::Timestamp;
+use crate::component::PropDef;
+use crate::schedule::{Schedule, ScheduleError};
+
+/// Static text of a value (spec 8).
+pub const VALUE_BYTES_MAX: usize = 64 * 1024;
+
+/// A value that a prop does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PropError {
+    /// No value where one is needed.
+    #[error("the prop `{name}` ({prop_type}) is required and has no value")]
+    Missing {
+        /// The prop.
+        name: String,
+        /// Its type.
+        prop_type: String,
+    },
+    /// A value of another type.
+    #[error("the prop `{name}` has the value `{value}`, allowed is {allowed}")]
+    Type {
+        /// The prop.
+        name: String,
+        /// The value, shortened.
+        value: String,
+        /// What is accepted.
+        allowed: String,
+    },
+    /// Too large.
+    #[error("the value of the prop `{name}` has {bytes} bytes, allowed are {VALUE_BYTES_MAX}")]
+    TooLarge {
+        /// The prop.
+        name: String,
+        /// Its size.
+        bytes: usize,
+    },
+    /// A value for a prop that the component does not have.
+    #[error("the component has no prop `{name}`; it has {known}")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A timer that cannot be.
+    #[error("the timer `{name}` cannot be set: {source}")]
+    Schedule {
+        /// The prop.
+        name: String,
+        /// Why.
+        #[source]
+        source: ScheduleError,
+    },
+}
+
+impl PropError {
+    /// The prop that is meant.
+    pub fn prop(&self) -> &str {
+        match self {
+            Self::Missing { name, .. } | Self::Type { name, .. } | Self::TooLarge { name, .. } | Self::Unknown { name, .. } | Self::Schedule { name, .. } => name,
+        }
+    }
+}
+
+/// How values are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// A source: interfaces become records, expressions are plain text.
+    Source,
+    /// A step: values may be `{{expressions}}`, and missing ones are found when it runs.
+    Step,
+}
+
+/// Checks `given` against the definitions and gives the values to keep: defaults filled in, `{__lv}` unwrapped where the prop has no `withLabel`.
+/// All problems are reported, not only the first.
+pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Timestamp) -> Result<Map<String, Value>, Vec<PropError>> {
+    let mut errors = Vec::new();
+    let mut kept = Map::new();
+    for name in given.keys() {
+        if !defs.iter().any(|d| &d.name == name) && site == Site::Source {
+            let known = if defs.is_empty() { "none".to_owned() } else { defs.iter().map(|d| format!("`{}`", d.name)).collect::<Vec<_>>().join(", ") };
+            errors.push(PropError::Unknown { name: shorten(name), known });
+        }
+    }
+    for def in defs {
+        match value_of(def, given, site, now) {
+            Ok(Some(value)) => {
+                kept.insert(def.name.clone(), value);
+            }
+            Ok(None) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    if site == Site::Step {
+        for (name, value) in given {
+            if !kept.contains_key(name) && !value.is_null() && defs.iter().all(|d| &d.name != name) {
+                kept.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    if errors.is_empty() { Ok(kept) } else { Err(errors) }
+}
+
+fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestamp) -> Result<Option<Value>, PropError> {
+    let given = given.get(&def.name).filter(|v| !v.is_null());
+    match def.prop_type.as_str() {
+        "$.interface.timer" => return timer(def, given, now).map(Some),
+        "$.interface.http" | "$.service.db" | "$.interface.apphook" => return Ok(Some(given.cloned().unwrap_or_else(|| json!({ "type": def.prop_type })))),
+        _ => {}
+    }
+    let value = match (given, def.rest.get("static").or(def.default.as_ref())) {
+        (Some(value), _) => unwrap_label(def, value),
+        (None, Some(default)) if !default.is_null() => default.clone(),
+        _ if def.required() && site == Site::Source => return Err(PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() }),
+        _ => return Ok(None),
+    };
+    check_size(def, &value)?;
+    if site == Site::Step && holds_expression(&value) {
+        return Ok(Some(value));
+    }
+    check_type(def, &value)?;
+    Ok(Some(value))
+}
+
+/// `{__lv: {label, value}}` may always be sent; code sees it as a plain value unless the prop has `withLabel`.
+fn unwrap_label(def: &PropDef, value: &Value) -> Value {
+    match value.get("__lv") {
+        Some(labelled) if def.rest.get("withLabel") == Some(&Value::Bool(true)) => labelled.clone(),
+        Some(labelled) => labelled.get("value").cloned().unwrap_or_else(|| labelled.clone()),
+        None => value.clone(),
+    }
+}
+
+fn check_size(def: &PropDef, value: &Value) -> Result<(), PropError> {
+    let bytes = match value {
+        Value::String(text) => text.len(),
+        other => other.to_string().len(),
+    };
+    if bytes > VALUE_BYTES_MAX {
+        return Err(PropError::TooLarge { name: def.name.clone(), bytes });
+    }
+    Ok(())
+}
+
+/// Whether any string in it is or holds `{{…}}`.
+pub fn holds_expression(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{{"),
+        Value::Array(items) => items.iter().any(holds_expression),
+        Value::Object(map) => map.values().any(holds_expression),
+        _ => false,
+    }
+}
+
+fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
+    let refuse = |allowed: &str| Err(PropError::Type { name: def.name.clone(), value: shorten(&value.to_string()), allowed: allowed.into() });
+    if let Some(item_type) = def.prop_type.strip_suffix("[]") {
+        let fits = |item: &Value| scalar_fits(item_type, def, item);
+        return match value {
+            Value::Array(items) if items.iter().all(fits) => Ok(()),
+            _ => refuse(&format!("an array of {item_type} values")),
+        };
+    }
+    if scalar_fits(&def.prop_type, def, value) {
+        return Ok(());
+    }
+    match def.prop_type.as_str() {
+        "integer" => refuse(&match (def.min, def.max) {
+            (Some(min), Some(max)) => format!("an integer from {min} to {max}"),
+            (Some(min), None) => format!("an integer of at least {min}"),
+            (None, Some(max)) => format!("an integer of at most {max}"),
+            (None, None) => "an integer".into(),
+        }),
+        "boolean" => refuse("true or false"),
+        "object" => refuse("an object"),
+        "app" => refuse("a connected account: {\"authProvisionId\": \"apn_…\"}"),
+        _ => refuse("a string"),
+    }
+}
+
+fn scalar_fits(prop_type: &str, def: &PropDef, value: &Value) -> bool {
+    let labelled = def.rest.get("withLabel") == Some(&Value::Bool(true)) && value.is_object();
+    labelled
+        || match prop_type {
+            // Values typed into a form arrive as text and are kept as given (registry facts 5.24).
+            "string" => value.is_string() || value.is_number(),
+            "integer" => value
+                .as_f64()
+                .is_some_and(|n| n.fract() == 0.0 && def.min.is_none_or(|min| n >= min) && def.max.is_none_or(|max| n <= max)),
+            "boolean" => value.is_boolean(),
+            "object" => value.is_object() || value.as_str().is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok()),
+            "app" => value.is_object(),
+            _ => true,
+        }
+}
+
+/// Reads a timer's value in either spelling (reference 2).
+pub fn parse_timer(value: &Value, now: Timestamp) -> Result<Option<Schedule>, ScheduleError> {
+    let cron = value.get("cron").and_then(Value::as_str).filter(|c| !c.is_empty());
+    if let Some(cron) = cron {
+        return Schedule::cron(cron, value.get("timezone").and_then(Value::as_str), now).map(Some);
+    }
+    match value.get("intervalSeconds").or_else(|| value.get("interval_seconds")) {
+        None | Some(Value::Null) => Ok(None),
+        Some(seconds) => match seconds.as_f64() {
+            Some(n) if n.fract() == 0.0 && n.abs() < 1e15 => Schedule::interval(n as i64).map(Some),
+            _ => Err(ScheduleError::Interval { value: shorten(&seconds.to_string()) }),
+        },
+    }
+}
+
+/// The form that records show: `{cron: null, interval_seconds: 60}`.
+pub fn timer_value(schedule: &Schedule) -> Value {
+    match schedule {
+        Schedule::IntervalSeconds(seconds) => json!({ "cron": null, "interval_seconds": seconds }),
+        Schedule::Cron { cron, timezone } => json!({ "cron": cron, "interval_seconds": null, "timezone": timezone }),
+    }
+}
+
+fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, PropError> {
+    let value = def.rest.get("static").or(given).or(def.default.as_ref());
+    let schedule_error = |source| PropError::Schedule { name: def.name.clone(), source };
+    let Some(value) = value else {
+        return Err(PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() });
+    };
+    match parse_timer(value, now).map_err(schedule_error)? {
+        Some(schedule) => Ok(timer_value(&schedule)),
+        None => Err(PropError::Type { name: def.name.clone(), value: shorten(&value.to_string()), allowed: "{\"intervalSeconds\": 60} or {\"cron\": \"*/5 * * * *\"}".into() }),
+    }
+}
+
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= 80 { text.to_owned() } else { text.chars().take(77).chain("...".chars()).collect() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! A run of a workflow or source: an accepted event on its way to being settled.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::ids::{DeploymentId, OrgId, RunId};
+use crate::source::Owner;
+
+/// The states of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    /// Accepted, waits for a worker.
+    Queued,
+    /// Claimed under a lease.
+    Running,
+    /// Settled well.
+    Succeeded,
+    /// Settled with an error.
+    Failed,
+    /// Settled because its owner is gone.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// As stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Reads back [`RunStatus::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Queued, Self::Running, Self::Succeeded, Self::Failed, Self::Cancelled].into_iter().find(|s| s.as_str() == text)
+    }
+
+    /// Whether nothing follows.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunKind {
+    /// A live event.
+    Live,
+    /// A test: nothing goes to `$errors`, no e-mail (spec 6.2).
+    Test,
+    /// A hook of a source.
+    Hook,
+}
+
+impl RunKind {
+    /// As stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Test => "test",
+            Self::Hook => "hook",
+        }
+    }
+
+    /// Reads back [`RunKind::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Live, Self::Test, Self::Hook].into_iter().find(|k| k.as_str() == text)
+    }
+}
+
+/// A run as it is accepted.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// Its id.
+    pub id: RunId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// Whose code runs.
+    pub owner: Owner,
+    /// The version, for a workflow.
+    pub deployment_id: Option<DeploymentId>,
+    /// What it is for.
+    pub kind: RunKind,
+    /// The interface or emitter that brought the event: `hi_`, `ti_`, `dc_`, `p_`; empty for run now.
+    pub trigger_id: String,
+    /// The event, JSON text.
+    pub event: String,
+    /// [`Context`] as JSON text.
+    pub context: String,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// Where it starts: [`Start::Claimed`] by the accepting node, or in the queue.
+    pub start: Start,
+}
+
+/// How a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Waits in the queue for any worker.
+    Queued,
+    /// The accepting node runs it itself, under a lease until then, as attempt 1.
+    Claimed {
+        /// The end of the lease.
+        lease_until: Timestamp,
+    },
+}
+
+/// Who and what a run comes from: `steps.trigger.context` and `original_context` (spec 2.3, reference 4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// Unique for each execution (KSUID).
+    pub id: String,
+    /// The same for all executions that come from one event (KSUID).
+    pub trace_id: String,
+    /// ISO 8601.
+    pub ts: String,
+    /// `p_…`, or the source's `dc_…`.
+    pub workflow_id: String,
+    /// Shown name.
+    pub workflow_name: String,
+    /// `d_…`; empty for sources.
+    pub deployment_id: String,
+    /// The trigger's id.
+    pub emitter_id: String,
+    /// `HTTP`, `TIMER`, `COMPONENT`, `SDK` (run now).
+    pub source_type: String,
+    /// Whether the event's signature was verified.
+    pub verified: bool,
+    /// How many workflows passed this event on before.
+    pub hops: Option<u32>,
+    /// Whether it is a test.
+    pub test: bool,
+    /// Whether it is a replay.
+    pub replay: bool,
+    /// The organization.
+    pub owner_id: String,
+    /// The project.
+    pub project_id: Option<String>,
+    /// Version of Millrace.
+    pub platform_version: String,
+    /// Whether this run handles an `$errors` event, so that its own error triggers no listener (invariant 4).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub handles_error: bool,
+}
+
+/// A run as it is stored.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// Whose code runs.
+    pub owner: Owner,
+    /// The version, for a workflow.
+    pub deployment_id: Option<DeploymentId>,
+    /// What it is for.
+    pub kind: RunKind,
+    /// The interface or emitter that brought the event.
+    pub trigger_id: String,
+    /// The event, JSON text.
+    pub event: String,
+    /// [`Context`] as JSON text.
+    pub context: String,
+    /// Its state.
+    pub status: RunStatus,
+    /// 0 before the first claim. Settling is fenced by it.
+    pub attempt: i64,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// When the last attempt began.
+    pub started_at: Option<Timestamp>,
+    /// When it was settled.
+    pub finished_at: Option<Timestamp>,
+    /// Step results, JSON text of [`RunResult`]; absent until settled.
+    pub result: Option<String>,
+    /// The error body (spec 2.3), JSON text.
+    pub error: Option<String>,
+}
+
+/// What a settled run leaves: results of steps in order, and how it ended. Stored as JSON.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunResult {
+    /// The steps that ran.
+    pub steps: Vec<StepResult>,
+    /// The return value of a source's run or action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub return_value: Option<serde_json::Value>,
+    /// The reason of `$.flow.exit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_reason: Option<String>,
+    /// Wall time of the attempt that settled, milliseconds.
+    pub duration_ms: u64,
+}
+
+/// One step of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepResult {
+    /// Its name.
+    pub namespace: String,
+    /// `succeeded` or `failed`.
+    pub status: RunStatus,
+    /// Wall time, milliseconds; absent where it never ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Exports by name, `$return_value` and `$summary` among them.
+    pub exports: Box<serde_json::value::RawValue>,
+}
+
+/// The level of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// `console.debug`
+    Debug,
+    /// `console.log` and standard output
+    Log,
+    /// `console.info`
+    Info,
+    /// `console.warn`
+    Warn,
+    /// `console.error` and standard error
+    Error,
+}
+
+impl LogLevel {
+    /// As stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Log => "log",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+
+    /// Reads back [`LogLevel::as_str`]; anything else is `log`.
+    pub fn parse(text: &str) -> Self {
+        [Self::Debug, Self::Info, Self::Warn, Self::Error].into_iter().find(|l| l.as_str() == text).unwrap_or(Self::Log)
+    }
+}
+
+/// One line of a run's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When it was written.
+    pub at: Timestamp,
+    /// Its level.
+    pub level: LogLevel,
+    /// The text.
+    pub text: String,
+}

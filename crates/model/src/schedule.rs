@@ -1,0 +1,130 @@
+//! When a timer fires next (spec 2.7.2, reference 3): an interval, or a cron expression in a time zone.
+
+use std::str::FromStr as _;
+
+use chrono_tz::Tz;
+use croner::parser::{CronParser, Seconds};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+
+/// The longest interval: a year.
+pub const INTERVAL_SECONDS_MAX: i64 = 366 * 24 * 3600;
+
+/// When a timer fires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Schedule {
+    /// Every so many seconds.
+    IntervalSeconds(i64),
+    /// A cron expression of five or six fields.
+    Cron {
+        /// The expression as given.
+        cron: String,
+        /// An IANA time zone name.
+        timezone: String,
+    },
+}
+
+/// A schedule that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleError {
+    /// Zero, negative or too long.
+    #[error("`{value}` is not an interval: allowed are whole seconds from 1 to {INTERVAL_SECONDS_MAX}")]
+    Interval {
+        /// The value given.
+        value: String,
+    },
+    /// Not a cron expression.
+    #[error("`{value}` is not a cron expression: {reason}; allowed are five or six fields, such as `*/5 * * * *`")]
+    Cron {
+        /// The value given.
+        value: String,
+        /// What the parser says.
+        reason: String,
+    },
+    /// Not an IANA time zone.
+    #[error("`{value}` is not a time zone: give an IANA name such as `Europe/Berlin` or `UTC`")]
+    Timezone {
+        /// The value given.
+        value: String,
+    },
+    /// A cron expression that no date fulfils.
+    #[error("the cron expression `{value}` never fires")]
+    Never {
+        /// The value given.
+        value: String,
+    },
+}
+
+impl Schedule {
+    /// An interval of whole seconds.
+    pub fn interval(seconds: i64) -> Result<Self, ScheduleError> {
+        if (1..=INTERVAL_SECONDS_MAX).contains(&seconds) {
+            Ok(Self::IntervalSeconds(seconds))
+        } else {
+            Err(ScheduleError::Interval { value: seconds.to_string() })
+        }
+    }
+
+    /// A cron expression; it is checked to fire at least once after `now`.
+    pub fn cron(cron: &str, timezone: Option<&str>, now: Timestamp) -> Result<Self, ScheduleError> {
+        let timezone = timezone.filter(|t| !t.is_empty()).unwrap_or("UTC");
+        let schedule = Self::Cron { cron: cron.to_owned(), timezone: timezone.to_owned() };
+        schedule.next_after(now, now)?;
+        Ok(schedule)
+    }
+
+    /// The first time after `now`. `anchor` is the previous tick or the creation: intervals count from it, and ticks missed while the server was down are not made up for.
+    pub fn next_after(&self, anchor: Timestamp, now: Timestamp) -> Result<Timestamp, ScheduleError> {
+        match self {
+            Self::IntervalSeconds(seconds) => {
+                let step = seconds.saturating_mul(1000).max(1000);
+                let missed = (now.ms() - anchor.ms()).max(0) / step;
+                Ok(anchor.plus_ms((missed + 1).saturating_mul(step)))
+            }
+            Self::Cron { cron, timezone } => {
+                let zone = Tz::from_str(timezone).map_err(|_| ScheduleError::Timezone { value: timezone.clone() })?;
+                let parsed = CronParser::builder()
+                    .seconds(Seconds::Optional)
+                    .build()
+                    .parse(cron)
+                    .map_err(|e| ScheduleError::Cron { value: cron.clone(), reason: e.to_string() })?;
+                parsed
+                    .find_next_occurrence(&now.datetime().with_timezone(&zone), false)
+                    .map(|at| Timestamp(at.timestamp_millis()))
+                    .map_err(|_| ScheduleError::Never { value: cron.clone() })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: Timestamp = Timestamp(1_700_049_600_000);
+
+    #[test]
+    fn intervals_skip_what_was_missed() {
+        let every_minute = Schedule::interval(60).expect("valid");
+        assert_eq!(every_minute.next_after(NOON, NOON), Ok(NOON.plus_ms(60_000)));
+        assert_eq!(every_minute.next_after(NOON, NOON.plus_ms(150_000)), Ok(NOON.plus_ms(180_000)));
+    }
+
+    #[test]
+    fn cron_fires_in_its_time_zone() {
+        let daily = Schedule::cron("30 9 * * *", Some("Europe/Berlin"), NOON).expect("valid");
+        assert_eq!(daily.next_after(NOON, NOON).expect("fires").iso(), "2023-11-16T08:30:00.000Z");
+    }
+
+    #[test]
+    fn bad_schedules_say_what_is_allowed() {
+        assert!(Schedule::interval(0).is_err());
+        assert!(Schedule::interval(-5).is_err());
+        assert!(matches!(Schedule::cron("61 * * * *", None, NOON), Err(ScheduleError::Cron { .. })));
+        assert!(matches!(Schedule::cron("nonsense", None, NOON), Err(ScheduleError::Cron { .. })));
+        assert!(matches!(Schedule::cron("* * * * *", Some("Mars/Base"), NOON), Err(ScheduleError::Timezone { .. })));
+        assert!(Schedule::cron("0 0 30 2 *", None, NOON).is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! A source: a deployed component, and its interfaces.
+
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::ids::{ComponentId, HttpInterfaceId, OrgId, SourceId, TimerId, UserId, WorkflowId};
+use crate::schedule::Schedule;
+
+/// A source's record (reference 2).
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its id, kept over updates.
+    pub id: SourceId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// Who deployed it.
+    pub user_id: UserId,
+    /// The code it runs.
+    pub component_id: ComponentId,
+    /// Shown name.
+    pub name: String,
+    /// Unique within the organization.
+    pub name_slug: String,
+    /// Normalized values by prop name; secrets are sealed.
+    pub configured_props: Map<String, Value>,
+    /// True exactly when endpoint, timer and subscriptions work.
+    pub active: bool,
+    /// Why it is not active, where something failed.
+    pub inactive_reason: Option<String>,
+    /// When it was deployed.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Who is triggered by an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// A workflow.
+    Workflow(WorkflowId),
+    /// A source.
+    Source(SourceId),
+}
+
+impl Owner {
+    /// The id as text, `p_…` or `dc_…`.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Workflow(id) => id.as_str(),
+            Self::Source(id) => id.as_str(),
+        }
+    }
+
+    /// Reads back what [`Owner::as_str`] gave.
+    pub fn from_row(id: String) -> Self {
+        if id.starts_with(SourceId::PREFIX) { Self::Source(SourceId::from_row(id)) } else { Self::Workflow(WorkflowId::from_row(id)) }
+    }
+}
+
+/// A generated HTTP endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpInterface {
+    /// Its id.
+    pub id: HttpInterfaceId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// Whom it triggers.
+    pub owner: Owner,
+    /// The secret part of the address: `{base_url}/e/{key}`.
+    pub key: String,
+    /// Whether the code answers itself.
+    pub custom_response: bool,
+    /// Whether requests are accepted.
+    pub active: bool,
+}
+
+/// A timer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// Its id.
+    pub id: TimerId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// Whom it triggers.
+    pub owner: Owner,
+    /// When it fires.
+    pub schedule: Schedule,
+    /// The next tick.
+    pub next_at: Timestamp,
+    /// Whether it fires.
+    pub active: bool,
+}

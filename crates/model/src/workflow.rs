@@ -1,0 +1,129 @@
+//! A workflow, its deployments (immutable versions), triggers and steps (reference 2, 4).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, StepId, TimerId, WorkflowId};
+use crate::schedule::Schedule;
+
+/// A workflow's record.
+#[derive(Clone, Debug)]
+pub struct Workflow {
+    /// Its id.
+    pub id: WorkflowId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The project.
+    pub project_id: ProjectId,
+    /// Shown name.
+    pub name: String,
+    /// Unique within the organization.
+    pub name_slug: String,
+    /// Whether its triggers work.
+    pub active: bool,
+    /// The newest triggers, steps and settings, deployed or not.
+    pub draft: WorkflowVersion,
+    /// The version that live events run.
+    pub deployment_id: Option<DeploymentId>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// An immutable version of a workflow.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    /// Its id.
+    pub id: DeploymentId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The workflow.
+    pub workflow_id: WorkflowId,
+    /// 1 for the first.
+    pub version: i64,
+    /// What it runs.
+    pub content: WorkflowVersion,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// Triggers, steps and settings of a workflow at one time. Stored as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkflowVersion {
+    /// What starts it.
+    pub triggers: Vec<Trigger>,
+    /// What it does, in order.
+    pub steps: Vec<Step>,
+    /// Its settings.
+    #[serde(default)]
+    pub settings: Settings,
+}
+
+/// What starts a workflow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Trigger {
+    /// A generated endpoint.
+    Http {
+        /// Its id.
+        id: HttpInterfaceId,
+        /// The secret part of the address.
+        key: String,
+        /// Whether the code answers with `$.respond`.
+        custom_response: bool,
+    },
+    /// A timer.
+    Timer {
+        /// Its id.
+        id: TimerId,
+        /// When it fires.
+        schedule: Schedule,
+    },
+    /// A deployed source's events.
+    Source {
+        /// The source.
+        id: SourceId,
+        /// The channel; empty for the default one.
+        #[serde(default)]
+        event_name: String,
+    },
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its id, kept while the namespace stays.
+    pub id: StepId,
+    /// Its name in `steps.<namespace>`.
+    pub namespace: String,
+    /// The code it runs.
+    pub component_id: ComponentId,
+    /// The built module.
+    pub artifact_id: String,
+    /// Values by prop name; may hold `{{expressions}}`.
+    #[serde(default)]
+    pub props: Map<String, Value>,
+    /// Skipped when true.
+    #[serde(default)]
+    pub disabled: bool,
+}
+
+/// Settings of a workflow (reference 4).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Wall-clock limit of a run; none: 30 s for HTTP, 60 s otherwise.
+    pub timeout_ms: Option<u64>,
+    /// Heap limit in MiB; none: 256.
+    pub memory_mb: Option<u32>,
+    /// Whether errors are mailed.
+    pub error_notification: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { timeout_ms: None, memory_mb: None, error_notification: true }
+    }
+}
