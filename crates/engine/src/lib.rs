@@ -1,1 +1,224 @@
+//! The verbs: an event is **accepted**, becomes a **run**, and the run's effects are **settled**.
+//!
+//! Knows no SQL and no HTTP. Start at [`Engine::handle_endpoint`] (accept), then `execute` (run) and `settle`.
 
+mod accept;
+mod cache;
+mod components;
+mod context;
+mod dispatch;
+mod error;
+mod events;
+mod execute;
+mod hooks;
+mod http_event;
+mod mailer;
+mod notice;
+mod program;
+mod scheduler;
+mod secrets;
+mod settle;
+mod sink;
+mod sources;
+mod streams;
+mod subscriptions;
+mod tasks;
+mod tenants;
+mod views;
+mod workflow_parts;
+mod workflows;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use millrace_bundle::Bundler;
+use millrace_model::{Clock, IdSource};
+use millrace_runner::Runner;
+use millrace_store::Store;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore, oneshot};
+
+pub use components::CodeRef;
+pub use error::{EngineError, ErrorKind};
+pub use millrace_store::{Mail, RunFilter, SubscriptionKey};
+pub use secrets::MasterKey;
+pub use sources::{NewSource, UpdateSource};
+pub use streams::StreamItem;
+pub use tenants::{FirstTenant, Me, NewOrganization};
+pub use views::{RunView, SourceView, StepView, WorkflowView};
+pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
+
+/// Version of Millrace, as `platform_version` shows it (spec 9).
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Bounds and addresses of an engine.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
+    pub base_url: String,
+    /// Where built modules are kept for hosts.
+    pub artifact_dir: PathBuf,
+    /// Runs under way at once.
+    pub running_max: usize,
+    /// Accepted runs that wait for one of those places, beyond which requests are refused.
+    pub waiting_max: usize,
+    /// How long a claimed run may go unrenewed.
+    pub lease: Duration,
+    /// Wall-clock limit of a source's run and of hooks.
+    pub source_timeout: Duration,
+    /// Attempts of a run whose host died through no fault of its own.
+    pub attempts_max: i64,
+    /// How often an event may be passed from workflow to workflow.
+    pub hops_max: u32,
+    /// How long settled runs and events are kept.
+    pub keep_history: Duration,
+    /// Where mail goes; none: it stays in the outbox.
+    pub smtp_url: Option<String>,
+    /// Sender of mail.
+    pub mail_from: String,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            base_url: "http://127.0.0.1:8787".into(),
+            artifact_dir: "artifacts".into(),
+            running_max: 256,
+            waiting_max: 10_000,
+            lease: Duration::from_secs(30),
+            source_timeout: Duration::from_secs(60),
+            attempts_max: 3,
+            hops_max: 16,
+            keep_history: Duration::from_secs(30 * 24 * 3600),
+            smtp_url: None,
+            mail_from: "Millrace <millrace@localhost>".into(),
+        }
+    }
+}
+
+/// What an engine works with.
+pub struct Parts {
+    /// The durable truth.
+    pub store: Arc<dyn Store>,
+    /// Component source to artifact.
+    pub bundler: Bundler,
+    /// Artifact and event to effects.
+    pub runner: Runner,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids and randomness.
+    pub ids: Arc<IdSource>,
+    /// Seals secrets.
+    pub master_key: MasterKey,
+}
+
+/// Accepts, runs and settles. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    config: EngineConfig,
+    store: Arc<dyn Store>,
+    bundler: Bundler,
+    runner: Runner,
+    clock: Arc<dyn Clock>,
+    ids: Arc<IdSource>,
+    master_key: MasterKey,
+    /// Names this process in leases.
+    node: String,
+    cache: cache::Cache,
+    streams: streams::Streams,
+    /// Places for runs under way.
+    running: Arc<Semaphore>,
+    /// Accepted and waiting for a place.
+    waiting: AtomicUsize,
+    /// Runs that this node holds, with their attempts: renewed by the lease keeper.
+    held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
+    /// Who waits for a queued run's answer or end.
+    waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
+    /// Serializes dedupe decisions of one source within this node.
+    settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    wake_dispatch: Notify,
+    wake_scheduler: Notify,
+    wake_mailer: Notify,
+    tasks: tasks::Tasks,
+}
+
+impl Engine {
+    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer and pruner.
+    pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
+        let Parts { store, bundler, runner, clock, ids, master_key } = parts;
+        tokio::fs::create_dir_all(&config.artifact_dir)
+            .await
+            .map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
+        let node = format!("node_{}", ids.base62(12));
+        if store.single_node() {
+            let requeued = store.requeue_running(None).await?;
+            if requeued > 0 {
+                tracing::info!(requeued, "runs that an earlier process left are queued again");
+            }
+        }
+        let running = Arc::new(Semaphore::new(config.running_max));
+        let engine = Self(Arc::new(Inner {
+            config,
+            store,
+            bundler,
+            runner,
+            clock,
+            ids,
+            master_key,
+            node,
+            cache: cache::Cache::default(),
+            streams: streams::Streams::default(),
+            running,
+            waiting: AtomicUsize::new(0),
+            held: Mutex::default(),
+            waiters: Mutex::default(),
+            settling: Mutex::default(),
+            wake_dispatch: Notify::new(),
+            wake_scheduler: Notify::new(),
+            wake_mailer: Notify::new(),
+            tasks: tasks::Tasks::default(),
+        }));
+        engine.spawn_dispatcher();
+        engine.spawn_lease_keeper();
+        engine.spawn_scheduler();
+        engine.spawn_mailer();
+        engine.spawn_pruner();
+        Ok(engine)
+    }
+
+    /// Whether events are accepted: the store answers and no shutdown has begun.
+    pub async fn ready(&self) -> bool {
+        !self.0.tasks.stopping() && self.0.store.ping().await.is_ok()
+    }
+
+    /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
+    pub async fn shutdown(&self, grace: Duration) {
+        self.0.tasks.stop();
+        let all = u32::try_from(self.0.config.running_max).unwrap_or(u32::MAX);
+        if tokio::time::timeout(grace, self.0.running.acquire_many(all)).await.is_err() {
+            tracing::warn!(grace_s = grace.as_secs(), "some runs did not end in time; they run again at the next start");
+        }
+        self.0.runner.shutdown().await;
+        self.0.tasks.wait(Duration::from_secs(5)).await;
+        let held: Vec<_> = self.0.held.lock().drain().collect();
+        for (run, attempt) in held {
+            if let Err(error) = self.0.store.release(&run, attempt, false).await {
+                tracing::warn!(run.id = %run, error = %error, "could not give a run back to the queue; its lease ends by itself");
+            }
+        }
+        self.0.store.close().await;
+    }
+
+    fn now(&self) -> millrace_model::Timestamp {
+        self.0.clock.now()
+    }
+
+    fn lease_until(&self) -> millrace_model::Timestamp {
+        self.now().plus_ms(i64::try_from(self.0.config.lease.as_millis()).unwrap_or(i64::MAX))
+    }
+}

@@ -99,6 +99,12 @@ impl Schedule {
     }
 }
 
+/// A time in ISO 8601 as a clock in `timezone` shows it; an unknown zone is UTC.
+pub fn local_iso(at: Timestamp, timezone: &str) -> String {
+    let zone = Tz::from_str(timezone).unwrap_or(Tz::UTC);
+    at.datetime().with_timezone(&zone).to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

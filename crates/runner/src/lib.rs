@@ -1,1 +1,14 @@
+//! Artifact and event to effects: hosts and isolates, the wire protocol (`runtime/PROTOCOL.md`), limits, causes of death.
+//!
+//! Nothing that a host sends is trusted. Start at [`Runner::call`].
 
+mod call;
+mod death;
+mod host;
+mod pool;
+mod sandbox;
+mod types;
+mod wire;
+
+pub use pool::Runner;
+pub use types::*;

@@ -1,0 +1,120 @@
+//! Accepting events: once this answers well, the event is durable and will be run.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use millrace_model::http::{EndpointRequest, EndpointResponse};
+use millrace_model::ids::RunId;
+use millrace_model::run::{NewRun, Run, Start};
+use millrace_model::source::HttpInterface;
+use millrace_model::tenant::Caller;
+use tokio::sync::oneshot;
+
+use crate::context::Origin;
+use crate::execute::Held;
+use crate::http_event::{Receiver, http_event};
+use crate::program::Program;
+use crate::sink::Responder;
+use crate::{Engine, EngineError};
+
+/// Beyond a run's own limit, how long its client is kept waiting for a place among the runs under way.
+const ANSWER_GRACE: Duration = Duration::from_secs(5);
+
+impl Engine {
+    /// Accepts a request to a generated endpoint and gives the answer (spec 4.4, reference 3).
+    pub async fn handle_endpoint(&self, key: &str, request: EndpointRequest) -> Result<EndpointResponse, EngineError> {
+        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let (receiver, limit) = match &*program {
+            Program::Source(_) => (Receiver::Source, self.0.config.source_timeout),
+            Program::Workflow(workflow) => (Receiver::Workflow, workflow.timeout(true)),
+        };
+        let event = http_event(&request, receiver);
+        let origin = Origin::first("HTTP", endpoint.id.as_str());
+        let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        if !endpoint.custom_response {
+            self.accept_here(run, program, None).await?;
+            return Ok(success_page());
+        }
+        let (responder, answer) = oneshot::channel();
+        self.accept_here(run, program, Some(responder)).await?;
+        match tokio::time::timeout(limit + ANSWER_GRACE, answer).await {
+            Ok(Ok(Some(response))) => Ok(response),
+            _ => Ok(no_response(receiver)),
+        }
+    }
+
+    async fn endpoint(&self, key: &str) -> Result<Option<Arc<HttpInterface>>, EngineError> {
+        if let Some(endpoint) = self.0.cache.endpoint(key) {
+            return Ok(Some(endpoint));
+        }
+        let read_at = self.0.cache.generation();
+        let endpoint = self.0.store.endpoint(key).await?.map(Arc::new);
+        if let Some(endpoint) = &endpoint {
+            self.0.cache.put_endpoint(read_at, endpoint.clone());
+        }
+        Ok(endpoint)
+    }
+
+    /// Makes a run durable as claimed by this node, and starts it.
+    async fn accept_here(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
+        if self.0.tasks.stopping() || self.0.waiting.fetch_add(1, Ordering::SeqCst) >= self.0.config.waiting_max {
+            self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+            return Err(EngineError::Overloaded);
+        }
+        let held = Held::claimed_here(&run);
+        self.hold(&held);
+        if let Err(error) = self.0.store.accept(run, &self.0.node).await {
+            self.unhold(&held.id);
+            self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+            return Err(error.into());
+        }
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            let place = engine.0.running.clone().acquire_owned().await;
+            engine.0.waiting.fetch_sub(1, Ordering::SeqCst);
+            // The semaphore is never closed.
+            if let Ok(_place) = place {
+                engine.execute(held, Some(program), responder).await;
+            }
+        });
+        Ok(())
+    }
+
+    /// Accepts a run for a caller who waits for its end.
+    pub(crate) async fn run_and_wait(&self, caller: &Caller, program: &Arc<Program>, origin: &Origin, event: String) -> Result<Run, EngineError> {
+        let run = self.new_run(program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        let id = run.id.clone();
+        let ended = self.when_settled(&id);
+        self.accept_here(run, program.clone(), None).await?;
+        // The sender goes away unsent only when the server stops; the record then tells how far it came.
+        let _ = ended.await;
+        self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))
+    }
+
+    /// Ends when the run is settled by this node.
+    fn when_settled(&self, id: &RunId) -> oneshot::Receiver<()> {
+        let (tell, told) = oneshot::channel();
+        self.0.waiters.lock().insert(id.clone(), tell);
+        told
+    }
+}
+
+/// The default answer of an endpoint.
+fn success_page() -> EndpointResponse {
+    EndpointResponse {
+        status: 200,
+        headers: vec![("content-type".into(), "text/html; charset=utf-8".into())],
+        body: b"<p><b>Success!</b></p><p>The event was accepted. To send another response, call <code>$.respond()</code> in a workflow or set <code>customResponse</code> in a source.</p>".to_vec(),
+    }
+}
+
+/// What is sent where the code answers itself and did not.
+pub(crate) fn no_response(receiver: Receiver) -> EndpointResponse {
+    let (status, text) = match receiver {
+        Receiver::Workflow => (400, "No $.respond called in workflow"),
+        Receiver::Source => (500, "The source has customResponse: true and did not call this.http.respond()"),
+    };
+    EndpointResponse { status, headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())], body: text.into() }
+}

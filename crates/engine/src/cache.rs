@@ -1,0 +1,93 @@
+//! What the hot path would otherwise read for each event. Everything in it can be read again from the store;
+//! changes made through this process take effect at once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millrace_model::ids::OrgId;
+use millrace_model::source::HttpInterface;
+use millrace_model::tenant::Caller;
+use parking_lot::RwLock;
+
+use crate::program::Program;
+
+/// Entries of each kind before a part is emptied.
+const ENTRIES_MAX: usize = 20_000;
+
+/// When something was looked up: what was read before a change is not kept after it.
+#[derive(Clone, Copy)]
+pub(crate) struct Generation(u64);
+
+#[derive(Default)]
+pub(crate) struct Cache {
+    generation: AtomicU64,
+    callers: RwLock<HashMap<String, Caller>>,
+    endpoints: RwLock<HashMap<String, Arc<HttpInterface>>>,
+    /// By owner id (live version) and by deployment id.
+    programs: RwLock<HashMap<String, Arc<Program>>>,
+    listeners: RwLock<HashMap<(OrgId, String, String), Arc<Vec<String>>>>,
+}
+
+impl Cache {
+    /// Taken before reading from the store what is then put here.
+    pub(crate) fn generation(&self) -> Generation {
+        Generation(self.generation.load(Ordering::SeqCst))
+    }
+
+    fn put<K: std::hash::Hash + Eq, V>(&self, map: &RwLock<HashMap<K, V>>, read_at: Generation, key: K, value: V) {
+        let mut map = map.write();
+        if self.generation.load(Ordering::SeqCst) != read_at.0 {
+            return;
+        }
+        if map.len() >= ENTRIES_MAX {
+            map.clear();
+        }
+        map.insert(key, value);
+    }
+
+    pub(crate) fn caller(&self, hash: &str) -> Option<Caller> {
+        self.callers.read().get(hash).cloned()
+    }
+
+    pub(crate) fn put_caller(&self, hash: String, caller: Caller) {
+        self.put(&self.callers, self.generation(), hash, caller);
+    }
+
+    pub(crate) fn endpoint(&self, key: &str) -> Option<Arc<HttpInterface>> {
+        self.endpoints.read().get(key).cloned()
+    }
+
+    pub(crate) fn put_endpoint(&self, read_at: Generation, endpoint: Arc<HttpInterface>) {
+        self.put(&self.endpoints, read_at, endpoint.key.clone(), endpoint);
+    }
+
+    pub(crate) fn program(&self, id: &str) -> Option<Arc<Program>> {
+        self.programs.read().get(id).cloned()
+    }
+
+    pub(crate) fn put_program(&self, read_at: Generation, id: String, program: Arc<Program>) {
+        self.put(&self.programs, read_at, id, program);
+    }
+
+    pub(crate) fn listeners(&self, key: &(OrgId, String, String)) -> Option<Arc<Vec<String>>> {
+        self.listeners.read().get(key).cloned()
+    }
+
+    pub(crate) fn put_listeners(&self, read_at: Generation, key: (OrgId, String, String), listeners: Arc<Vec<String>>) {
+        self.put(&self.listeners, read_at, key, listeners);
+    }
+
+    /// A source or workflow changed: its live version, endpoints and everyone's listeners are read anew.
+    pub(crate) fn forget_owner(&self, owner: &str) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        self.programs.write().remove(owner);
+        self.endpoints.write().retain(|_, e| e.owner.as_str() != owner);
+        self.forget_listeners();
+    }
+
+    pub(crate) fn forget_listeners(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        self.listeners.write().clear();
+    }
+}

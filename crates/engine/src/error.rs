@@ -1,0 +1,189 @@
+//! What can go wrong when the engine is asked for something, free of HTTP.
+
+use millrace_model::component::ManifestError;
+use millrace_model::ids::InvalidId;
+use millrace_model::props::PropError;
+use millrace_model::schedule::ScheduleError;
+use millrace_store::StoreError;
+use serde_json::{Value, json};
+
+/// The families of errors; the API gives each its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A field is wrong.
+    Invalid,
+    /// No key or a wrong one.
+    Unauthorized,
+    /// Not yours to do.
+    Forbidden,
+    /// Not there, or another organization's.
+    NotFound,
+    /// Clashes with what is there.
+    Conflict,
+    /// Over a limit of size.
+    TooLarge,
+    /// Try again later.
+    Overloaded,
+    /// Ours to mend.
+    Internal,
+}
+
+/// An error of the engine. Its text is for the user, except of `Internal`.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A field is wrong.
+    #[error("{message}")]
+    Invalid {
+        /// Stable code.
+        code: &'static str,
+        /// The sentence.
+        message: String,
+        /// `{field, …}`.
+        details: Value,
+    },
+    /// A component's code or hook failed at deploy.
+    #[error("{message}")]
+    Component {
+        /// Stable code.
+        code: &'static str,
+        /// The sentence.
+        message: String,
+        /// The error's class and stack.
+        details: Value,
+    },
+    /// No key or a wrong one.
+    #[error("the API key is missing or not valid; send `Authorization: Bearer <api key>`")]
+    Unauthorized,
+    /// Not yours to do.
+    #[error("{0}")]
+    Forbidden(&'static str),
+    /// Not there, or another organization's.
+    #[error("there is no {what} `{id}`")]
+    NotFound {
+        /// What kind of thing.
+        what: &'static str,
+        /// The id given.
+        id: String,
+    },
+    /// Clashes with what is there.
+    #[error("{message}")]
+    Conflict {
+        /// Stable code.
+        code: &'static str,
+        /// The sentence.
+        message: String,
+    },
+    /// Over a limit of size.
+    #[error("{message}")]
+    TooLarge {
+        /// The sentence.
+        message: String,
+    },
+    /// Try again later.
+    #[error("the server is at its limit of waiting work; try again in a moment")]
+    Overloaded,
+    /// Ours to mend.
+    #[error("{what}")]
+    Internal {
+        /// What was being done.
+        what: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl EngineError {
+    /// A wrong field.
+    pub fn invalid(field: &str, message: impl Into<String>) -> Self {
+        Self::Invalid { code: "invalid_field", message: message.into(), details: json!({ "field": field }) }
+    }
+
+    /// A missing field.
+    pub fn missing(field: &str, message: impl Into<String>) -> Self {
+        Self::Invalid { code: "missing_field", message: message.into(), details: json!({ "field": field }) }
+    }
+
+    /// An unknown id.
+    pub fn not_found(what: &'static str, id: impl std::fmt::Display) -> Self {
+        Self::NotFound { what, id: id.to_string().chars().take(80).collect() }
+    }
+
+    /// A fault of ours.
+    pub fn internal(what: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Internal { what, source: source.into() }
+    }
+
+    /// The family.
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
+            Self::Unauthorized => ErrorKind::Unauthorized,
+            Self::Forbidden(_) => ErrorKind::Forbidden,
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::Overloaded => ErrorKind::Overloaded,
+            Self::Internal { .. } => ErrorKind::Internal,
+        }
+    }
+
+    /// A stable code in snake case.
+    pub const fn code(&self) -> &str {
+        match self {
+            Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } => code,
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden(_) => "forbidden",
+            Self::NotFound { .. } => "not_found",
+            Self::TooLarge { .. } => "too_large",
+            Self::Overloaded => "overloaded",
+            Self::Internal { .. } => "internal",
+        }
+    }
+
+    /// What a program may read: an object.
+    pub fn details(&self) -> Value {
+        match self {
+            Self::Invalid { details, .. } | Self::Component { details, .. } => details.clone(),
+            Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
+            _ => json!({}),
+        }
+    }
+}
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Overloaded => Self::Overloaded,
+            StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
+            StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
+            other => Self::internal("the store failed", other),
+        }
+    }
+}
+
+impl From<InvalidId> for EngineError {
+    fn from(error: InvalidId) -> Self {
+        Self::NotFound { what: "record", id: error.value }
+    }
+}
+
+impl From<ManifestError> for EngineError {
+    fn from(error: ManifestError) -> Self {
+        Self::Component { code: "invalid_component", message: error.to_string(), details: json!({}) }
+    }
+}
+
+impl From<ScheduleError> for EngineError {
+    fn from(error: ScheduleError) -> Self {
+        Self::Invalid { code: "invalid_schedule", message: error.to_string(), details: json!({}) }
+    }
+}
+
+/// All problems of a component's props in one error.
+pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
+    let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let missing = errors.iter().all(|e| matches!(e, PropError::Missing { .. }));
+    let props: Vec<Value> = errors.iter().map(|e| json!({ "prop": e.prop(), "problem": e.to_string() })).collect();
+    EngineError::Invalid { code: if missing { "missing_props" } else { "invalid_props" }, message, details: json!({ "field": "configured_props", "props": props }) }
+}

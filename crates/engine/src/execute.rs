@@ -1,0 +1,187 @@
+//! Running: a held run goes to a host, and what it did comes back to be settled.
+
+use std::sync::Arc;
+
+use millrace_model::ids::{DeploymentId, OrgId, RunId};
+use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
+use millrace_model::source::Owner;
+use millrace_runner::{Call, CallFailure, CallOutcome, FailureKind};
+use serde_json::value::RawValue;
+
+use crate::accept::no_response;
+use crate::hooks::source_call;
+use crate::http_event::Receiver;
+use crate::program::{Program, WorkflowProgram};
+use crate::sink::{Collected, Collector, Responder};
+use crate::{Engine, EngineError};
+
+/// A run that this node holds under a lease.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) id: RunId,
+    pub(crate) org_id: OrgId,
+    pub(crate) owner: Owner,
+    pub(crate) deployment_id: Option<DeploymentId>,
+    pub(crate) kind: RunKind,
+    pub(crate) trigger_id: String,
+    pub(crate) event: String,
+    pub(crate) context: String,
+    pub(crate) attempt: i64,
+}
+
+impl Held {
+    /// A run accepted as claimed: its first attempt.
+    pub(crate) fn claimed_here(run: &NewRun) -> Self {
+        Self {
+            id: run.id.clone(),
+            org_id: run.org_id.clone(),
+            owner: run.owner.clone(),
+            deployment_id: run.deployment_id.clone(),
+            kind: run.kind,
+            trigger_id: run.trigger_id.clone(),
+            event: run.event.clone(),
+            context: run.context.clone(),
+            attempt: 1,
+        }
+    }
+
+    pub(crate) fn claimed(run: Run) -> Self {
+        Self {
+            id: run.id,
+            org_id: run.org_id,
+            owner: run.owner,
+            deployment_id: run.deployment_id,
+            kind: run.kind,
+            trigger_id: run.trigger_id,
+            event: run.event,
+            context: run.context,
+            attempt: run.attempt,
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn hold(&self, held: &Held) {
+        self.0.held.lock().insert(held.id.clone(), held.attempt);
+    }
+
+    pub(crate) fn unhold(&self, id: &RunId) {
+        self.0.held.lock().remove(id);
+        self.0.waiters.lock().remove(id);
+    }
+
+    /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
+    pub(crate) async fn execute(&self, held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
+        if let Err(error) = self.try_execute(&held, program, responder).await {
+            let chain = error_chain(&error);
+            tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
+        }
+        let waiter = {
+            self.0.held.lock().remove(&held.id);
+            self.0.waiters.lock().remove(&held.id)
+        };
+        if let Some(waiter) = waiter {
+            // The caller may have gone away.
+            let _ = waiter.send(());
+        }
+    }
+
+    async fn try_execute(&self, held: &Held, program: Option<Arc<Program>>, responder: Option<Responder>) -> Result<(), EngineError> {
+        let program = match program {
+            Some(program) => program,
+            None => match self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await? {
+                Some(program) => program,
+                None => return self.settle_orphan(held).await,
+            },
+        };
+        let receiver = match &*program {
+            Program::Source(_) => Receiver::Source,
+            Program::Workflow(_) => Receiver::Workflow,
+        };
+        let sink = Arc::new(Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder));
+        let outcome = if held.attempt > self.0.config.attempts_max { gave_up(held.attempt - 1) } else { self.call(held, &program, sink.clone()).await? };
+        let (mut collected, responder) = sink.take();
+        if let Err(failure) = &outcome.result
+            && self.runs_again(held, failure).await?
+        {
+            return Ok(());
+        }
+        let response = collected.response.take();
+        let settled = self.settle_run(held, &program, collected, outcome).await;
+        if let Some(responder) = responder {
+            let response = if settled.is_ok() { response.unwrap_or_else(|| no_response(receiver)) } else { no_response(receiver) };
+            // The client may have gone away.
+            let _ = responder.send(Some(response));
+        }
+        settled
+    }
+
+    async fn call(&self, held: &Held, program: &Program, sink: Arc<Collector>) -> Result<CallOutcome, EngineError> {
+        let (isolate, call) = match program {
+            Program::Source(source) => {
+                let body = source_call(source, None, &held.event)?;
+                (self.source_isolate(source).await?, Call { body, timeout: self.0.config.source_timeout })
+            }
+            Program::Workflow(workflow) => {
+                let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
+                let body = workflow_call(workflow, held, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
+                (workflow.isolate.clone(), Call { body, timeout })
+            }
+        };
+        Ok(self.0.runner.call(isolate, call, sink).await)
+    }
+
+    /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.
+    async fn runs_again(&self, held: &Held, failure: &CallFailure) -> Result<bool, EngineError> {
+        let count_attempt = match failure.kind {
+            FailureKind::HostLost if self.0.tasks.stopping() => false,
+            FailureKind::HostLost => true,
+            FailureKind::Overloaded => false,
+            _ => return Ok(false),
+        };
+        if held.kind == RunKind::Test {
+            return Ok(false);
+        }
+        self.0.store.release(&held.id, held.attempt, count_attempt).await?;
+        self.0.wake_dispatch.notify_one();
+        Ok(true)
+    }
+
+    /// The owner is gone: nothing is left to run.
+    async fn settle_orphan(&self, held: &Held) -> Result<(), EngineError> {
+        let settlement = self.bare_settlement(held, RunStatus::Cancelled)?;
+        Ok(self.0.store.settle(settlement).await?)
+    }
+}
+
+fn gave_up(attempts: i64) -> CallOutcome {
+    let message = format!("the run was started {attempts} times and its process died each time before it ended");
+    CallOutcome {
+        result: Err(CallFailure { kind: FailureKind::HostCrashed, code: "InternalFailure".into(), stack: format!("InternalFailure: {message}"), message, namespace: None }),
+        duration: std::time::Duration::ZERO,
+    }
+}
+
+fn workflow_call(workflow: &WorkflowProgram, held: &Held, deadline_ms: i64) -> Result<Box<RawValue>, EngineError> {
+    let test = held.kind == RunKind::Test;
+    // `$.context` is the trigger's context and what only a running step knows (reference 4).
+    let open = held.context.strip_suffix('}').unwrap_or("{");
+    let comma = if open.len() > 1 { "," } else { "" };
+    let body = format!(
+        r#"{{"kind":"workflow","trigger":{{"event":{},"context":{}}},"steps":{},"context":{open}{comma}"deadline":{deadline_ms},"JIT":{test},"run":{{"runs":1,"context":null,"callback_request":null}}}},"results":{{}},"test":{test}}}"#,
+        held.event, held.context, workflow.steps
+    );
+    RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
+}
+
+/// An error and its causes on one line, for the log.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,114 @@
+//! A request to an endpoint as the event that code sees (reference 3).
+
+use millrace_model::http::EndpointRequest;
+use serde_json::{Map, Value, json};
+use url::form_urlencoded;
+
+/// Who gets the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Receiver {
+    /// Gets `bodyRaw` and no `client_ip` or `url`.
+    Source,
+    /// Gets `url` and `client_ip` and no `bodyRaw`.
+    Workflow,
+}
+
+/// The event, JSON text.
+pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> String {
+    let mut headers = Map::new();
+    for (name, value) in &request.headers {
+        match headers.get_mut(name) {
+            Some(Value::String(before)) => {
+                before.push_str(", ");
+                before.push_str(value);
+            }
+            _ => {
+                headers.insert(name.clone(), Value::from(value.as_str()));
+            }
+        }
+    }
+    let content_type = headers.get("content-type").and_then(Value::as_str).unwrap_or("").to_ascii_lowercase();
+    let raw = String::from_utf8_lossy(&request.body);
+    let body = parse_body(&content_type, &raw);
+    let mut event = json!({
+        "method": request.method,
+        "path": request.path,
+        "query": pairs(request.query.as_bytes()),
+        "headers": headers,
+    });
+    match receiver {
+        Receiver::Source => event["bodyRaw"] = Value::from(raw.as_ref()),
+        Receiver::Workflow => {
+            event["url"] = Value::from(request.url.as_str());
+            event["client_ip"] = Value::from(request.client_ip.as_str());
+        }
+    }
+    if let Some(body) = body {
+        event["body"] = body;
+    }
+    event.to_string()
+}
+
+/// JSON and form bodies are parsed; what does not parse stays text. An empty body is absent.
+fn parse_body(content_type: &str, raw: &str) -> Option<Value> {
+    if raw.is_empty() {
+        return None;
+    }
+    let essence = content_type.split(';').next().unwrap_or("").trim();
+    if essence == "application/json" || essence.ends_with("+json") {
+        return Some(serde_json::from_str(raw).unwrap_or_else(|_| Value::from(raw)));
+    }
+    if essence == "application/x-www-form-urlencoded" {
+        return Some(pairs(raw.as_bytes()));
+    }
+    Some(Value::from(raw))
+}
+
+/// Pairs of a query or form; a name that comes again makes an array.
+fn pairs(text: &[u8]) -> Value {
+    let mut map = Map::new();
+    for (name, value) in form_urlencoded::parse(text) {
+        let value = Value::from(value.as_ref());
+        match map.get_mut(name.as_ref()) {
+            None => {
+                map.insert(name.into_owned(), value);
+            }
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
+        }
+    }
+    Value::Object(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(content_type: &str, body: &str) -> EndpointRequest {
+        EndpointRequest {
+            method: "POST".into(),
+            path: "/a".into(),
+            url: "http://h/e/k/a".into(),
+            query: "x=1&y=2&y=3".into(),
+            headers: vec![("content-type".into(), content_type.into()), ("x-a".into(), "1".into()), ("x-a".into(), "2".into())],
+            client_ip: "127.0.0.1".into(),
+            body: body.as_bytes().to_vec(),
+        }
+    }
+
+    #[test]
+    fn events_have_the_shape_of_their_receiver() {
+        let source: Value = serde_json::from_str(&http_event(&request("application/json", "{\"n\":1}"), Receiver::Source)).expect("JSON");
+        assert_eq!(source, json!({ "method": "POST", "path": "/a", "query": { "x": "1", "y": ["2", "3"] }, "headers": { "content-type": "application/json", "x-a": "1, 2" }, "bodyRaw": "{\"n\":1}", "body": { "n": 1 } }));
+        let workflow: Value = serde_json::from_str(&http_event(&request("application/x-www-form-urlencoded", "a=b"), Receiver::Workflow)).expect("JSON");
+        assert_eq!(workflow["body"], json!({ "a": "b" }));
+        assert_eq!(workflow["client_ip"], "127.0.0.1");
+        assert!(workflow.get("bodyRaw").is_none() && workflow.get("timestamp").is_none());
+    }
+
+    #[test]
+    fn a_body_that_does_not_parse_stays_text() {
+        let event: Value = serde_json::from_str(&http_event(&request("application/json", "{oops"), Receiver::Workflow)).expect("JSON");
+        assert_eq!(event["body"], "{oops");
+    }
+}

@@ -1,0 +1,207 @@
+//! What an owner runs: everything a call needs, prepared once for each version.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_model::component::{Hook, Manifest};
+use millrace_model::dedupe::Strategy;
+use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
+use millrace_model::source::{Owner, Source};
+use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
+use millrace_runner::{IsolateSpec, ModuleSpec};
+use millrace_store::Interfaces;
+use serde_json::{Map, Value, json};
+
+use crate::components::MODULE;
+use crate::{Engine, EngineError};
+
+/// Calls that one host of a workflow serves at once.
+const WORKFLOW_CALLS_MAX: u32 = 32;
+/// Hosts that one workflow may have.
+const WORKFLOW_HOSTS_MAX: u32 = 4;
+/// Calls that the one host of a source serves at once.
+const SOURCE_CALLS_MAX: u32 = 64;
+
+/// What an owner runs.
+pub(crate) enum Program {
+    Source(SourceProgram),
+    Workflow(WorkflowProgram),
+}
+
+pub(crate) struct SourceProgram {
+    pub(crate) source: Source,
+    pub(crate) manifest: Manifest,
+    pub(crate) strategy: Option<Strategy>,
+    /// Values by prop name as the host gets them, JSON text. Holds opened secrets: never logged.
+    pub(crate) props: String,
+    /// The isolate, without the `$.service.db` snapshot.
+    pub(crate) isolate: IsolateSpec,
+    owner: Owner,
+}
+
+pub(crate) struct WorkflowProgram {
+    pub(crate) workflow: Workflow,
+    pub(crate) settings: Settings,
+    pub(crate) isolate: Arc<IsolateSpec>,
+    /// Steps as the host gets them, JSON text. Holds opened secrets: never logged.
+    pub(crate) steps: String,
+    /// Ids of steps by namespace.
+    pub(crate) step_ids: BTreeMap<String, String>,
+    deployment_id: Option<DeploymentId>,
+    owner: Owner,
+}
+
+/// Whose a program is.
+pub(crate) struct Identity<'a> {
+    pub(crate) owner: &'a Owner,
+    pub(crate) org_id: &'a OrgId,
+    pub(crate) project_id: Option<&'a ProjectId>,
+    pub(crate) name: &'a str,
+    pub(crate) deployment_id: Option<&'a DeploymentId>,
+    pub(crate) active: bool,
+}
+
+impl Program {
+    pub(crate) fn identity(&self) -> Identity<'_> {
+        match self {
+            Self::Source(p) => Identity { owner: &p.owner, org_id: &p.source.org_id, project_id: None, name: &p.source.name, deployment_id: None, active: p.source.active },
+            Self::Workflow(p) => Identity {
+                owner: &p.owner,
+                org_id: &p.workflow.org_id,
+                project_id: Some(&p.workflow.project_id),
+                name: &p.workflow.name,
+                deployment_id: p.deployment_id.as_ref(),
+                active: p.workflow.active,
+            },
+        }
+    }
+}
+
+impl WorkflowProgram {
+    /// The wall-clock limit of a run (reference 4).
+    pub(crate) fn timeout(&self, http: bool) -> Duration {
+        self.settings.timeout_ms.map_or(Duration::from_secs(if http { 30 } else { 60 }), Duration::from_millis)
+    }
+}
+
+impl SourceProgram {
+    pub(crate) fn has_hook(&self, hook: Hook) -> bool {
+        self.manifest.hooks.contains(&hook)
+    }
+}
+
+impl Engine {
+    /// The program of an owner: its live version, or that of a deployment. None where it is gone.
+    pub(crate) async fn program(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
+        let key = deployment.map_or_else(|| owner.as_str(), DeploymentId::as_str);
+        if let Some(program) = self.0.cache.program(key) {
+            return Ok(Some(program));
+        }
+        let read_at = self.0.cache.generation();
+        let program = match owner {
+            Owner::Source(id) => match self.0.store.source(org, id).await? {
+                Some(source) => Some(self.source_program(source).await?),
+                None => None,
+            },
+            Owner::Workflow(id) => match self.0.store.workflow(org, id).await? {
+                Some(workflow) => self.workflow_program(workflow, deployment).await?,
+                None => None,
+            },
+        };
+        let Some(program) = program.map(Arc::new) else { return Ok(None) };
+        self.0.cache.put_program(read_at, key.to_owned(), program.clone());
+        Ok(Some(program))
+    }
+
+    pub(crate) async fn source_program(&self, source: Source) -> Result<Program, EngineError> {
+        let interfaces = self.0.store.interfaces(source.id.as_str()).await?;
+        let component = self
+            .0
+            .store
+            .component(&source.org_id, &source.component_id)
+            .await?
+            .ok_or_else(|| EngineError::internal("a source's component is missing in the store", source.id.to_string()))?;
+        self.prepare_source(source, component.manifest, &component.artifact_id, &interfaces).await
+    }
+
+    pub(crate) async fn prepare_source(&self, source: Source, manifest: Manifest, artifact_id: &str, interfaces: &Interfaces) -> Result<Program, EngineError> {
+        let strategy = manifest.dedupe_strategy()?;
+        let mut props = source.configured_props.clone();
+        self.0.master_key.open_props(source.id.as_str(), &mut props)?;
+        for def in &manifest.props {
+            if def.prop_type == "$.interface.http" && let Some(http) = interfaces.http.first() {
+                props.insert(def.name.clone(), json!({ "endpoint": self.endpoint_url(&http.key) }));
+            }
+        }
+        let path = self.stored_artifact_path(artifact_id).await?;
+        let isolate = IsolateSpec {
+            id: format!("{}:{artifact_id}", source.id),
+            organization: source.org_id.to_string(),
+            modules: vec![ModuleSpec { name: MODULE.into(), path }],
+            env: BTreeMap::from([("PD_COMPONENT".to_owned(), source.id.to_string())]),
+            db: None,
+            memory_mb: None,
+            calls_max: SOURCE_CALLS_MAX,
+            hosts_max: 1,
+        };
+        let owner = Owner::Source(source.id.clone());
+        Ok(Program::Source(SourceProgram { props: Value::Object(props).to_string(), source, manifest, strategy, isolate, owner }))
+    }
+
+    /// The isolate of a source with what it has stored so far.
+    pub(crate) async fn source_isolate(&self, program: &SourceProgram) -> Result<Arc<IsolateSpec>, EngineError> {
+        let mut db = Map::new();
+        for (key, text) in self.0.store.source_db(&program.source.id).await? {
+            let value = serde_json::from_str(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;
+            db.insert(key, value);
+        }
+        Ok(Arc::new(IsolateSpec { db: Some(db), ..program.isolate.clone() }))
+    }
+
+    async fn workflow_program(&self, workflow: Workflow, deployment: Option<&DeploymentId>) -> Result<Option<Program>, EngineError> {
+        let Some(id) = deployment.or(workflow.deployment_id.as_ref()).cloned() else { return Ok(None) };
+        let Some(deployment) = self.0.store.deployment(&workflow.org_id, &id).await? else { return Ok(None) };
+        self.prepare_workflow(workflow, &deployment.content, Some(id)).await.map(Some)
+    }
+
+    /// Prepares a version; `deployment_id` None: the draft, for a test.
+    pub(crate) async fn prepare_workflow(&self, workflow: Workflow, version: &WorkflowVersion, deployment_id: Option<DeploymentId>) -> Result<Program, EngineError> {
+        let mut modules: Vec<ModuleSpec> = Vec::new();
+        let mut steps = Vec::new();
+        for step in &version.steps {
+            if modules.iter().all(|m| m.name != step.artifact_id) {
+                modules.push(ModuleSpec { name: step.artifact_id.clone(), path: self.stored_artifact_path(&step.artifact_id).await? });
+            }
+            let mut props = step.props.clone();
+            self.0.master_key.open_props(workflow.id.as_str(), &mut props)?;
+            steps.push(json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "disabled": step.disabled }));
+        }
+        let version_key = deployment_id.as_ref().map_or_else(|| format!("{}:draft:{}", workflow.id, self.0.ids.base62(8)), ToString::to_string);
+        let isolate = Arc::new(IsolateSpec {
+            id: version_key,
+            organization: workflow.org_id.to_string(),
+            modules,
+            env: BTreeMap::from([("PIPEDREAM_WORKFLOW_ID".to_owned(), workflow.id.to_string())]),
+            db: None,
+            memory_mb: version.settings.memory_mb,
+            calls_max: WORKFLOW_CALLS_MAX,
+            hosts_max: WORKFLOW_HOSTS_MAX,
+        });
+        let owner = Owner::Workflow(workflow.id.clone());
+        Ok(Program::Workflow(WorkflowProgram {
+            settings: version.settings.clone(),
+            isolate,
+            steps: Value::Array(steps).to_string(),
+            step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
+            workflow,
+            deployment_id,
+            owner,
+        }))
+    }
+}
+
+/// Whether any step's code answers HTTP requests itself.
+pub(crate) fn custom_response(triggers: &[Trigger]) -> bool {
+    triggers.iter().any(|t| matches!(t, Trigger::Http { custom_response: true, .. }))
+}

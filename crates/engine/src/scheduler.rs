@@ -1,0 +1,83 @@
+//! Timers: a tick counts as fired once its run is durable; each fires once, however many nodes look.
+
+use std::time::Duration;
+
+use millrace_model::run::Start;
+use millrace_model::schedule::Schedule;
+use millrace_model::source::Timer;
+use millrace_store::Fired;
+use serde_json::{Value, json};
+
+use crate::context::Origin;
+use crate::execute::error_chain;
+use crate::{Engine, EngineError};
+
+/// The longest sleep: timers made by other nodes are seen at the latest then.
+const SLEEP_MAX: Duration = Duration::from_secs(5);
+/// Timers fired in one round.
+const ROUND_MAX: u32 = 100;
+
+impl Engine {
+    pub(crate) fn spawn_scheduler(&self) {
+        let (engine, stop) = (self.clone(), self.0.tasks.token());
+        self.0.tasks.spawn(async move {
+            loop {
+                if let Err(error) = engine.fire_due().await {
+                    tracing::error!(error = error_chain(&error), "could not fire timers; trying again");
+                }
+                let sleep = engine.until_next_timer().await;
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => return,
+                    () = engine.0.wake_scheduler.notified() => {}
+                    () = tokio::time::sleep(sleep) => {}
+                }
+            }
+        });
+    }
+
+    async fn until_next_timer(&self) -> Duration {
+        match self.0.store.next_timer_at().await {
+            Ok(Some(at)) => Duration::from_millis(u64::try_from(at.ms() - self.now().ms()).unwrap_or(0)).clamp(Duration::from_millis(5), SLEEP_MAX),
+            _ => SLEEP_MAX,
+        }
+    }
+
+    async fn fire_due(&self) -> Result<(), EngineError> {
+        for timer in self.0.store.due_timers(self.now(), ROUND_MAX).await? {
+            if let Err(error) = self.fire(&timer).await {
+                tracing::error!(timer.id = %timer.id, error = error_chain(&error), "could not fire a timer; trying again");
+            }
+        }
+        Ok(())
+    }
+
+    async fn fire(&self, timer: &Timer) -> Result<(), EngineError> {
+        let now = self.now();
+        let next_at = timer.schedule.next_after(timer.next_at, now)?;
+        let Some(program) = self.live_program(&timer.org_id, &timer.owner).await? else { return Ok(()) };
+        let origin = Origin::first("TIMER", timer.id.as_str());
+        let run = self.new_run(&program, &origin, timer_event(timer, now.secs()).to_string(), Start::Queued)?;
+        match self.0.store.fire_timer(&timer.id, timer.next_at, next_at, run).await? {
+            Fired::Accepted => self.0.wake_dispatch.notify_one(),
+            Fired::Skipped => tracing::debug!(timer.id = %timer.id, "a tick was skipped: the run before is still going on"),
+        }
+        Ok(())
+    }
+}
+
+/// The event of a timer (spec 2.7.2, reference 3).
+fn timer_event(timer: &Timer, timestamp: i64) -> Value {
+    match &timer.schedule {
+        Schedule::IntervalSeconds(seconds) => json!({ "timestamp": timestamp, "interval_seconds": seconds }),
+        Schedule::Cron { cron, timezone } => {
+            let at = millrace_model::Timestamp(timestamp * 1000);
+            json!({
+                "timestamp": timestamp,
+                "cron": cron,
+                "timezone_configured": { "timezone": timezone, "iso8601": { "timestamp": millrace_model::schedule::local_iso(at, timezone) } },
+                "timezone_utc": { "timezone": "UTC", "iso8601": { "timestamp": at.iso() } },
+            })
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Settling: what a run leaves becomes durable in one transaction (invariants 2, 3, 4).
+
+use std::sync::Arc;
+
+use millrace_model::dedupe::{Candidate, DedupeState, dedupe};
+use millrace_model::error_event::{ErrorBody, ErrorEvent};
+use millrace_model::event::Event;
+use millrace_model::ids::RunId;
+use millrace_model::run::{Context, LogLevel, LogLine, NewRun, RunKind, RunResult, RunStatus, Start, StepResult};
+use millrace_model::source::Owner;
+use millrace_model::subscription::ERRORS;
+use millrace_runner::{CallFailure, CallOutcome};
+use millrace_store::{Effects, Settlement, SourceChange, StoreError};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::context::Origin;
+use crate::execute::Held;
+use crate::program::{Program, SourceProgram};
+use crate::sink::{Collected, RawEmit};
+use crate::{Engine, EngineError, StreamItem};
+
+/// How often a settlement is decided anew because the source's state moved under it.
+const TRIES_MAX: u32 = 50;
+/// What an event's summary shows at most.
+const SUMMARY_CHARS_MAX: usize = 1000;
+
+impl Engine {
+    /// Settles a run with all it did.
+    pub(crate) async fn settle_run(&self, held: &Held, program: &Arc<Program>, mut collected: Collected, outcome: CallOutcome) -> Result<(), EngineError> {
+        let context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
+        let error = outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
+        if let (Some(error), Program::Source(_)) = (&error, &**program) {
+            collected.logs.push(self.error_line(&error.stack));
+        }
+        let status = if error.is_some() { RunStatus::Failed } else { RunStatus::Succeeded };
+        let mut settlement = self.bare_settlement(held, status)?;
+        settlement.result = result_text(&mut collected, &outcome)?;
+        settlement.error = match &error {
+            Some(error) => Some(serde_json::to_string(error).map_err(|e| EngineError::internal("could not write an error", e))?),
+            None => None,
+        };
+        let mut effects = Effects { log_owner: Some((held.org_id.clone(), held.owner.as_str().to_owned(), held.id.clone())), ..Effects::default() };
+        if held.kind == RunKind::Live
+            && let Some(error) = &error
+        {
+            self.add_error_event(&mut effects, &mut collected, held, program, &context, error).await?;
+        }
+        self.add_sends(&mut effects, &mut collected, held, &context).await?;
+        let base = effects;
+        match &**program {
+            Program::Workflow(_) => {
+                settlement.effects = Effects { logs: collected.logs, ..base };
+                self.commit(program, settlement).await
+            }
+            Program::Source(source) => self.settle_source(held, program, source, &context, collected, settlement, base).await,
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one settlement, taken apart once")]
+    async fn settle_source(&self, held: &Held, program: &Arc<Program>, source: &SourceProgram, context: &Context, collected: Collected, settlement: Settlement, base: Effects) -> Result<(), EngineError> {
+        let lock = self.settle_lock(source);
+        let _turn = lock.lock().await;
+        for _ in 0..TRIES_MAX {
+            let mut effects = base.clone();
+            effects.logs.clone_from(&collected.logs);
+            self.add_emits(&mut effects, source, context, &collected.emits, &collected.db).await?;
+            let attempt = Settlement { effects, ..settlement.clone() };
+            match self.commit(program, attempt).await {
+                Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
+                other => return other,
+            }
+        }
+        Err(EngineError::internal("a source's state kept changing while its run was settled", held.id.to_string()))
+    }
+
+    /// What a hook left, which is no run of the queue.
+    pub(crate) async fn settle_hook(&self, program: &Program, source: &SourceProgram, run_id: &RunId, origin: &Origin, collected: Collected) -> Result<(), EngineError> {
+        let context: Context = {
+            let run = self.new_run(program, origin, "null".into(), Start::Queued)?;
+            serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
+        };
+        let lock = self.settle_lock(source);
+        let _turn = lock.lock().await;
+        for _ in 0..TRIES_MAX {
+            let mut effects = Effects { logs: collected.logs.clone(), log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())), ..Effects::default() };
+            self.add_emits(&mut effects, source, &context, &collected.emits, &collected.db).await?;
+            let events = effects.events.clone();
+            match self.0.store.settle_effects(effects).await {
+                Err(StoreError::StateChanged) => {}
+                other => {
+                    other?;
+                    self.tell_streams(events);
+                    self.0.wake_dispatch.notify_one();
+                    return Ok(());
+                }
+            }
+        }
+        Err(EngineError::internal("a source's state kept changing while a hook was settled", source.source.id.to_string()))
+    }
+
+    fn settle_lock(&self, source: &SourceProgram) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.0.settling.lock();
+        locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        locks.entry(source.source.id.clone()).or_default().clone()
+    }
+
+    async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
+        let (events, listeners, mail) = (settlement.effects.events.clone(), settlement.effects.runs.len(), settlement.effects.notice.is_some());
+        let isolate = match program {
+            Program::Source(source) => Some(source.isolate.id.clone()),
+            Program::Workflow(_) => None,
+        };
+        match self.0.store.settle(settlement).await {
+            Ok(()) => {}
+            Err(StoreError::StateChanged) => return Err(EngineError::internal("the source's state changed", StoreError::StateChanged)),
+            Err(error) => {
+                // The host's live `$.service.db` now holds writes that are not stored: the next run loads the stored ones.
+                if let Some(isolate) = isolate {
+                    self.0.runner.evict(&isolate).await;
+                }
+                return Err(error.into());
+            }
+        }
+        self.tell_streams(events);
+        if listeners > 0 {
+            self.0.wake_dispatch.notify_one();
+        }
+        if mail {
+            self.0.wake_mailer.notify_one();
+        }
+        Ok(())
+    }
+
+    fn tell_streams(&self, events: Vec<Event>) {
+        for event in events {
+            let owner = event.emitter_id.clone();
+            self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));
+        }
+    }
+
+    /// The end of a run without effects.
+    pub(crate) fn bare_settlement(&self, held: &Held, status: RunStatus) -> Result<Settlement, EngineError> {
+        let result = serde_json::to_string(&RunResult::default()).map_err(|e| EngineError::internal("could not write a result", e))?;
+        Ok(Settlement { run_id: held.id.clone(), attempt: held.attempt, status, finished_at: self.now(), result, error: None, effects: Effects::default() })
+    }
+
+    pub(crate) fn error_line(&self, text: &str) -> LogLine {
+        LogLine { at: self.now(), level: LogLevel::Error, text: text.to_owned() }
+    }
+
+    fn error_body(&self, program: &Program, failure: &CallFailure) -> ErrorBody {
+        let cell_id = match (program, &failure.namespace) {
+            (Program::Workflow(workflow), Some(namespace)) => workflow.step_ids.get(namespace).cloned().unwrap_or_default(),
+            _ => String::new(),
+        };
+        ErrorBody { code: failure.code.clone(), message: failure.message.clone(), cell_id, ts: self.now().iso(), stack: failure.stack.clone() }
+    }
+
+    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change.
+    async fn add_emits(&self, effects: &mut Effects, source: &SourceProgram, context: &Context, emits: &[RawEmit], db: &[(String, Option<String>)]) -> Result<(), EngineError> {
+        if emits.is_empty() && db.is_empty() {
+            return Ok(());
+        }
+        let metas: Vec<Map<String, Value>> = emits.iter().map(|e| meta_of(e.meta.as_deref())).collect();
+        let candidates: Vec<Candidate> = metas.iter().map(|m| Candidate { id: m.get("id").cloned(), ts: m.get("ts").and_then(Value::as_f64) }).collect();
+        let stored = match source.strategy {
+            Some(_) if !emits.is_empty() => Some(self.0.store.source_state(&source.source.id).await?),
+            _ => None,
+        };
+        let before: DedupeState = match stored.as_ref().map(|s| s.dedupe.as_str()).filter(|d| !d.is_empty()) {
+            Some(text) => serde_json::from_str(text).map_err(|e| EngineError::internal("a stored dedupe state is damaged", e))?,
+            None => DedupeState::default(),
+        };
+        let outcome = dedupe(source.strategy, &before, &candidates);
+        for (_, error) in &outcome.refused {
+            effects.logs.push(self.error_line(&format!("Error: {error}")));
+        }
+        for index in outcome.emitted {
+            let payload = emits[index].event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
+            let name = metas[index].get("name").and_then(Value::as_str).unwrap_or("").to_owned();
+            let event = self.new_event(source.source.id.as_str(), &source.source.org_id, name, payload, shown_meta(&metas[index]));
+            self.add_event(effects, event, context, context.handles_error).await?;
+        }
+        let state = match &stored {
+            Some(stored) if outcome.state != before => {
+                let text = serde_json::to_string(&outcome.state).map_err(|e| EngineError::internal("could not write a dedupe state", e))?;
+                Some((stored.version, text))
+            }
+            _ => None,
+        };
+        if state.is_some() || !db.is_empty() {
+            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.to_vec() });
+        }
+        Ok(())
+    }
+
+    fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
+        let now = self.now();
+        Event { id: self.0.ids.event_id(now), org_id: org.clone(), emitter_id: emitter.to_owned(), name, emit_id: self.0.ids.ksuid(now), payload, metadata }
+    }
+
+    /// Adds an event and a run for each of its listeners; a chain that is too long is cut and says so.
+    async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
+        let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
+        let hops = context.hops.unwrap_or(0) + 1;
+        if hops > self.0.config.hops_max && !listeners.is_empty() {
+            let cut = format!("the event was not passed on: it has gone through {} workflows and sources, the limit; listeners left out: {}", hops - 1, listeners.join(", "));
+            effects.logs.push(self.error_line(&cut));
+        } else {
+            for listener in listeners.iter() {
+                let origin = Origin { trace_id: Some(context.trace_id.clone()), hops: Some(hops), handles_error: handles_error || event.name == ERRORS, ..Origin::first("COMPONENT", event.emitter_id.as_str()) };
+                if let Some(run) = self.listener_run(&event, listener, &origin).await? {
+                    effects.runs.push(run);
+                }
+            }
+        }
+        effects.events.push(event);
+        Ok(())
+    }
+
+    async fn listener_run(&self, event: &Event, listener: &str, origin: &Origin) -> Result<Option<NewRun>, EngineError> {
+        let owner = Owner::from_row(listener.to_owned());
+        let Some(program) = self.live_program(&event.org_id, &owner).await? else { return Ok(None) };
+        if !program.identity().active {
+            return Ok(None);
+        }
+        self.new_run(&program, origin, event.payload.clone(), Start::Queued).map(Some)
+    }
+
+    /// The event on `$errors` and the notice (spec 3.3). An error inside an error handler triggers no listener (invariant 4).
+    async fn add_error_event(&self, effects: &mut Effects, collected: &mut Collected, held: &Held, program: &Program, context: &Context, error: &ErrorBody) -> Result<(), EngineError> {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).map_err(|e| EngineError::internal("a stored event is damaged", e));
+        let (original_event, original_context) = (raw(&held.event)?, raw(&held.context)?);
+        let body = ErrorEvent { original_event: &original_event, original_context: &original_context, error };
+        let payload = serde_json::to_string(&body).map_err(|e| EngineError::internal("could not write an error event", e))?;
+        let event = self.new_event(held.owner.as_str(), &held.org_id, ERRORS.into(), payload, "{}".into());
+        if context.handles_error {
+            let line = "this error was raised while an $errors event was handled, so it triggers no listener; it is listed among the workflow's errors";
+            collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text: line.into() });
+            effects.events.push(event);
+        } else {
+            self.add_event(effects, event, context, true).await?;
+        }
+        effects.notice = self.notice(held, program, context, error).await?;
+        Ok(())
+    }
+
+    /// `$.send.*` of the run. `emit` becomes an event of the workflow; other kinds are named in the log as not delivered.
+    async fn add_sends(&self, effects: &mut Effects, collected: &mut Collected, held: &Held, context: &Context) -> Result<(), EngineError> {
+        for (kind, payload) in std::mem::take(&mut collected.sends) {
+            if kind == "emit" {
+                let sent: Value = serde_json::from_str(payload.get()).unwrap_or_default();
+                let name = sent.get("name").or_else(|| sent.get("channel")).and_then(Value::as_str).unwrap_or("").to_owned();
+                let raw_event = sent.get("raw_event").or_else(|| sent.get("event")).cloned().unwrap_or(Value::Null);
+                let event = self.new_event(held.owner.as_str(), &held.org_id, name, json!({ "raw_event": raw_event }).to_string(), "{}".into());
+                if held.kind == RunKind::Live {
+                    self.add_event(effects, event, context, context.handles_error).await?;
+                }
+            } else {
+                collected.logs.push(self.error_line(&format!("$.send.{kind} is not available in this version; nothing was sent")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_state_changed(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::StateChanged))
+}
+
+fn meta_of(meta: Option<&RawValue>) -> Map<String, Value> {
+    meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default()
+}
+
+/// What the history keeps of an emit's metadata.
+fn shown_meta(meta: &Map<String, Value>) -> String {
+    let mut shown = Map::new();
+    for field in ["id", "summary", "ts"] {
+        match meta.get(field) {
+            Some(Value::String(text)) => {
+                shown.insert(field.into(), Value::from(text.chars().take(SUMMARY_CHARS_MAX).collect::<String>()));
+            }
+            Some(value @ (Value::Number(_) | Value::Bool(_))) => {
+                shown.insert(field.into(), value.clone());
+            }
+            _ => {}
+        }
+    }
+    Value::Object(shown).to_string()
+}
+
+fn result_text(collected: &mut Collected, outcome: &CallOutcome) -> Result<String, EngineError> {
+    let empty = || RawValue::from_string("{}".into()).map_err(|e| EngineError::internal("could not write a result", e));
+    let mut result = RunResult { duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX), ..RunResult::default() };
+    for step in collected.steps.drain(..) {
+        result.steps.push(match step.finished {
+            Some((duration_ms, exports)) => StepResult { namespace: step.namespace, status: RunStatus::Succeeded, duration_ms: Some(duration_ms), exports },
+            None => StepResult { namespace: step.namespace, status: RunStatus::Failed, duration_ms: None, exports: empty()? },
+        });
+    }
+    if let Ok(done) = &outcome.result {
+        result.return_value = serde_json::from_str::<Value>(done.result.get()).ok().filter(|v| !v.is_null());
+        result.exit_reason.clone_from(&done.exit);
+    }
+    serde_json::to_string(&result).map_err(|e| EngineError::internal("could not write a result", e))
+}

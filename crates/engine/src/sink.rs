@@ -1,0 +1,104 @@
+//! Collects what a call does while it runs.
+
+use millrace_model::clock::Timestamp;
+use millrace_model::http::EndpointResponse;
+use millrace_model::run::LogLine;
+use millrace_runner::{Effect, EffectSink, HttpResponse};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::Engine;
+
+/// For calls whose effects do not matter.
+pub(crate) struct Ignore;
+
+impl EffectSink for Ignore {
+    fn effect(&self, _effect: Effect) {}
+}
+
+/// A step that began, and what it left if it ended.
+pub(crate) struct StepTrace {
+    pub(crate) namespace: String,
+    pub(crate) finished: Option<(u64, Box<RawValue>)>,
+}
+
+/// An emit as the code gave it.
+pub(crate) struct RawEmit {
+    pub(crate) event: Option<Box<RawValue>>,
+    pub(crate) meta: Option<Box<RawValue>>,
+}
+
+/// Everything a call did, in order.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) emits: Vec<RawEmit>,
+    pub(crate) db: Vec<(String, Option<String>)>,
+    pub(crate) logs: Vec<LogLine>,
+    pub(crate) steps: Vec<StepTrace>,
+    pub(crate) sends: Vec<(String, Box<RawValue>)>,
+    pub(crate) response: Option<EndpointResponse>,
+}
+
+/// Whoever waits for the answer of a run.
+pub(crate) type Responder = oneshot::Sender<Option<EndpointResponse>>;
+
+/// Collects the effects of one run and answers its client.
+pub(crate) struct Collector {
+    engine: Engine,
+    /// Whose live logs these are.
+    owner: String,
+    run_id: millrace_model::ids::RunId,
+    /// Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
+    answer_at_once: bool,
+    state: Mutex<(Collected, Option<Responder>)>,
+}
+
+impl Collector {
+    pub(crate) fn new(engine: Engine, owner: &str, run_id: millrace_model::ids::RunId, answer_at_once: bool, responder: Option<Responder>) -> Self {
+        Self { engine, owner: owner.to_owned(), run_id, answer_at_once, state: Mutex::new((Collected::default(), responder)) }
+    }
+
+    /// What was collected; the client, if it still waits, is answered by the caller.
+    pub(crate) fn take(&self) -> (Collected, Option<Responder>) {
+        std::mem::take(&mut *self.state.lock())
+    }
+}
+
+impl EffectSink for Collector {
+    fn effect(&self, effect: Effect) {
+        let mut state = self.state.lock();
+        let (collected, responder) = &mut *state;
+        match effect {
+            Effect::Log { level, text, ts_ms } => {
+                let line = LogLine { at: Timestamp(ts_ms), level, text };
+                self.engine.0.streams.send(&self.owner, || crate::StreamItem::Log(self.run_id.clone(), line.clone()));
+                collected.logs.push(line);
+            }
+            Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta }),
+            Effect::Db { key, value } => collected.db.push((key, value.map(|v| v.get().to_owned()))),
+            Effect::Respond(response) => {
+                let at_once = self.answer_at_once || response.immediate;
+                let response = to_response(response);
+                if at_once && let Some(responder) = responder.take() {
+                    // The client may have gone away.
+                    let _ = responder.send(Some(response));
+                } else if collected.response.is_none() {
+                    collected.response = Some(response);
+                }
+            }
+            Effect::StepStarted { namespace } => collected.steps.push(StepTrace { namespace, finished: None }),
+            Effect::StepFinished { namespace, duration_ms, exports } => {
+                match collected.steps.last_mut() {
+                    Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
+                    _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),
+                }
+            }
+            Effect::Send { kind, payload } => collected.sends.push((kind, payload)),
+        }
+    }
+}
+
+fn to_response(response: HttpResponse) -> EndpointResponse {
+    EndpointResponse { status: response.status, headers: response.headers, body: response.body.to_vec() }
+}

@@ -1,0 +1,51 @@
+//! Live streams of events and logs, for SSE. Bounded: who reads too slowly is told what was missed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use millrace_model::event::Event;
+use millrace_model::ids::RunId;
+use millrace_model::run::LogLine;
+use millrace_model::tenant::Caller;
+use parking_lot::Mutex;
+use tokio::sync::broadcast;
+
+use crate::{Engine, EngineError};
+
+/// Items that a slow reader may lag behind.
+const BACKLOG: usize = 1024;
+
+/// What a stream carries.
+#[derive(Clone, Debug)]
+pub enum StreamItem {
+    /// A settled event.
+    Event(Arc<Event>),
+    /// A line of a run's output.
+    Log(RunId, LogLine),
+}
+
+#[derive(Default)]
+pub(crate) struct Streams(Mutex<HashMap<String, broadcast::Sender<StreamItem>>>);
+
+impl Streams {
+    fn subscribe(&self, owner: &str) -> broadcast::Receiver<StreamItem> {
+        let mut streams = self.0.lock();
+        streams.retain(|_, sender| sender.receiver_count() > 0);
+        streams.entry(owner.to_owned()).or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe()
+    }
+
+    pub(crate) fn send(&self, owner: &str, item: impl FnOnce() -> StreamItem) {
+        if let Some(sender) = self.0.lock().get(owner) {
+            // Nobody listening is no fault.
+            let _ = sender.send(item());
+        }
+    }
+}
+
+impl Engine {
+    /// Events and logs of a source or workflow from now on.
+    pub async fn stream(&self, caller: &Caller, owner: &str) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
+        self.check_owner(caller, owner).await?;
+        Ok(self.0.streams.subscribe(owner))
+    }
+}

@@ -1,0 +1,148 @@
+//! A call under way in a host: its bounds, and its frames turned into effects.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use bytes::Bytes;
+use millrace_model::run::LogLevel;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::types::{CallDone, CallFailure, Effect, EffectSink, FailureKind, HttpResponse};
+use crate::wire::{FromHost, StepState, WireError, WireFailure};
+
+/// The most bytes of an error's text that are kept.
+const STACK_BYTES_MAX: usize = 64 << 10;
+
+pub(crate) type Ended = Result<CallDone, CallFailure>;
+
+/// A call under way.
+pub(crate) struct UnderWay {
+    sink: Arc<dyn EffectSink>,
+    end: oneshot::Sender<Ended>,
+    log_bytes_left: usize,
+    result_bytes_left: usize,
+    result_bytes_max: usize,
+    logs_cut: bool,
+    /// The step that was started and is not finished.
+    step: Option<String>,
+}
+
+/// What a frame means for its call.
+pub(crate) enum After {
+    /// It goes on.
+    GoesOn(UnderWay),
+    /// It is over, well or not.
+    Over,
+    /// It is over and the host goes with it.
+    OverWithHost,
+}
+
+impl UnderWay {
+    pub(crate) fn new(sink: Arc<dyn EffectSink>, end: oneshot::Sender<Ended>, log_bytes_max: usize, result_bytes_max: usize) -> Self {
+        Self { sink, end, log_bytes_left: log_bytes_max, result_bytes_left: result_bytes_max, result_bytes_max, logs_cut: false, step: None }
+    }
+
+    /// The step it is in.
+    pub(crate) fn step(&self) -> Option<String> {
+        self.step.clone()
+    }
+
+    pub(crate) fn end(self, ended: Ended) {
+        // Whoever asked may have gone away.
+        let _ = self.end.send(ended);
+    }
+
+    /// Takes a frame that names this call.
+    pub(crate) fn frame(mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
+        if !matches!(frame, FromHost::Log { .. } | FromHost::Done { ok: false, .. }) {
+            match self.result_bytes_left.checked_sub(bytes) {
+                Some(left) => self.result_bytes_left = left,
+                None => {
+                    let failure = self.too_large();
+                    self.end(Err(failure));
+                    return Ok(After::OverWithHost);
+                }
+            }
+        }
+        let owned = |raw: &RawValue| raw.to_owned();
+        let effect = match frame {
+            FromHost::Log { level, text, ts, .. } => return Ok(After::GoesOn(self.log(&level, text, ts))),
+            FromHost::Emit { event, meta, .. } => Effect::Emit { event: event.map(owned), meta: meta.map(owned) },
+            FromHost::Db { key, value, .. } => Effect::Db { key, value: value.map(owned) },
+            FromHost::Respond { status, headers, body, encoding, immediate, .. } => {
+                if !(100..=599).contains(&status) {
+                    return Err(WireError::OutOfOrder("a response with a status outside 100 to 599"));
+                }
+                let body = match encoding.as_str() {
+                    "base64" => Bytes::from(base64::engine::general_purpose::STANDARD.decode(body.as_bytes()).map_err(|e| WireError::Malformed(e.to_string()))?),
+                    _ => Bytes::from(body.into_owned()),
+                };
+                Effect::Respond(HttpResponse { status, headers, body, immediate })
+            }
+            FromHost::Step { namespace, state: StepState::Started, .. } => {
+                self.step = Some(namespace.clone());
+                Effect::StepStarted { namespace }
+            }
+            FromHost::Step { namespace, state: StepState::Finished, duration_ms, exports, .. } => {
+                self.step = None;
+                let exports = exports.ok_or(WireError::OutOfOrder("a finished step without exports"))?;
+                Effect::StepFinished { namespace, duration_ms: duration_ms.max(0.0) as u64, exports: exports.to_owned() }
+            }
+            FromHost::Send { kind, payload, .. } => Effect::Send { kind, payload: payload.to_owned() },
+            FromHost::Done { ok: true, result, exit, .. } => {
+                let null = || RawValue::NULL.to_owned();
+                let done = CallDone { result: result.map_or_else(null, owned), exit: exit.map(|e| e.reason.unwrap_or_default()) };
+                self.end(Ok(done));
+                return Ok(After::Over);
+            }
+            FromHost::Done { ok: false, error, namespace, .. } => {
+                let namespace = namespace.or_else(|| self.step());
+                self.end(Err(thrown(error.unwrap_or_default(), namespace)));
+                return Ok(After::Over);
+            }
+            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } => return Err(WireError::OutOfOrder("not a frame of a call")),
+        };
+        self.sink.effect(effect);
+        Ok(After::GoesOn(self))
+    }
+
+    fn log(mut self, level: &str, text: String, ts_ms: i64) -> Self {
+        if text.len() <= self.log_bytes_left {
+            self.log_bytes_left -= text.len();
+            self.sink.effect(Effect::Log { level: LogLevel::parse(level), text, ts_ms });
+        } else if !self.logs_cut {
+            self.logs_cut = true;
+            self.log_bytes_left = 0;
+            self.sink.effect(Effect::Log { level: LogLevel::Warn, text: "[the output of this run is longer than is kept; the rest is cut]".into(), ts_ms });
+        }
+        self
+    }
+
+    fn too_large(&self) -> CallFailure {
+        let message = format!("the results, exports and emitted events of the run have more than {} bytes in all, the limit; keep large data outside and pass on where it is", self.result_bytes_max);
+        CallFailure { kind: FailureKind::PayloadTooLarge, code: "PayloadTooLarge".into(), stack: format!("PayloadTooLarge: {message}"), message, namespace: self.step() }
+    }
+}
+
+/// An error that the code threw.
+pub(crate) fn thrown(error: WireFailure, namespace: Option<String>) -> CallFailure {
+    let code: String = error.code.chars().take(200).collect();
+    CallFailure {
+        kind: FailureKind::Thrown,
+        code: if code.is_empty() { "Error".into() } else { code },
+        message: cut(error.message),
+        stack: cut(error.stack),
+        namespace,
+    }
+}
+
+/// Keeps the head of a long text and says so.
+fn cut(mut text: String) -> String {
+    if text.len() > STACK_BYTES_MAX {
+        let end = text.floor_char_boundary(STACK_BYTES_MAX);
+        text.truncate(end);
+        text.push_str("\n[cut]");
+    }
+    text
+}

@@ -1,0 +1,63 @@
+//! Why a host died, in words for the user.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use crate::types::{CallFailure, FailureKind};
+use crate::wire::WireError;
+
+/// Why a host is no more.
+#[derive(Clone, Debug)]
+pub(crate) enum Death {
+    /// We ended it: a call ran over its time, and the host could not be reached.
+    Blocked,
+    /// We ended it: evicted or shutting down.
+    Ended,
+    /// We ended it: it broke the protocol.
+    Violation(WireError),
+    /// Its heap was full.
+    OutOfMemory { heap_mb: u32 },
+    /// It exited or was killed.
+    Exited(Option<ExitStatus>, String),
+    /// It could not be started.
+    NotStarted(String),
+}
+
+impl Death {
+    /// Reads the cause off the exit status and the last words on standard error.
+    pub(crate) fn of(status: Option<ExitStatus>, stderr: &str, heap_mb: u32) -> Self {
+        let aborted = status.is_some_and(|s| s.signal() == Some(libc::SIGABRT) || s.signal() == Some(libc::SIGTRAP) || s.code() == Some(134));
+        if aborted && (stderr.contains("heap limit") || stderr.contains("out of memory")) {
+            return Self::OutOfMemory { heap_mb };
+        }
+        Self::Exited(status, last_line(stderr))
+    }
+
+    /// What it means for a call that was under way.
+    pub(crate) fn failure(&self, namespace: Option<String>) -> CallFailure {
+        let (kind, code, message) = match self {
+            Self::Blocked => (FailureKind::HostLost, "InternalFailure", "the process was ended because another run in it blocked it beyond its time limit".to_owned()),
+            Self::Ended => (FailureKind::HostLost, "InternalFailure", "the process was ended before the run was over".to_owned()),
+            Self::Violation(error) => (FailureKind::ProtocolViolation, "InternalFailure", format!("the process was ended because it sent {error}")),
+            Self::OutOfMemory { heap_mb } => (
+                FailureKind::OutOfMemory,
+                "OutOfMemory",
+                format!("the code needed more memory than its limit of {heap_mb} MiB; raise `settings.memory_mb` of the workflow, or hold less in memory"),
+            ),
+            Self::Exited(status, words) => {
+                let how = match status {
+                    Some(status) => status.signal().map_or_else(|| format!("exited with code {}", status.code().unwrap_or(-1)), |signal| format!("was killed by signal {signal}")),
+                    None => "was lost".to_owned(),
+                };
+                let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+                (FailureKind::HostCrashed, "InternalFailure", format!("the process of the code {how}{words}"))
+            }
+            Self::NotStarted(why) => (FailureKind::HostCrashed, "InternalFailure", format!("a process for the code could not be started: {why}")),
+        };
+        CallFailure { kind, code: code.into(), stack: format!("{code}: {message}"), message, namespace }
+    }
+}
+
+fn last_line(text: &str) -> String {
+    text.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or("").chars().take(300).collect()
+}

@@ -1,0 +1,313 @@
+//! One host: a process, its wire, and the calls under way in it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{Child, ChildStderr};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::call::{After, UnderWay, thrown};
+use crate::death::Death;
+use crate::sandbox::Launched;
+use crate::types::{CallFailure, FailureKind, IsolateSpec, RunnerConfig};
+use crate::wire::{self, FromHost, WireError};
+
+/// Frames that wait to be written.
+const WRITE_QUEUE: usize = 1024;
+/// Bytes of standard error that are kept to tell a cause of death.
+const STDERR_KEPT: usize = 16 << 10;
+/// The version of the protocol.
+const PROTOCOL: u32 = 1;
+
+/// How far loading is.
+#[derive(Clone, Debug)]
+pub(crate) enum Load {
+    Pending,
+    Loaded,
+    Failed(CallFailure),
+}
+
+/// A host with an isolate.
+pub(crate) struct Host {
+    pub(crate) isolate: String,
+    writer: mpsc::Sender<Bytes>,
+    calls: Mutex<HashMap<u64, UnderWay>>,
+    /// Those who wait for the answer to a cancel: it shows that the event loop turns.
+    cancels: Mutex<HashMap<u64, oneshot::Sender<()>>>,
+    pub(crate) load: watch::Receiver<Load>,
+    kill: Mutex<Option<oneshot::Sender<Death>>>,
+    /// Places taken in it.
+    pub(crate) taken: AtomicU32,
+    /// Takes no new calls.
+    pub(crate) retiring: AtomicBool,
+    pub(crate) used: Mutex<Instant>,
+}
+
+/// A started process that waits for an isolate.
+pub(crate) struct Blank {
+    pub(crate) heap_mb: u32,
+    launched: Launched,
+}
+
+impl Blank {
+    pub(crate) fn new(launched: Launched, heap_mb: u32) -> Self {
+        Self { heap_mb, launched }
+    }
+
+    /// Whether its process still lives.
+    pub(crate) fn alive(&mut self) -> bool {
+        matches!(self.launched.child.try_wait(), Ok(None))
+    }
+
+    /// Gives it an isolate. `on_end` is told when the process is gone.
+    pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
+        let Launched { mut child, wire, tmp } = self.launched;
+        let (read, write) = wire.into_split();
+        let (writer, queue) = mpsc::channel(WRITE_QUEUE);
+        let (loading, load) = watch::channel(Load::Pending);
+        let (kill, killed) = oneshot::channel();
+        let stderr = child.stderr.take();
+        let host = Arc::new(Host {
+            isolate: spec.id.clone(),
+            writer,
+            calls: Mutex::default(),
+            cancels: Mutex::default(),
+            load,
+            kill: Mutex::new(Some(kill)),
+            taken: AtomicU32::new(1),
+            retiring: AtomicBool::new(false),
+            used: Mutex::new(Instant::now()),
+        });
+        tokio::spawn(write_frames(write, queue, load_frame(spec, tmp.path())));
+        let life = Life { host: host.clone(), loading, child, stderr, tmp, heap_mb: self.heap_mb, frame_bytes_max: config.frame_bytes_max };
+        tokio::spawn(async move {
+            life.live(read, killed).await;
+            on_end();
+        });
+        host
+    }
+}
+
+impl Host {
+    /// Starts a call: registers it and sends its frame.
+    pub(crate) async fn start(&self, id: u64, call: UnderWay, frame: Bytes) {
+        self.calls.lock().insert(id, call);
+        if self.writer.send(frame).await.is_err() {
+            // The process is gone: what ends it has taken or will take the call.
+            tokio::task::yield_now().await;
+            if let Some(call) = self.calls.lock().remove(&id) {
+                let step = call.step();
+                call.end(Err(Death::Ended.failure(step)));
+            }
+        }
+    }
+
+    /// Takes a call away that ran over its time; None if it ended meanwhile.
+    pub(crate) fn give_up(&self, id: u64) -> Option<UnderWay> {
+        self.calls.lock().remove(&id)
+    }
+
+    /// Tells the host that a call is not waited for; the receiver ends when it answers.
+    pub(crate) async fn cancel(&self, id: u64) -> oneshot::Receiver<()> {
+        let (tell, told) = oneshot::channel();
+        self.cancels.lock().insert(id, tell);
+        // A host that is gone needs no cancel.
+        let _ = self.writer.send(wire::frame(&[r#"{"t":"cancel","id":"#, &id.to_string(), "}"])).await;
+        told
+    }
+
+    /// Ends the process.
+    pub(crate) fn kill(&self, death: Death) {
+        self.retiring.store(true, Ordering::SeqCst);
+        if let Some(kill) = self.kill.lock().take() {
+            // It may be gone already.
+            let _ = kill.send(death);
+        }
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.lock().len()
+    }
+
+    /// Handles one frame of a call or of loading.
+    fn frame(&self, bytes: &Bytes, loading: &watch::Sender<Load>) -> Result<(), WireError> {
+        let frame = wire::parse(bytes)?;
+        let id = match &frame {
+            FromHost::Hello { protocol } if *protocol == PROTOCOL => return Ok(()),
+            FromHost::Hello { .. } => return Err(WireError::OutOfOrder("another version of the protocol")),
+            FromHost::Loaded => {
+                if !matches!(*loading.borrow(), Load::Pending) {
+                    return Err(WireError::OutOfOrder("loaded twice"));
+                }
+                loading.send_replace(Load::Loaded);
+                return Ok(());
+            }
+            FromHost::LoadFailed { error } => {
+                let failure = CallFailure { kind: FailureKind::LoadFailed, ..thrown(error.clone(), None) };
+                loading.send_replace(Load::Failed(failure));
+                return Ok(());
+            }
+            FromHost::Cancelled { id } => {
+                if let Some(told) = self.cancels.lock().remove(id) {
+                    // Whoever asked may have gone away.
+                    let _ = told.send(());
+                }
+                return Ok(());
+            }
+            FromHost::Log { id, .. }
+            | FromHost::Emit { id, .. }
+            | FromHost::Db { id, .. }
+            | FromHost::Respond { id, .. }
+            | FromHost::Step { id, .. }
+            | FromHost::Send { id, .. }
+            | FromHost::Done { id, .. } => *id,
+        };
+        // A frame of a call that is over is late, not forged: ids are never used again.
+        let Some(call) = self.calls.lock().remove(&id) else {
+            return if id <= self.last_id() { Ok(()) } else { Err(WireError::UnknownCall) };
+        };
+        match call.frame(frame, bytes.len())? {
+            After::GoesOn(call) => {
+                self.calls.lock().insert(id, call);
+            }
+            After::Over => {}
+            After::OverWithHost => self.kill(Death::Ended),
+        }
+        Ok(())
+    }
+
+    fn last_id(&self) -> u64 {
+        crate::pool::last_call_id()
+    }
+}
+
+/// The life of a host's process, from its assignment to its end.
+struct Life {
+    host: Arc<Host>,
+    loading: watch::Sender<Load>,
+    child: Child,
+    stderr: Option<ChildStderr>,
+    /// Removed when this is dropped.
+    tmp: TempDir,
+    heap_mb: u32,
+    frame_bytes_max: usize,
+}
+
+impl Life {
+    async fn live(mut self, read: OwnedReadHalf, killed: oneshot::Receiver<Death>) {
+        let stderr = self.stderr.take();
+        let words = tokio::spawn(async move {
+            match stderr {
+                Some(stderr) => last_words(stderr).await,
+                None => String::new(),
+            }
+        });
+        let ended = tokio::select! {
+            biased;
+            death = killed => Some(death.unwrap_or(Death::Ended)),
+            read = self.read(read) => read.err().map(Death::Violation),
+        };
+        self.host.retiring.store(true, Ordering::SeqCst);
+        let death = match ended {
+            Some(death) => {
+                // It may have exited by itself meanwhile.
+                let _ = self.child.start_kill();
+                let _ = self.child.wait().await;
+                death
+            }
+            None => {
+                let status = match tokio::time::timeout(std::time::Duration::from_secs(1), self.child.wait()).await {
+                    Ok(status) => status.ok(),
+                    Err(_) => {
+                        // It closed its wire and lives on: that is of no use.
+                        let _ = self.child.start_kill();
+                        self.child.wait().await.ok()
+                    }
+                };
+                Death::of(status, &words.await.unwrap_or_default(), self.heap_mb)
+            }
+        };
+        tracing::debug!(isolate = self.host.isolate, tmp = %self.tmp.path().display(), ?death, "a host ended");
+        self.loading.send_if_modified(|load| {
+            let pending = matches!(load, Load::Pending);
+            if pending {
+                *load = Load::Failed(death.failure(None));
+            }
+            pending
+        });
+        let calls: Vec<UnderWay> = self.host.calls.lock().drain().map(|(_, call)| call).collect();
+        for call in calls {
+            let step = call.step();
+            call.end(Err(death.failure(step)));
+        }
+    }
+
+    /// Reads frames until the wire ends.
+    async fn read(&self, mut read: OwnedReadHalf) -> Result<(), WireError> {
+        let mut buffer = BytesMut::with_capacity(64 << 10);
+        loop {
+            match read.read_buf(&mut buffer).await {
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(_) => {}
+            }
+            while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
+                self.host.frame(&frame, &self.loading)?;
+            }
+            if buffer.is_empty() && buffer.capacity() < 4 << 10 {
+                buffer.reserve(64 << 10);
+            }
+        }
+    }
+}
+
+/// Writes frames, all that wait in one go.
+async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Bytes>, first: Bytes) {
+    if write.write_all(&first).await.is_err() {
+        return;
+    }
+    let mut batch = BytesMut::new();
+    while let Some(frame) = queue.recv().await {
+        let sent = match queue.try_recv() {
+            Err(_) => write.write_all(&frame).await,
+            Ok(second) => {
+                batch.clear();
+                batch.extend_from_slice(&frame);
+                batch.extend_from_slice(&second);
+                while let Ok(next) = queue.try_recv() {
+                    batch.extend_from_slice(&next);
+                }
+                write.write_all(&batch).await
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+fn load_frame(spec: &IsolateSpec, tmp: &std::path::Path) -> Bytes {
+    let modules: Vec<_> = spec.modules.iter().map(|m| serde_json::json!({ "name": m.name, "path": m.path })).collect();
+    let frame = serde_json::json!({ "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "db": spec.db, "tmp": tmp });
+    wire::frame(&[&frame.to_string()])
+}
+
+/// The end of standard error.
+async fn last_words(mut stderr: ChildStderr) -> String {
+    let mut kept = BytesMut::new();
+    while let Ok(n) = stderr.read_buf(&mut kept).await {
+        if n == 0 {
+            break;
+        }
+        if kept.len() > STDERR_KEPT {
+            let _ = kept.split_to(kept.len() - STDERR_KEPT);
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}

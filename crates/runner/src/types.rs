@@ -1,0 +1,258 @@
+//! What is asked of the runner, and what comes back.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use millrace_model::run::LogLevel;
+use serde_json::value::RawValue;
+
+/// Bounds and places of a runner.
+#[derive(Clone, Debug)]
+pub struct RunnerConfig {
+    /// The Node binary, or a name on the PATH.
+    pub node: PathBuf,
+    /// The runtime that runs inside hosts, as text.
+    pub host_script: String,
+    /// Where the runtime and hosts' private temporary folders are kept.
+    pub scratch_dir: PathBuf,
+    /// Hosts that wait, started, for an artifact.
+    pub blank_hosts: usize,
+    /// Hosts at once, blank ones not counted.
+    pub hosts_max: usize,
+    /// An isolate unused for so long is ended.
+    pub idle_evict: Duration,
+    /// Heap of a host that asks for no other, MiB.
+    pub heap_mb_default: u32,
+    /// A longer frame ends its host.
+    pub frame_bytes_max: usize,
+    /// Log text kept of a call; then one mark.
+    pub log_bytes_max: usize,
+    /// Results, exports, emits and responses of a call in all.
+    pub result_bytes_max: usize,
+    /// Calls that wait for a host.
+    pub waiting_max: usize,
+}
+
+impl Default for RunnerConfig {
+    fn default() -> Self {
+        Self {
+            node: "node".into(),
+            host_script: String::new(),
+            scratch_dir: std::env::temp_dir().join("millrace"),
+            blank_hosts: 2,
+            hosts_max: 32,
+            idle_evict: Duration::from_secs(300),
+            heap_mb_default: 256,
+            frame_bytes_max: 16 << 20,
+            log_bytes_max: 256 << 10,
+            result_bytes_max: 6 << 20,
+            waiting_max: 10_000,
+        }
+    }
+}
+
+/// Why a runner cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Node is not there.
+    #[error("Node.js was not found as `{node}`; install Node.js 20 or newer, or name its binary with --node")]
+    NodeMissing {
+        /// What was looked for.
+        node: String,
+    },
+    /// Node is too old.
+    #[error("`{node}` is Node.js {found}; Millrace needs 20 or newer, name another binary with --node")]
+    NodeTooOld {
+        /// The binary.
+        node: String,
+        /// Its version.
+        found: String,
+    },
+    /// A folder or file could not be written.
+    #[error("could not prepare the folder `{path}` for hosts")]
+    Scratch {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A module that an isolate loads.
+#[derive(Clone, Debug)]
+pub struct ModuleSpec {
+    /// By which calls name it.
+    pub name: String,
+    /// The file of the ES module.
+    pub path: PathBuf,
+}
+
+/// What an isolate is: what it loads and to whom it belongs.
+#[derive(Clone, Debug)]
+pub struct IsolateSpec {
+    /// Calls with the same id share hosts.
+    pub id: String,
+    /// The organization; a host never serves two.
+    pub organization: String,
+    /// The modules.
+    pub modules: Vec<ModuleSpec>,
+    /// Environment that the code sees.
+    pub env: BTreeMap<String, String>,
+    /// Snapshot of `$.service.db`, for a source.
+    pub db: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Heap limit; None: the default.
+    pub memory_mb: Option<u32>,
+    /// Calls that one host serves at once.
+    pub calls_max: u32,
+    /// Hosts that this isolate may have.
+    pub hosts_max: u32,
+}
+
+/// A call.
+#[derive(Debug)]
+pub struct Call {
+    /// An object `{kind, …}` as the protocol says.
+    pub body: Box<RawValue>,
+    /// Wall-clock limit, from when a host has it.
+    pub timeout: Duration,
+}
+
+/// What code does while it runs.
+#[derive(Debug)]
+pub enum Effect {
+    /// A line of output.
+    Log {
+        /// Its level.
+        level: LogLevel,
+        /// The text.
+        text: String,
+        /// When, epoch milliseconds, by the host's clock.
+        ts_ms: i64,
+    },
+    /// `this.$emit`.
+    Emit {
+        /// The data.
+        event: Option<Box<RawValue>>,
+        /// `{id, name, summary, ts, …}`.
+        meta: Option<Box<RawValue>>,
+    },
+    /// A write to `$.service.db`.
+    Db {
+        /// The key.
+        key: String,
+        /// The value; None deletes.
+        value: Option<Box<RawValue>>,
+    },
+    /// An HTTP answer.
+    Respond(HttpResponse),
+    /// A step began.
+    StepStarted {
+        /// Its name.
+        namespace: String,
+    },
+    /// A step ended well.
+    StepFinished {
+        /// Its name.
+        namespace: String,
+        /// Wall time.
+        duration_ms: u64,
+        /// Its exports, an object.
+        exports: Box<RawValue>,
+    },
+    /// `$.send.*`.
+    Send {
+        /// `http`, `email`, …
+        kind: String,
+        /// What is sent.
+        payload: Box<RawValue>,
+    },
+}
+
+/// An HTTP answer from code.
+#[derive(Clone, Debug)]
+pub struct HttpResponse {
+    /// 100 to 599.
+    pub status: u16,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Bytes,
+    /// Whether it is sent before the run ends.
+    pub immediate: bool,
+}
+
+/// Takes effects in order; must not block.
+pub trait EffectSink: Send + Sync {
+    /// One effect.
+    fn effect(&self, effect: Effect);
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub struct CallOutcome {
+    /// Its result.
+    pub result: Result<CallDone, CallFailure>,
+    /// Wall time in the host.
+    pub duration: Duration,
+}
+
+/// A call that ended well.
+#[derive(Debug)]
+pub struct CallDone {
+    /// What it returned.
+    pub result: Box<RawValue>,
+    /// The reason of `$.flow.exit`, where it ended so.
+    pub exit: Option<String>,
+}
+
+/// A call that failed.
+#[derive(Clone, Debug)]
+pub struct CallFailure {
+    /// What kind of failure.
+    pub kind: FailureKind,
+    /// The error's class or code.
+    pub code: String,
+    /// What happened; of a limit: which, and how to raise it.
+    pub message: String,
+    /// The stack, or the message.
+    pub stack: String,
+    /// The step that was struck.
+    pub namespace: Option<String>,
+}
+
+/// Kinds of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The code threw.
+    Thrown,
+    /// The modules do not load.
+    LoadFailed,
+    /// The wall-clock limit.
+    Timeout,
+    /// The heap limit.
+    OutOfMemory,
+    /// The limit of results.
+    PayloadTooLarge,
+    /// The process died.
+    HostCrashed,
+    /// The process was ended through another call's fault: safe to run again.
+    HostLost,
+    /// Too many calls wait.
+    Overloaded,
+    /// The process broke the protocol.
+    ProtocolViolation,
+}
+
+/// What a runner is doing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunnerStats {
+    /// Hosts with an artifact.
+    pub hosts: usize,
+    /// Hosts that wait for one.
+    pub blank_hosts: usize,
+    /// Calls under way.
+    pub calls: usize,
+}
