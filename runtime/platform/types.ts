@@ -1,0 +1,6 @@
+// Answers to `@pipedream/types`: at run time these only mark what a module is.
+
+export const defineApp = <T>(app: T): T => app;
+export const defineSource = <T>(source: T): T => source;
+export const defineAction = <T>(action: T): T => action;
+export default { defineApp, defineSource, defineAction };

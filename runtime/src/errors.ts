@@ -1,0 +1,58 @@
+// Errors as the server gets them.
+import type { WireError } from "./types.ts";
+
+const STACK_MAX = 64 << 10;
+const MESSAGE_MAX = 16 << 10;
+
+function cut(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max)}\n[cut: ${text.length - max} more characters]`;
+}
+
+function text(value: unknown): string {
+  try {
+    return typeof value === "string" ? value : String(value);
+  } catch {
+    return "[a value that cannot be shown]";
+  }
+}
+
+/** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message. */
+export function wireError(thrown: unknown): WireError {
+  if (thrown !== null && typeof thrown === "object" && ("message" in thrown || thrown instanceof Error)) {
+    const error = thrown as { name?: unknown; message?: unknown; stack?: unknown; constructor?: { name?: string } };
+    const name = text(error.name ?? "Error");
+    const className = error.constructor?.name;
+    // A class of its own without a name of its own still tells its class; platform errors rewrite `name` to a sentence.
+    const plain = /^[\w$.]+$/.test(name) ? name : (name.split(" ")[0] ?? "Error");
+    const code = plain === "Error" && className && className !== "Object" ? className : plain;
+    const message = cut(text(error.message ?? ""), MESSAGE_MAX);
+    const stack = typeof error.stack === "string" && error.stack !== "" ? error.stack : `${code}: ${message}`;
+    return { code, name, message, stack: cut(stack, STACK_MAX) };
+  }
+  const message = cut(text(thrown), MESSAGE_MAX);
+  return { code: "Error", name: "Error", message, stack: `Error: ${message}` };
+}
+
+/** Thrown by `$.flow.exit`: not a failure. */
+export class FlowExit extends Error {
+  readonly reason: string;
+  constructor(reason: string) {
+    super(`$.flow.exit: ${reason}`);
+    this.name = "FlowExit";
+    this.reason = reason;
+  }
+}
+
+export function typeError(message: string): TypeError {
+  return new TypeError(message);
+}
+
+/** JSON text of a value that code hands out, or a clear error that names it. */
+export function jsonText(value: unknown, what: string): string | undefined {
+  if (typeof value === "function" || typeof value === "symbol") throw typeError(`${what} is a ${typeof value}, which is not JSON-serializable`);
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw typeError(`${what} is not JSON-serializable: ${error instanceof Error ? error.message.split("\n")[0] : text(error)}`);
+  }
+}

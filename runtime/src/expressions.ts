@@ -1,0 +1,82 @@
+// `{{expressions}}` in props of steps: JavaScript over `steps`, evaluated here, where code runs, never in the server.
+
+type Evaluate = (steps: unknown, process: unknown) => unknown;
+
+const ENV = { env: {} };
+const CACHE_MAX = 5000;
+const cache = new Map<string, Template>();
+
+type Part = { text: string } | { source: string; evaluate: Evaluate };
+interface Template {
+  parts: Part[];
+  /** The whole string is one expression: its value keeps its type. */
+  single: boolean;
+}
+
+/** Evaluates all expressions in a value; `where` names it in errors. */
+export function evaluate(value: unknown, steps: unknown, where: string): unknown {
+  if (typeof value === "string") return value.includes("{{") ? evaluateText(value, steps, where) : value;
+  if (Array.isArray(value)) return value.map((item) => evaluate(item, steps, where));
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, evaluate(item, steps, where)]));
+  }
+  return value;
+}
+
+function evaluateText(text: string, steps: unknown, where: string): unknown {
+  let template = cache.get(text);
+  if (!template) {
+    template = parse(text, where);
+    if (cache.size >= CACHE_MAX) cache.clear();
+    cache.set(text, template);
+  }
+  const value = (part: Part): unknown => {
+    if ("text" in part) return part.text;
+    try {
+      return part.evaluate(steps, ENV);
+    } catch (error) {
+      const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+      throw new Error(`the expression {{${part.source}}} in ${where} failed: ${why}`, { cause: error });
+    }
+  };
+  if (template.single) return value(template.parts[0] as Part);
+  return template.parts.map((part) => asText(value(part))).join("");
+}
+
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** An expression ends at the first `}}` that leaves valid JavaScript: strings and objects in it may hold braces. */
+function parse(text: string, where: string): Template {
+  const parts: Part[] = [];
+  let at = 0;
+  for (;;) {
+    const open = text.indexOf("{{", at);
+    if (open < 0) break;
+    if (open > at) parts.push({ text: text.slice(at, open) });
+    let close = text.indexOf("}}", open + 2);
+    let failure: unknown = new SyntaxError("it is not closed by }}");
+    let found: Part | undefined;
+    while (close >= 0) {
+      const source = text.slice(open + 2, close);
+      try {
+        const compiled = new Function("steps", "process", `"use strict"; return (${source}\n);`) as Evaluate;
+        found = { source: source.trim(), evaluate: compiled };
+        break;
+      } catch (error) {
+        failure = error;
+        close = text.indexOf("}}", close + 1);
+      }
+    }
+    if (!found) {
+      const why = failure instanceof Error ? failure.message : String(failure);
+      throw new SyntaxError(`the expression ${text.slice(open, open + 80)} in ${where} is not JavaScript: ${why}`);
+    }
+    parts.push(found);
+    at = close + 2;
+  }
+  if (at < text.length) parts.push({ text: text.slice(at) });
+  return { parts, single: parts.length === 1 && !("text" in (parts[0] as Part)) };
+}

@@ -1,0 +1,6 @@
+declare namespace NodeJS {
+  interface Process {
+    /** Ends the process without listeners; `process.exit` belongs to user code and throws. */
+    reallyExit(code: number): never;
+  }
+}

@@ -1,0 +1,55 @@
+// Running a source or one of its hooks.
+import { CallContext } from "./context.ts";
+import { serviceDb } from "./db.ts";
+import { jsonText } from "./errors.ts";
+import type { Prepared } from "./instance.ts";
+import { httpInterface } from "./respond.ts";
+import type { Bag, CallFrame, Fn } from "./types.ts";
+
+export async function runSource(prepared: Prepared, frame: CallFrame, call: CallContext): Promise<unknown> {
+  const self = sourceInstance(prepared, (frame["props"] ?? {}) as Bag, call);
+  const hook = frame["hook"] as string | null;
+  if (hook) {
+    const run = prepared.component.hooks?.[hook];
+    return typeof run === "function" ? await (run as Fn).call(self) : undefined;
+  }
+  const event = withHeaderLookup(frame["event"]);
+  if (typeof prepared.component.run !== "function") {
+    (self["$emit"] as Fn)(event, { id: timestampOf(event), ts: Date.now() });
+    return undefined;
+  }
+  return await prepared.component.run.call(self, event);
+}
+
+export function sourceInstance(prepared: Prepared, props: Bag, call: CallContext): Bag {
+  const emit: Fn = (event, meta) => {
+    // Sent before this returns, so that it is kept whether or not the promise is awaited.
+    const eventText = jsonText(event, "the emitted event");
+    const metaText = jsonText(meta ?? {}, "the metadata of an emitted event");
+    call.sendText(`"t":"emit",${eventText === undefined ? "" : `"event":${eventText},`}"meta":${metaText ?? "{}"}}`);
+    return Promise.resolve();
+  };
+  return prepared.instance(props, {
+    emit,
+    db: () => serviceDb(call),
+    http: (endpoint) => httpInterface(endpoint, call),
+  });
+}
+
+function timestampOf(event: unknown): unknown {
+  return (event as Bag | null)?.["timestamp"] ?? Date.now();
+}
+
+/** Header names are lower case; a look-up in any case works (reference 3). */
+export function withHeaderLookup(event: unknown): unknown {
+  if (event === null || typeof event !== "object") return event;
+  const headers = (event as Bag)["headers"];
+  if (headers === null || typeof headers !== "object" || !("method" in event)) return event;
+  (event as Bag)["headers"] = new Proxy(headers as Bag, {
+    get: (target, name) => {
+      if (typeof name !== "string" || name in target) return Reflect.get(target, name) as unknown;
+      return target[name.toLowerCase()];
+    },
+  });
+  return event;
+}

@@ -1,0 +1,40 @@
+// Length-prefixed JSON frames on file descriptor 3. Frames are written at once: code may block the loop right after.
+import { Socket } from "node:net";
+
+const FRAME_BYTES_MAX = 64 << 20;
+
+export class Wire {
+  readonly #socket = new Socket({ fd: 3, readable: true, writable: true });
+  #buffer: Buffer = Buffer.alloc(0);
+
+  start(onFrame: (frame: Record<string, unknown>) => void): void {
+    this.#socket.on("data", (chunk: Buffer) => {
+      this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
+      let offset = 0;
+      while (this.#buffer.length - offset >= 4) {
+        const length = this.#buffer.readUInt32LE(offset);
+        if (length > FRAME_BYTES_MAX) process.reallyExit(70);
+        if (this.#buffer.length - offset - 4 < length) break;
+        onFrame(JSON.parse(this.#buffer.toString("utf8", offset + 4, offset + 4 + length)) as Record<string, unknown>);
+        offset += 4 + length;
+      }
+      this.#buffer = offset === this.#buffer.length ? Buffer.alloc(0) : this.#buffer.subarray(offset);
+    });
+    // Without the server there is nothing to live for.
+    this.#socket.on("close", () => process.reallyExit(0));
+    this.#socket.on("error", () => process.reallyExit(0));
+  }
+
+  send(frame: object): void {
+    this.sendText(JSON.stringify(frame));
+  }
+
+  /** `json`: the text of one object. */
+  sendText(json: string): void {
+    const length = Buffer.byteLength(json);
+    const bytes = Buffer.allocUnsafe(4 + length);
+    bytes.writeUInt32LE(length, 0);
+    bytes.write(json, 4);
+    this.#socket.write(bytes);
+  }
+}
