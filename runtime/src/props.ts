@@ -23,7 +23,7 @@ export function resolveProps(props: unknown): ResolvedProp[] {
   const resolved: ResolvedProp[] = [];
   const appProps = new Map<unknown, string>();
   for (const [name, value] of Object.entries(props)) {
-    if (isApp(value)) {
+    if (isObject(value) && isApp(value)) {
       appProps.set(value, name);
       if (typeof value["app"] === "string" && !appProps.has(value["app"])) appProps.set(value["app"], name);
     }

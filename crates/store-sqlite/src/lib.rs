@@ -1,1 +1,50 @@
+//! The embedded engine of the store: SQLite with one writer that commits many operations as one transaction.
 
+mod components;
+mod db;
+mod history;
+mod interfaces;
+mod mail;
+mod migrations;
+mod rows;
+mod runs;
+mod settle;
+mod sources;
+mod store;
+mod subscriptions;
+mod tenants;
+mod workflows;
+
+use std::path::PathBuf;
+
+use millrace_store::StoreResult;
+
+/// Where the database is, and its bounds.
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// The file; made where it is missing.
+    pub path: PathBuf,
+    /// Connections that read.
+    pub reader_connections: usize,
+    /// Writes that wait, beyond which they are refused.
+    pub write_queue: usize,
+}
+
+impl SqliteOptions {
+    /// The usual bounds.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), reader_connections: 2, write_queue: 10_000 }
+    }
+}
+
+/// A store in one SQLite file.
+pub struct SqliteStore {
+    db: db::Db,
+}
+
+impl SqliteStore {
+    /// Opens the file, brings its schema up to date and starts the writer.
+    pub fn open(options: &SqliteOptions) -> StoreResult<Self> {
+        Ok(Self { db: db::Db::open(options)? })
+    }
+}

@@ -1,0 +1,47 @@
+//! Artifacts and saved components.
+
+use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::ids::OrgId;
+use millrace_model::page::{Listing, Page};
+use millrace_store::{StoreError, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::rows::{self, execute};
+use crate::store::{json, list};
+
+pub(crate) fn put_artifact(c: &Connection, a: &Artifact) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO artifacts (id, code, source_map, package_lock, uses_respond) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING",
+        params![a.id, a.code, a.source_map, a.lock, a.uses_respond],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
+    if s.published {
+        execute(c, "UPDATE components SET published = 0 WHERE org_id = ?1 AND key = ?2 AND published = 1", params![s.org_id.as_str(), s.manifest.key])?;
+    }
+    let kind = match s.component_type {
+        ComponentType::Source => "source",
+        ComponentType::Action => "action",
+    };
+    execute(
+        c,
+        "INSERT INTO components (id, org_id, code, code_hash, url, component_type, key, manifest, artifact_id, published, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        params![s.id.as_str(), s.org_id.as_str(), s.code, s.code_hash, s.url, kind, s.manifest.key, json(&s.manifest)?, s.artifact_id, s.published, s.created_at.ms(), s.updated_at.ms()],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn published(c: &Connection, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
+    list(c, "components", "org_id = ?1 AND published = 1", org.as_str(), page, rows::component)
+}
+
+pub(crate) fn unpublish(c: &Connection, org: &OrgId, key: &str) -> StoreResult<()> {
+    match execute(c, "UPDATE components SET published = 0 WHERE org_id = ?1 AND key = ?2 AND published = 1", params![org.as_str(), key])? {
+        0 => Err(StoreError::NotFound),
+        _ => Ok(()),
+    }
+}

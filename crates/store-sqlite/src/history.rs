@@ -1,0 +1,90 @@
+//! Reading and pruning history. The newest of anything costs what is read, not what is stored.
+
+use millrace_model::clock::Timestamp;
+use millrace_model::event::Event;
+use millrace_model::ids::{EventId, OrgId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::Run;
+use millrace_store::{RunFilter, StoreResult, status_text};
+use rusqlite::{Connection, params};
+
+use crate::rows::{self, execute, many, number};
+
+/// Events that a stream shows (spec 2.5, 8).
+const EVENTS_SHOWN: i64 = 100;
+/// Runs that are counted exactly; more are shown as this many.
+const RUNS_COUNTED: i64 = 10_000;
+
+pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
+    let status = status_text(f.status);
+    let (from, to) = (f.from.map_or(i64::MIN, Timestamp::ms), f.to.map_or(i64::MAX, Timestamp::ms));
+    let items = many(
+        c,
+        "SELECT * FROM runs WHERE owner_id = ?1 AND org_id = ?2 AND (?3 IS NULL OR status = ?3) AND created_at >= ?4 AND created_at < ?5
+           AND (?6 IS NULL OR (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?6))
+           AND (?7 IS NULL OR (created_at, id) > (SELECT created_at, id FROM runs WHERE id = ?7))
+         ORDER BY created_at DESC, id DESC LIMIT ?8",
+        params![owner, org.as_str(), status, from, to, page.after, page.before, page.limit],
+        rows::run,
+    )?;
+    let total = number(
+        c,
+        "SELECT count(*) FROM (SELECT 1 FROM runs WHERE owner_id = ?1 AND org_id = ?2 AND (?3 IS NULL OR status = ?3) AND created_at >= ?4 AND created_at < ?5 LIMIT ?6)",
+        params![owner, org.as_str(), status, from, to, RUNS_COUNTED],
+    )?;
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+    let bound = |cursor: &Option<String>, none: i64| match cursor {
+        Some(text) => text.parse::<EventId>().map_or(i64::MIN, EventId::ordinal),
+        None => none,
+    };
+    let (below, above) = (bound(&page.after, i64::MAX), bound(&page.before, i64::MIN));
+    // Only the newest hundred are shown; a page is a part of those.
+    let shown = "SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND (CASE WHEN ?3 IS NULL THEN name <> '$errors' ELSE name = ?3 END) ORDER BY ordinal DESC LIMIT ?4";
+    let items = many(
+        c,
+        &format!("SELECT * FROM ({shown}) WHERE ordinal < ?5 AND ordinal > ?6 ORDER BY ordinal DESC LIMIT ?7"),
+        params![emitter, org.as_str(), name, EVENTS_SHOWN, below, above, page.limit],
+        rows::event,
+    )?;
+    let total = number(c, &format!("SELECT count(*) FROM ({shown})"), params![emitter, org.as_str(), name, EVENTS_SHOWN])?;
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+pub(crate) fn events_after(c: &Connection, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
+    many(
+        c,
+        "SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND ordinal > ?3 ORDER BY ordinal LIMIT ?4",
+        params![emitter, org.as_str(), after.ordinal(), limit],
+        rows::event,
+    )
+}
+
+pub(crate) fn delete_events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
+    let (start, end) = (range.0.map_or(i64::MIN, EventId::ordinal), range.1.map_or(i64::MAX, EventId::ordinal));
+    let removed = execute(
+        c,
+        "DELETE FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND (?3 IS NULL OR name = ?3) AND ordinal >= ?4 AND ordinal <= ?5",
+        params![emitter, org.as_str(), name, start, end],
+    )?;
+    Ok(removed as u64)
+}
+
+pub(crate) fn prune(c: &Connection, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    let runs: Vec<String> = many(c, "SELECT id FROM runs WHERE created_at < ?1 AND status NOT IN ('queued', 'running') LIMIT ?2", params![before.ms(), limit], |row| {
+        row.get(0).map_err(crate::db::database)
+    })?;
+    for id in &runs {
+        execute(c, "DELETE FROM logs WHERE run_id = ?1", [id])?;
+        execute(c, "DELETE FROM runs WHERE id = ?1", [id])?;
+    }
+    let cut = EventId { ms: before.ms(), seq: 0 }.ordinal();
+    let events = execute(
+        c,
+        "DELETE FROM events WHERE (emitter_id, ordinal) IN (SELECT emitter_id, ordinal FROM events WHERE ordinal < ?1 LIMIT ?2)",
+        params![cut, limit],
+    )?;
+    Ok((runs.len() + events) as u64)
+}

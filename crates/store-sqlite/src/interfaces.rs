@@ -1,0 +1,62 @@
+//! Endpoints and timers.
+
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::TimerId;
+use millrace_model::run::NewRun;
+use millrace_store::{Fired, Interfaces, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::rows::{self, execute, many, number};
+use crate::runs;
+use crate::store::json;
+
+/// Replaces all interfaces of an owner.
+pub(crate) fn replace(c: &Connection, owner: &str, interfaces: &Interfaces) -> StoreResult<()> {
+    remove(c, owner)?;
+    for h in &interfaces.http {
+        execute(
+            c,
+            "INSERT INTO http_interfaces (id, org_id, owner_id, key, custom_response, active) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![h.id.as_str(), h.org_id.as_str(), owner, h.key, h.custom_response, h.active],
+        )?;
+    }
+    for t in &interfaces.timers {
+        execute(
+            c,
+            "INSERT INTO timers (id, org_id, owner_id, schedule, next_at, active) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![t.id.as_str(), t.org_id.as_str(), owner, json(&t.schedule)?, t.next_at.ms(), t.active],
+        )?;
+    }
+    Ok(())
+}
+
+pub(crate) fn remove(c: &Connection, owner: &str) -> StoreResult<()> {
+    execute(c, "DELETE FROM http_interfaces WHERE owner_id = ?1", [owner])?;
+    execute(c, "DELETE FROM timers WHERE owner_id = ?1", [owner])?;
+    Ok(())
+}
+
+pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Interfaces> {
+    Ok(Interfaces {
+        http: many(c, "SELECT * FROM http_interfaces WHERE owner_id = ?1 ORDER BY rowid", [owner], rows::http_interface)?,
+        timers: many(c, "SELECT * FROM timers WHERE owner_id = ?1 ORDER BY rowid", [owner], rows::timer)?,
+    })
+}
+
+/// Compare and set of `next_at`: a tick fires once.
+pub(crate) fn fire(c: &Connection, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: &NewRun) -> StoreResult<Fired> {
+    let moved = execute(c, "UPDATE timers SET next_at = ?3 WHERE id = ?1 AND next_at = ?2 AND active = 1", params![id.as_str(), due_at.ms(), next_at.ms()])?;
+    if moved == 0 {
+        return Ok(Fired::Skipped);
+    }
+    let going_on = number(
+        c,
+        "SELECT EXISTS (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND owner_id = ?1 AND trigger_id = ?2)",
+        params![run.owner.as_str(), run.trigger_id],
+    )?;
+    if going_on != 0 {
+        return Ok(Fired::Skipped);
+    }
+    runs::insert(c, run, None)?;
+    Ok(Fired::Accepted)
+}

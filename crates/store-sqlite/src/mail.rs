@@ -1,0 +1,35 @@
+//! The outbox.
+
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::MailId;
+use millrace_store::{Mail, MailResult, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::rows::{self, execute, many};
+
+pub(crate) fn queue(c: &Connection, m: &Mail) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)",
+        params![m.id.as_str(), m.org_id.as_str(), m.recipient, m.subject, m.text, m.status.as_str(), m.attempts, m.last_error, m.created_at.ms()],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
+    many(
+        c,
+        "UPDATE mail SET next_at = ?2 WHERE id IN (SELECT id FROM mail WHERE status = 'queued' AND next_at <= ?1 ORDER BY next_at, id LIMIT ?3) RETURNING *",
+        params![now.ms(), retry_at.ms(), limit],
+        rows::mail,
+    )
+}
+
+pub(crate) fn result(c: &Connection, id: &MailId, result: &MailResult) -> StoreResult<()> {
+    match result {
+        MailResult::Sent => execute(c, "UPDATE mail SET status = 'sent', attempts = attempts + 1, last_error = NULL WHERE id = ?1", [id.as_str()])?,
+        MailResult::Retry { at, error } => execute(c, "UPDATE mail SET attempts = attempts + 1, next_at = ?2, last_error = ?3 WHERE id = ?1", params![id.as_str(), at.ms(), error])?,
+        MailResult::Failed { error } => execute(c, "UPDATE mail SET status = 'failed', attempts = attempts + 1, last_error = ?2 WHERE id = ?1", params![id.as_str(), error])?,
+    };
+    Ok(())
+}

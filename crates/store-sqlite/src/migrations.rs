@@ -1,0 +1,21 @@
+//! The schema, forward only.
+
+use millrace_store::{StoreError, StoreResult};
+use rusqlite::Connection;
+
+use crate::db::database;
+
+/// In order; a migration that was released is never changed.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_init.sql")];
+
+pub(crate) fn run(connection: &Connection) -> StoreResult<()> {
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
+    if found > known {
+        return Err(StoreError::NewerSchema { found, known });
+    }
+    for (index, sql) in MIGRATIONS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
+        connection.execute_batch(&format!("BEGIN IMMEDIATE; {sql} PRAGMA user_version = {}; COMMIT;", index + 1)).map_err(database)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! Rows to the product's records. A row that does not fit is an error, never a panic.
+
+use millrace_model::clock::Timestamp;
+use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::event::Event;
+use millrace_model::ids::*;
+use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
+use millrace_model::source::{HttpInterface, Owner, Source, Timer};
+use millrace_model::subscription::Subscription;
+use millrace_model::tenant::{Organization, User};
+use millrace_model::workflow::{Deployment, Workflow};
+use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
+use rusqlite::Row;
+use serde::de::DeserializeOwned;
+
+use crate::db::database;
+
+/// Reads a column.
+fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: &str) -> StoreResult<T> {
+    row.get(column).map_err(database)
+}
+
+fn time(row: &Row<'_>, column: &str) -> StoreResult<Timestamp> {
+    get(row, column).map(Timestamp)
+}
+
+fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<T> {
+    let text: String = get(row, column)?;
+    serde_json::from_str(&text).map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
+}
+
+fn corrupt(column: &str) -> StoreError {
+    StoreError::Corrupt { what: format!("the column {column}") }
+}
+
+pub(crate) fn organization(row: &Row<'_>) -> StoreResult<Organization> {
+    Ok(Organization {
+        id: OrgId::from_row(get(row, "id")?),
+        name: get(row, "name")?,
+        orgname: get(row, "orgname")?,
+        email: get(row, "email")?,
+        project_id: ProjectId::from_row(get(row, "project_id")?),
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn user(row: &Row<'_>) -> StoreResult<User> {
+    Ok(User {
+        id: UserId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        username: get(row, "username")?,
+        email: get(row, "email")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn artifact(row: &Row<'_>) -> StoreResult<Artifact> {
+    Ok(Artifact { id: get(row, "id")?, code: get(row, "code")?, source_map: get(row, "source_map")?, lock: get(row, "package_lock")?, uses_respond: get(row, "uses_respond")? })
+}
+
+pub(crate) fn component(row: &Row<'_>) -> StoreResult<SavedComponent> {
+    let kind: String = get(row, "component_type")?;
+    Ok(SavedComponent {
+        id: ComponentId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        code: get(row, "code")?,
+        code_hash: get(row, "code_hash")?,
+        url: get(row, "url")?,
+        component_type: if kind == "action" { ComponentType::Action } else { ComponentType::Source },
+        manifest: json(row, "manifest")?,
+        artifact_id: get(row, "artifact_id")?,
+        published: get(row, "published")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn source(row: &Row<'_>) -> StoreResult<Source> {
+    Ok(Source {
+        id: SourceId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        component_id: ComponentId::from_row(get(row, "component_id")?),
+        name: get(row, "name")?,
+        name_slug: get(row, "name_slug")?,
+        configured_props: json(row, "configured_props")?,
+        active: get(row, "active")?,
+        inactive_reason: get(row, "inactive_reason")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn http_interface(row: &Row<'_>) -> StoreResult<HttpInterface> {
+    Ok(HttpInterface {
+        id: HttpInterfaceId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        key: get(row, "key")?,
+        custom_response: get(row, "custom_response")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn timer(row: &Row<'_>) -> StoreResult<Timer> {
+    Ok(Timer {
+        id: TimerId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        schedule: json(row, "schedule")?,
+        next_at: time(row, "next_at")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn workflow(row: &Row<'_>) -> StoreResult<Workflow> {
+    Ok(Workflow {
+        id: WorkflowId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        project_id: ProjectId::from_row(get(row, "project_id")?),
+        name: get(row, "name")?,
+        name_slug: get(row, "name_slug")?,
+        active: get(row, "active")?,
+        draft: json(row, "draft")?,
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn deployment(row: &Row<'_>) -> StoreResult<Deployment> {
+    Ok(Deployment {
+        id: DeploymentId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        workflow_id: WorkflowId::from_row(get(row, "workflow_id")?),
+        version: get(row, "version")?,
+        content: json(row, "content")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn subscription(row: &Row<'_>) -> StoreResult<Subscription> {
+    Ok(Subscription {
+        id: SubscriptionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        emitter_id: get(row, "emitter_id")?,
+        listener_id: get(row, "listener_id")?,
+        event_name: get(row, "event_name")?,
+        from_trigger: get(row, "from_trigger")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn run(row: &Row<'_>) -> StoreResult<Run> {
+    Ok(Run {
+        id: RunId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        kind: RunKind::parse(&get::<String>(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
+        trigger_id: get(row, "trigger_id")?,
+        event: get(row, "event")?,
+        context: get(row, "context")?,
+        status: RunStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempt: get(row, "attempt")?,
+        created_at: time(row, "created_at")?,
+        started_at: get::<Option<i64>>(row, "started_at")?.map(Timestamp),
+        finished_at: get::<Option<i64>>(row, "finished_at")?.map(Timestamp),
+        result: get(row, "result")?,
+        error: get(row, "error")?,
+    })
+}
+
+pub(crate) fn log_line(row: &Row<'_>) -> StoreResult<(RunId, LogLine)> {
+    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(&get::<String>(row, "level")?), text: get(row, "text")? };
+    Ok((RunId::from_row(get(row, "run_id")?), line))
+}
+
+pub(crate) fn event(row: &Row<'_>) -> StoreResult<Event> {
+    Ok(Event {
+        id: EventId::from_ordinal(get(row, "ordinal")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        emitter_id: get(row, "emitter_id")?,
+        name: get(row, "name")?,
+        emit_id: get(row, "emit_id")?,
+        payload: get(row, "payload")?,
+        metadata: get(row, "metadata")?,
+    })
+}
+
+pub(crate) fn mail(row: &Row<'_>) -> StoreResult<Mail> {
+    Ok(Mail {
+        id: MailId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        recipient: get(row, "recipient")?,
+        subject: get(row, "subject")?,
+        text: get(row, "text")?,
+        status: MailStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: get(row, "attempts")?,
+        last_error: get(row, "last_error")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+/// One row or none.
+pub(crate) fn one<T>(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params, read: impl Fn(&Row<'_>) -> StoreResult<T>) -> StoreResult<Option<T>> {
+    let mut statement = connection.prepare_cached(sql).map_err(database)?;
+    let mut rows = statement.query(params).map_err(database)?;
+    match rows.next().map_err(database)? {
+        Some(row) => read(row).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// All rows.
+pub(crate) fn many<T>(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params, read: impl Fn(&Row<'_>) -> StoreResult<T>) -> StoreResult<Vec<T>> {
+    let mut statement = connection.prepare_cached(sql).map_err(database)?;
+    let mut rows = statement.query(params).map_err(database)?;
+    let mut out = Vec::new();
+    while let Some(row) = rows.next().map_err(database)? {
+        out.push(read(row)?);
+    }
+    Ok(out)
+}
+
+/// Rows changed.
+pub(crate) fn execute(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params) -> StoreResult<usize> {
+    connection.prepare_cached(sql).and_then(|mut s| s.execute(params)).map_err(database)
+}
+
+/// A number.
+pub(crate) fn number(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params) -> StoreResult<i64> {
+    connection.prepare_cached(sql).and_then(|mut s| s.query_row(params, |row| row.get(0))).map_err(database)
+}

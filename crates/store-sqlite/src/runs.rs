@@ -1,0 +1,68 @@
+//! Accepting, claiming, renewing, releasing runs.
+
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::RunId;
+use millrace_model::run::{NewRun, Run, Start};
+use millrace_store::{Claim, StoreError, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::rows::{self, execute, many};
+
+/// `node`: who runs it, where it starts claimed.
+pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreResult<()> {
+    let (status, attempt, lease, started) = match r.start {
+        Start::Queued => ("queued", 0, None, None),
+        Start::Claimed { lease_until } => ("running", 1, Some(lease_until.ms()), Some(r.created_at.ms())),
+    };
+    execute(
+        c,
+        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        params![r.id.as_str(), r.org_id.as_str(), r.owner.as_str(), r.deployment_id.as_ref().map(|d| d.as_str()), r.kind.as_str(), r.trigger_id, r.event, r.context, status, attempt, node, lease, r.created_at.ms(), started],
+    )?;
+    Ok(())
+}
+
+/// One writer: no lock is needed to claim, as `FOR UPDATE SKIP LOCKED` is on Postgres.
+pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+    let mut runs = many(
+        c,
+        "UPDATE runs SET status = 'running', attempt = attempt + 1, node = ?1, lease_until = ?2, started_at = ?3
+         WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3) ORDER BY created_at, id LIMIT ?4)
+         RETURNING *",
+        params![claim.node, claim.lease_until.ms(), claim.now.ms(), claim.limit],
+        rows::run,
+    )?;
+    // RETURNING gives no order.
+    runs.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    Ok(runs)
+}
+
+pub(crate) fn renew(c: &Connection, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
+    let mut lost = Vec::new();
+    for (id, attempt) in held {
+        if execute(c, "UPDATE runs SET lease_until = ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'", params![id.as_str(), attempt, lease_until.ms()])? == 0 {
+            lost.push(id.clone());
+        }
+    }
+    Ok(lost)
+}
+
+pub(crate) fn release(c: &Connection, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL, attempt = attempt - ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'",
+        params![id.as_str(), attempt, i64::from(!count_attempt)],
+    )?;
+    if changed == 0 { Err(StoreError::Fenced) } else { Ok(()) }
+}
+
+pub(crate) fn requeue_running(c: &Connection, node: Option<&str>) -> StoreResult<u64> {
+    let changed = execute(c, "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL WHERE status = 'running' AND (?1 IS NULL OR node = ?1)", [node])?;
+    Ok(changed as u64)
+}
+
+pub(crate) fn cancel_queued(c: &Connection, owner: &str) -> StoreResult<()> {
+    execute(c, "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE owner_id = ?1 AND status = 'queued'", [owner])?;
+    Ok(())
+}

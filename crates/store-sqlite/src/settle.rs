@@ -1,0 +1,63 @@
+//! Settling: everything a run leaves, fenced by (run, attempt).
+
+use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::rows::execute;
+use crate::{mail, runs, sources};
+
+pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
+    let settled = execute(
+        c,
+        "UPDATE runs SET status = ?3, finished_at = ?4, result = ?5, error = ?6, lease_until = NULL WHERE id = ?1 AND attempt = ?2 AND status = 'running'",
+        params![s.run_id.as_str(), s.attempt, s.status.as_str(), s.finished_at.ms(), s.result, s.error],
+    )?;
+    if settled == 0 {
+        return Err(StoreError::Fenced);
+    }
+    effects(c, &s.effects)
+}
+
+pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
+    if let Some(change) = &e.source {
+        sources::change(c, change)?;
+    }
+    for event in &e.events {
+        execute(
+            c,
+            "INSERT INTO events (emitter_id, ordinal, org_id, name, emit_id, payload, metadata) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![event.emitter_id, event.id.ordinal(), event.org_id.as_str(), event.name, event.emit_id, event.payload, event.metadata],
+        )?;
+    }
+    for run in &e.runs {
+        runs::insert(c, run, None)?;
+    }
+    if let Some((org, owner, run)) = &e.log_owner {
+        for (line, log) in e.logs.iter().enumerate() {
+            execute(
+                c,
+                "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![run.as_str(), i64::try_from(line).unwrap_or(i64::MAX), owner, org.as_str(), log.at.ms(), log.level.as_str(), log.text],
+            )?;
+        }
+    }
+    match &e.notice {
+        Some(notice) => notify(c, notice),
+        None => Ok(()),
+    }
+}
+
+/// Queues the mail only where none went out since; the upsert changes the row only then.
+fn notify(c: &Connection, n: &Notice) -> StoreResult<()> {
+    let due = execute(
+        c,
+        "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES (?1, ?2, ?3, 0)
+         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE last_at <= ?4",
+        params![n.owner, n.class, n.mail.created_at.ms(), n.unless_since.ms()],
+    )?;
+    if due > 0 {
+        return mail::queue(c, &n.mail);
+    }
+    execute(c, "UPDATE error_notices SET since_last = since_last + 1 WHERE owner_id = ?1 AND class = ?2", params![n.owner, n.class])?;
+    Ok(())
+}

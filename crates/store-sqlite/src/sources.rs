@@ -1,0 +1,77 @@
+//! Sources and what they remember.
+
+use millrace_model::ids::{OrgId, SourceId};
+use millrace_model::source::Source;
+use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::db::database;
+use crate::rows::{execute, one};
+use crate::store::json;
+use crate::{interfaces, runs, subscriptions};
+
+pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![s.id.as_str(), s.org_id.as_str(), s.user_id.as_str(), s.component_id.as_str(), s.name, s.name_slug, json(&s.configured_props)?, s.active, s.inactive_reason, s.created_at.ms(), s.updated_at.ms()],
+    )?;
+    interfaces::replace(c, s.id.as_str(), i)
+}
+
+pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE sources SET component_id = ?3, name = ?4, name_slug = ?5, configured_props = ?6, active = ?7, inactive_reason = ?8, updated_at = ?9 WHERE id = ?1 AND org_id = ?2",
+        params![s.id.as_str(), s.org_id.as_str(), s.component_id.as_str(), s.name, s.name_slug, json(&s.configured_props)?, s.active, s.inactive_reason, s.updated_at.ms()],
+    )?;
+    if changed == 0 {
+        return Err(StoreError::NotFound);
+    }
+    interfaces::replace(c, s.id.as_str(), i)
+}
+
+pub(crate) fn delete(c: &Connection, org: &OrgId, id: &SourceId) -> StoreResult<()> {
+    if execute(c, "DELETE FROM sources WHERE id = ?1 AND org_id = ?2", params![id.as_str(), org.as_str()])? == 0 {
+        return Err(StoreError::NotFound);
+    }
+    execute(c, "DELETE FROM source_states WHERE source_id = ?1", [id.as_str()])?;
+    execute(c, "DELETE FROM source_db WHERE source_id = ?1", [id.as_str()])?;
+    leave_nothing(c, id.as_str())
+}
+
+/// What goes with a source or workflow: interfaces, subscriptions, queued runs.
+pub(crate) fn leave_nothing(c: &Connection, owner: &str) -> StoreResult<()> {
+    interfaces::remove(c, owner)?;
+    subscriptions::remove_all(c, owner)?;
+    runs::cancel_queued(c, owner)
+}
+
+pub(crate) fn state(c: &Connection, id: &SourceId) -> StoreResult<SourceState> {
+    let state = one(c, "SELECT version, dedupe FROM source_states WHERE source_id = ?1", [id.as_str()], |row| {
+        Ok(SourceState { version: row.get(0).map_err(database)?, dedupe: row.get(1).map_err(database)? })
+    })?;
+    Ok(state.unwrap_or_default())
+}
+
+pub(crate) fn change(c: &Connection, change: &SourceChange) -> StoreResult<()> {
+    let id = change.source_id.as_str();
+    if let Some((version, dedupe)) = &change.dedupe {
+        let changed = if *version == 0 {
+            execute(c, "INSERT INTO source_states (source_id, version, dedupe) VALUES (?1, 1, ?2) ON CONFLICT (source_id) DO NOTHING", params![id, dedupe])?
+        } else {
+            execute(c, "UPDATE source_states SET version = version + 1, dedupe = ?3 WHERE source_id = ?1 AND version = ?2", params![id, version, dedupe])?
+        };
+        if changed == 0 {
+            return Err(StoreError::StateChanged);
+        }
+    }
+    for (key, value) in &change.db {
+        match value {
+            Some(value) => execute(c, "INSERT INTO source_db (source_id, key, value) VALUES (?1, ?2, ?3) ON CONFLICT (source_id, key) DO UPDATE SET value = excluded.value", params![id, key, value])?,
+            None => execute(c, "DELETE FROM source_db WHERE source_id = ?1 AND key = ?2", params![id, key])?,
+        };
+    }
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! The trait, each method one transaction on the writer or one query on a reader.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::event::Event;
+use millrace_model::ids::*;
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::{LogLine, NewRun, Run};
+use millrace_model::source::{HttpInterface, Source, Timer};
+use millrace_model::subscription::Subscription;
+use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::workflow::{Deployment, Workflow};
+use millrace_store::*;
+use rusqlite::{Connection, Row, params};
+use serde::Serialize;
+
+use crate::db::database;
+use crate::rows::{self, many, number, one};
+use crate::{SqliteStore, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+
+/// JSON text of a stored value.
+pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
+    serde_json::to_string(value).map_err(|e| StoreError::Database(Box::new(e)))
+}
+
+/// A page of a table, newest first. The cursor is an id; an unknown one gives an empty page.
+pub(crate) fn list<T>(c: &Connection, table: &str, filter: &str, key: &str, page: &Page, read: impl Fn(&Row<'_>) -> StoreResult<T>) -> StoreResult<Listing<T>> {
+    // `table` and `filter` are constants of this crate.
+    let items = many(
+        c,
+        &format!(
+            "SELECT * FROM {table} WHERE {filter}
+               AND (?2 IS NULL OR (created_at, id) < (SELECT created_at, id FROM {table} WHERE id = ?2))
+               AND (?3 IS NULL OR (created_at, id) > (SELECT created_at, id FROM {table} WHERE id = ?3))
+             ORDER BY created_at DESC, id DESC LIMIT ?4"
+        ),
+        params![key, page.after, page.before, page.limit],
+        read,
+    )?;
+    let total = number(c, &format!("SELECT count(*) FROM {table} WHERE {filter}"), [key])?;
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+/// One row of a table by organization and id.
+macro_rules! by_id {
+    ($self:ident, $table:literal, $org:ident, $id:ident, $read:path) => {{
+        let (org, id) = ($org.to_string(), $id.to_string());
+        $self.db.read(move |c| one(c, concat!("SELECT * FROM ", $table, " WHERE id = ?1 AND org_id = ?2"), [id, org], $read)).await
+    }};
+}
+
+macro_rules! slugs {
+    ($self:ident, $table:literal, $org:ident, $base:ident) => {{
+        let (org, base) = ($org.to_string(), $base.to_owned());
+        $self
+            .db
+            .read(move |c| many(c, concat!("SELECT name_slug FROM ", $table, " WHERE org_id = ?1 AND (name_slug = ?2 OR substr(name_slug, 1, length(?2) + 1) = ?2 || '-')"), [org, base], |row| row.get(0).map_err(database)))
+            .await
+    }};
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn bootstrap(&self, first: NewTenant) -> StoreResult<bool> {
+        self.db.write(move |c| tenants::bootstrap(c, &first)).await
+    }
+    async fn create_organization(&self, tenant: NewTenant) -> StoreResult<()> {
+        self.db.write(move |c| tenants::create(c, &tenant)).await
+    }
+    async fn caller_by_key_hash(&self, key_hash: &str) -> StoreResult<Option<Caller>> {
+        let key_hash = key_hash.to_owned();
+        self.db.read(move |c| tenants::caller(c, &key_hash)).await
+    }
+    async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>> {
+        let org = org.to_string();
+        self.db.read(move |c| one(c, "SELECT * FROM organizations WHERE id = ?1", [org], rows::organization)).await
+    }
+    async fn user(&self, user: &UserId) -> StoreResult<Option<User>> {
+        let user = user.to_string();
+        self.db.read(move |c| one(c, "SELECT * FROM users WHERE id = ?1", [user], rows::user)).await
+    }
+    async fn create_api_key(&self, key: ApiKey) -> StoreResult<()> {
+        self.db.write(move |c| tenants::create_key(c, &key)).await
+    }
+
+    async fn put_artifact(&self, artifact: Artifact) -> StoreResult<()> {
+        self.db.write(move |c| components::put_artifact(c, &artifact)).await
+    }
+    async fn artifact(&self, id: &str) -> StoreResult<Option<Artifact>> {
+        let id = id.to_owned();
+        self.db.read(move |c| one(c, "SELECT * FROM artifacts WHERE id = ?1", [id], rows::artifact)).await
+    }
+    async fn create_component(&self, component: SavedComponent) -> StoreResult<()> {
+        self.db.write(move |c| components::create(c, &component)).await
+    }
+    async fn component(&self, org: &OrgId, id: &ComponentId) -> StoreResult<Option<SavedComponent>> {
+        by_id!(self, "components", org, id, rows::component)
+    }
+    async fn component_by_key(&self, org: &OrgId, key: &str) -> StoreResult<Option<SavedComponent>> {
+        let (org, key) = (org.to_string(), key.to_owned());
+        self.db.read(move |c| one(c, "SELECT * FROM components WHERE org_id = ?1 AND key = ?2 AND published = 1", [org, key], rows::component)).await
+    }
+    async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
+        let (org, page) = (org.clone(), page.clone());
+        self.db.read(move |c| components::published(c, &org, &page)).await
+    }
+    async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()> {
+        let (org, key) = (org.clone(), key.to_owned());
+        self.db.write(move |c| components::unpublish(c, &org, &key)).await
+    }
+
+    async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
+        self.db.write(move |c| sources::create(c, &source, &interfaces)).await
+    }
+    async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
+        self.db.write(move |c| sources::update(c, &source, &interfaces)).await
+    }
+    async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| sources::delete(c, &org, &id)).await
+    }
+    async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>> {
+        by_id!(self, "sources", org, id, rows::source)
+    }
+    async fn list_sources(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Source>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "sources", "org_id = ?1", &org, &page, rows::source)).await
+    }
+    async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
+        slugs!(self, "sources", org, base)
+    }
+    async fn interfaces(&self, owner: &str) -> StoreResult<Interfaces> {
+        let owner = owner.to_owned();
+        self.db.read(move |c| interfaces::of(c, &owner)).await
+    }
+    async fn source_state(&self, id: &SourceId) -> StoreResult<SourceState> {
+        let id = id.clone();
+        self.db.read(move |c| sources::state(c, &id)).await
+    }
+    async fn source_db(&self, id: &SourceId) -> StoreResult<Vec<(String, String)>> {
+        let id = id.to_string();
+        self.db
+            .read(move |c| many(c, "SELECT key, value FROM source_db WHERE source_id = ?1 ORDER BY key", [id], |row| Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?))))
+            .await
+    }
+
+    async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>> {
+        let key = key.to_owned();
+        self.db.read(move |c| one(c, "SELECT * FROM http_interfaces WHERE key = ?1", [key], rows::http_interface)).await
+    }
+    async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
+        self.db.read(move |c| many(c, "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2", params![now.ms(), limit], rows::timer)).await
+    }
+    async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>> {
+        self.db.read(|c| one(c, "SELECT next_at FROM timers WHERE active = 1 ORDER BY next_at LIMIT 1", [], |row| row.get(0).map(Timestamp).map_err(database))).await
+    }
+    async fn fire_timer(&self, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: NewRun) -> StoreResult<Fired> {
+        let id = id.clone();
+        self.db.write(move |c| interfaces::fire(c, &id, due_at, next_at, &run)).await
+    }
+
+    async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
+        self.db.write(move |c| workflows::create(c, &workflow)).await
+    }
+    async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()> {
+        self.db.write(move |c| workflows::update(c, &workflow, interfaces.as_ref())).await
+    }
+    async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64> {
+        self.db.write(move |c| workflows::deploy(c, &deployment)).await
+    }
+    async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| workflows::delete(c, &org, &id)).await
+    }
+    async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>> {
+        by_id!(self, "workflows", org, id, rows::workflow)
+    }
+    async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "workflows", "org_id = ?1", &org, &page, rows::workflow)).await
+    }
+    async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
+        slugs!(self, "workflows", org, base)
+    }
+    async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>> {
+        by_id!(self, "deployments", org, id, rows::deployment)
+    }
+    async fn list_deployments(&self, _org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>> {
+        // A workflow's id is looked up within its organization by the caller; ids are unique over all of them.
+        let (id, page) = (id.to_string(), page.clone());
+        self.db.read(move |c| list(c, "deployments", "workflow_id = ?1", &id, &page, rows::deployment)).await
+    }
+
+    async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {
+        self.db.write(move |c| subscriptions::subscribe(c, &subscription)).await
+    }
+    async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
+        let (org, key) = (org.clone(), key.clone());
+        self.db.write(move |c| subscriptions::unsubscribe(c, &org, &key)).await
+    }
+    async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>> {
+        let org = org.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM subscriptions WHERE org_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 10000", [org], rows::subscription)).await
+    }
+    async fn subscription(&self, org: &OrgId, id: &SubscriptionId) -> StoreResult<Option<Subscription>> {
+        by_id!(self, "subscriptions", org, id, rows::subscription)
+    }
+    async fn listeners(&self, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>> {
+        let (org, event_name) = (org.clone(), event_name.to_owned());
+        let emitters: Vec<String> = emitters.iter().map(|e| (*e).to_owned()).collect();
+        self.db.read(move |c| subscriptions::listeners(c, &org, &emitters, &event_name)).await
+    }
+
+    async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
+        let node = node.to_owned();
+        self.db.write(move |c| runs::insert(c, &run, Some(&node))).await
+    }
+    async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+        let Claim { node, now, lease_until, limit } = claim;
+        let node = node.to_owned();
+        // A look at the queue costs no commit while it is empty.
+        let waiting = self
+            .db
+            .read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?1))", [now.ms()]))
+            .await?;
+        if waiting == 0 {
+            return Ok(Vec::new());
+        }
+        self.db.write(move |c| runs::claim(c, Claim { node: &node, now, lease_until, limit })).await
+    }
+    async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
+        let held = held.to_vec();
+        self.db.write(move |c| runs::renew(c, &held, lease_until)).await
+    }
+    async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
+        let id = id.clone();
+        self.db.write(move |c| runs::release(c, &id, attempt, count_attempt)).await
+    }
+    async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
+        self.db.write(move |c| settle::settle(c, &settlement)).await
+    }
+    async fn settle_effects(&self, effects: Effects) -> StoreResult<()> {
+        self.db.write(move |c| settle::effects(c, &effects)).await
+    }
+    async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64> {
+        let node = node.map(str::to_owned);
+        self.db.write(move |c| runs::requeue_running(c, node.as_deref())).await
+    }
+    async fn unfinished_runs(&self) -> StoreResult<u64> {
+        let count = self.db.read(|c| number(c, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", [])).await?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
+        by_id!(self, "runs", org, id, rows::run)
+    }
+    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
+        let (org, owner, filter, page) = (org.clone(), owner.to_owned(), filter.clone(), page.clone());
+        self.db.read(move |c| history::runs(c, &org, &owner, &filter, &page)).await
+    }
+    async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
+        let id = id.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM logs WHERE run_id = ?1 ORDER BY line", [id], |row| rows::log_line(row).map(|(_, line)| line))).await
+    }
+    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
+        let (org, owner) = (org.to_string(), owner.to_owned());
+        let mut lines = self
+            .db
+            .read(move |c| many(c, "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 ORDER BY at DESC, rowid DESC LIMIT ?3", params![owner, org, limit], rows::log_line))
+            .await?;
+        lines.reverse();
+        Ok(lines)
+    }
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+        let (org, emitter, name, page) = (org.clone(), emitter.to_owned(), name.map(str::to_owned), page.clone());
+        self.db.read(move |c| history::events(c, &org, &emitter, name.as_deref(), &page)).await
+    }
+    async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
+        let (org, emitter) = (org.clone(), emitter.to_owned());
+        self.db.read(move |c| history::events_after(c, &org, &emitter, after, limit)).await
+    }
+    async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
+        let (org, emitter, name) = (org.clone(), emitter.to_owned(), name.map(str::to_owned));
+        self.db.write(move |c| history::delete_events(c, &org, &emitter, name.as_deref(), range)).await
+    }
+    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.db.write(move |c| history::prune(c, before, limit)).await
+    }
+
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
+        self.db.write(move |c| mail::claim(c, now, retry_at, limit)).await
+    }
+    async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
+        let id = id.clone();
+        self.db.write(move |c| mail::result(c, &id, &result)).await
+    }
+    async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "mail", "org_id = ?1", &org, &page, rows::mail)).await
+    }
+
+    async fn close(&self) {
+        self.db.close().await;
+    }
+    async fn ping(&self) -> StoreResult<()> {
+        self.db.read(|c| number(c, "SELECT 1", []).map(|_| ())).await
+    }
+    fn single_node(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,54 @@
+//! Subscriptions and listeners.
+
+use millrace_model::ids::OrgId;
+use millrace_model::subscription::Subscription;
+use millrace_store::{StoreError, StoreResult, SubscriptionKey};
+use rusqlite::{Connection, params};
+
+use crate::db::database;
+use crate::rows::{self, execute, many, one};
+
+pub(crate) fn subscribe(c: &Connection, s: &Subscription) -> StoreResult<Subscription> {
+    execute(
+        c,
+        "INSERT INTO subscriptions (id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+         ON CONFLICT (org_id, emitter_id, listener_id, event_name) DO NOTHING",
+        params![s.id.as_str(), s.org_id.as_str(), s.emitter_id, s.listener_id, s.event_name, s.from_trigger, s.created_at.ms()],
+    )?;
+    one(
+        c,
+        "SELECT * FROM subscriptions WHERE org_id = ?1 AND emitter_id = ?2 AND listener_id = ?3 AND event_name = ?4",
+        params![s.org_id.as_str(), s.emitter_id, s.listener_id, s.event_name],
+        rows::subscription,
+    )?
+    .ok_or_else(|| StoreError::Corrupt { what: "a subscription that was just written".into() })
+}
+
+pub(crate) fn unsubscribe(c: &Connection, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
+    let removed = execute(
+        c,
+        "DELETE FROM subscriptions WHERE org_id = ?1 AND emitter_id = ?2 AND listener_id = ?3 AND event_name = ?4",
+        params![org.as_str(), key.emitter_id, key.listener_id, key.event_name],
+    )?;
+    Ok(removed > 0)
+}
+
+pub(crate) fn remove_all(c: &Connection, id: &str) -> StoreResult<()> {
+    execute(c, "DELETE FROM subscriptions WHERE emitter_id = ?1 OR listener_id = ?1", [id])?;
+    Ok(())
+}
+
+/// The three emitters an event can be listened to by: itself, its glob, the organization. Fewer are repeated.
+pub(crate) fn listeners(c: &Connection, org: &OrgId, emitters: &[String], event_name: &str) -> StoreResult<Vec<String>> {
+    let emitters = rusqlite::types::Value::from(serde_json::Value::from(emitters.to_vec()).to_string());
+    many(
+        c,
+        "SELECT DISTINCT s.listener_id FROM subscriptions s
+         WHERE s.org_id = ?1 AND s.event_name = ?2 AND s.emitter_id IN (SELECT value FROM json_each(?3))
+           AND (EXISTS (SELECT 1 FROM workflows w WHERE w.id = s.listener_id AND w.org_id = s.org_id AND w.active = 1)
+             OR EXISTS (SELECT 1 FROM sources d WHERE d.id = s.listener_id AND d.org_id = s.org_id AND d.active = 1))
+         ORDER BY s.listener_id",
+        params![org.as_str(), event_name, emitters],
+        |row| row.get(0).map_err(database),
+    )
+}

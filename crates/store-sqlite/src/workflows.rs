@@ -1,0 +1,66 @@
+//! Workflows and deployments.
+
+use millrace_model::ids::{OrgId, WorkflowId};
+use millrace_model::workflow::Workflow;
+use millrace_store::{Interfaces, NewDeployment, StoreError, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::rows::{execute, number};
+use crate::store::json;
+use crate::{interfaces, sources, subscriptions};
+
+pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        params![w.id.as_str(), w.org_id.as_str(), w.project_id.as_str(), w.name, w.name_slug, w.active, json(&w.draft)?, w.deployment_id.as_ref().map(|d| d.as_str()), w.created_at.ms(), w.updated_at.ms()],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn update(c: &Connection, w: &Workflow, i: Option<&Interfaces>) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE workflows SET name = ?3, active = ?4, draft = ?5, updated_at = ?6 WHERE id = ?1 AND org_id = ?2",
+        params![w.id.as_str(), w.org_id.as_str(), w.name, w.active, json(&w.draft)?, w.updated_at.ms()],
+    )?;
+    if changed == 0 {
+        return Err(StoreError::NotFound);
+    }
+    match i {
+        Some(i) => interfaces::replace(c, w.id.as_str(), i),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn deploy(c: &Connection, new: &NewDeployment) -> StoreResult<i64> {
+    let d = &new.deployment;
+    let id = d.workflow_id.as_str();
+    let version = number(c, "SELECT coalesce(max(version), 0) + 1 FROM deployments WHERE workflow_id = ?1", [id])?;
+    execute(
+        c,
+        "INSERT INTO deployments (id, org_id, workflow_id, version, content, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![d.id.as_str(), d.org_id.as_str(), id, version, json(&d.content)?, d.created_at.ms()],
+    )?;
+    let changed = execute(
+        c,
+        "UPDATE workflows SET deployment_id = ?3, active = ?4, updated_at = ?5 WHERE id = ?1 AND org_id = ?2",
+        params![id, d.org_id.as_str(), d.id.as_str(), new.active, d.created_at.ms()],
+    )?;
+    if changed == 0 {
+        return Err(StoreError::NotFound);
+    }
+    interfaces::replace(c, id, &new.interfaces)?;
+    execute(c, "DELETE FROM subscriptions WHERE listener_id = ?1 AND from_trigger = 1", [id])?;
+    for subscription in &new.subscriptions {
+        subscriptions::subscribe(c, subscription)?;
+    }
+    Ok(version)
+}
+
+pub(crate) fn delete(c: &Connection, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
+    if execute(c, "DELETE FROM workflows WHERE id = ?1 AND org_id = ?2", params![id.as_str(), org.as_str()])? == 0 {
+        return Err(StoreError::NotFound);
+    }
+    sources::leave_nothing(c, id.as_str())
+}
