@@ -1,0 +1,128 @@
+//! Why a component cannot be bundled, in words for its author.
+
+/// Why a component cannot be bundled.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// No such package.
+    #[error("the package `{name}`, which {importer} imports, does not exist in the npm registry")]
+    PackageNotFound {
+        /// The package.
+        name: String,
+        /// Who imports it.
+        importer: String,
+    },
+    /// No version fits.
+    #[error("no version of the package `{name}` matches `{range}`, which {importer} asks for; the newest is {newest}")]
+    NoVersion {
+        /// The package.
+        name: String,
+        /// The range.
+        range: String,
+        /// Who asks.
+        importer: String,
+        /// The newest version there is.
+        newest: String,
+    },
+    /// Not JavaScript.
+    #[error("the code does not parse:\n{text}")]
+    Syntax {
+        /// File, line and a code frame.
+        text: String,
+    },
+    /// A relative import that is not there.
+    #[error("`{specifier}`, which {importer} imports, is not among the files of the component")]
+    FileNotFound {
+        /// As imported.
+        specifier: String,
+        /// Who imports it.
+        importer: String,
+    },
+    /// An import that leaves the component's root.
+    #[error("`{specifier}`, which {importer} imports, is outside of the component's folder; import only files below it")]
+    Outside {
+        /// As imported.
+        specifier: String,
+        /// Who imports it.
+        importer: String,
+    },
+    /// Not to be imported.
+    #[error("`{specifier}`, which {importer} imports, cannot be imported: {reason}")]
+    Unsupported {
+        /// As imported.
+        specifier: String,
+        /// Who imports it.
+        importer: String,
+        /// Why.
+        reason: String,
+    },
+    /// An address that does not answer well.
+    #[error("`{url}` could not be fetched: {reason}")]
+    Fetch {
+        /// The address.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// Over a limit.
+    #[error("{what} is larger than {bytes_max} bytes, the limit")]
+    TooLarge {
+        /// What.
+        what: String,
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// The bundler's own words.
+    #[error("the component does not bundle:\n{text}")]
+    Build {
+        /// What the bundler says.
+        text: String,
+    },
+    /// The registry does not answer.
+    #[error("the npm registry could not be asked for `{name}`: {reason}; check --npm-registry and the network")]
+    Registry {
+        /// The package.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A package that is not what the registry said.
+    #[error("the package `{package}` does not have the checksum that the registry names")]
+    Integrity {
+        /// Name and version.
+        package: String,
+    },
+    /// Ours to mend.
+    #[error("{what}")]
+    Internal {
+        /// What was being done.
+        what: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl BundleError {
+    /// A stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::PackageNotFound { .. } => "package_not_found",
+            Self::NoVersion { .. } => "no_matching_version",
+            Self::Syntax { .. } => "syntax_error",
+            Self::FileNotFound { .. } => "import_not_found",
+            Self::Outside { .. } => "import_outside",
+            Self::Unsupported { .. } => "import_unsupported",
+            Self::Fetch { .. } => "fetch_failed",
+            Self::TooLarge { .. } => "component_too_large",
+            Self::Build { .. } => "bundle_failed",
+            Self::Registry { .. } => "registry_unreachable",
+            Self::Integrity { .. } => "package_integrity",
+            Self::Internal { .. } => "internal",
+        }
+    }
+
+    /// Whether the author, and not the server, can mend it.
+    pub const fn is_user_error(&self) -> bool {
+        !matches!(self, Self::Internal { .. })
+    }
+}

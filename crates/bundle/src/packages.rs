@@ -1,0 +1,168 @@
+//! The machine-wide store of packages: `<root>/<name>@<version>/node_modules/<name>/…`, so that the usual resolution from
+//! `<root>/<name>@<version>/` finds exactly that version. Nothing of a package is run.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read as _;
+use std::path::{Component as PathPart, Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::registry::Registry;
+use crate::{BundleError, LockedPackage};
+
+/// Downloads at once.
+const DOWNLOADS_MAX: usize = 8;
+/// The largest package, unpacked.
+const UNPACKED_BYTES_MAX: u64 = 512 << 20;
+
+pub(crate) struct Packages {
+    registry: Registry,
+    root: PathBuf,
+    downloads: Semaphore,
+    /// Installs under way or done, by folder: each is done once.
+    installs: Mutex<HashMap<PathBuf, Arc<OnceCell<()>>>>,
+    manifests: Mutex<HashMap<PathBuf, Arc<Manifest>>>,
+}
+
+/// What a package's own manifest says of others.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Manifest {
+    dependencies: BTreeMap<String, String>,
+    peer_dependencies: BTreeMap<String, String>,
+    peer_dependencies_meta: BTreeMap<String, PeerMeta>,
+    optional_dependencies: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PeerMeta {
+    optional: bool,
+}
+
+/// What a package says of one that it imports.
+pub(crate) enum Wanted {
+    Range(String),
+    /// It can do without.
+    Optional(String),
+    Undeclared,
+}
+
+impl Manifest {
+    pub(crate) fn wanted(&self, name: &str) -> Wanted {
+        if let Some(range) = self.optional_dependencies.get(name) {
+            return Wanted::Optional(range.clone());
+        }
+        if let Some(range) = self.dependencies.get(name) {
+            return Wanted::Range(range.clone());
+        }
+        match self.peer_dependencies.get(name) {
+            Some(range) if self.peer_dependencies_meta.get(name).is_some_and(|m| m.optional) => Wanted::Optional(range.clone()),
+            Some(range) => Wanted::Range(range.clone()),
+            None => Wanted::Undeclared,
+        }
+    }
+}
+
+impl Packages {
+    pub(crate) fn new(registry: Registry, root: PathBuf) -> Self {
+        // The resolver answers with real paths: comparing needs the same.
+        let root = std::fs::create_dir_all(&root).and_then(|()| root.canonicalize()).unwrap_or(root);
+        Self { registry, root, downloads: Semaphore::new(DOWNLOADS_MAX), installs: Mutex::default(), manifests: Mutex::default() }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<LockedPackage, BundleError> {
+        self.registry.choose(name, range, importer).await
+    }
+
+    /// Installs a package under the name it is imported by; gives the folder from which that name resolves to it.
+    pub(crate) async fn install(&self, import_name: &str, package: &LockedPackage) -> Result<PathBuf, BundleError> {
+        let alias = if import_name == package.name { String::new() } else { format!("+{}", import_name.replace('/', "+")) };
+        let folder = self.root.join(format!("{}@{}{alias}", package.name.replace('/', "+"), package.version.replace('/', "+")));
+        let once = self.installs.lock().entry(folder.clone()).or_default().clone();
+        once.get_or_try_init(|| async {
+            if tokio::fs::try_exists(&folder).await.unwrap_or(false) {
+                return Ok(());
+            }
+            let _place = self.downloads.acquire().await.map_err(internal)?;
+            let archive = self.registry.archive(package).await?;
+            let (root, target, name) = (self.root.clone(), folder.clone(), import_name.to_owned());
+            tokio::task::spawn_blocking(move || unpack(&archive, &root, &target, &name)).await.map_err(internal)?
+        })
+        .await?;
+        Ok(folder)
+    }
+
+    /// The package that a file in the store belongs to: its label and manifest.
+    pub(crate) fn owner(&self, file: &Path) -> Option<(String, Arc<Manifest>)> {
+        let below = file.strip_prefix(&self.root).ok()?;
+        let folder = below.components().next()?.as_os_str().to_str()?.to_owned();
+        let mut parts = below.components().skip(1);
+        let node_modules = parts.next()?;
+        let first = parts.next()?.as_os_str().to_str()?.to_owned();
+        let name = if first.starts_with('@') { format!("{first}/{}", parts.next()?.as_os_str().to_str()?) } else { first };
+        let home = self.root.join(&folder).join(node_modules).join(name);
+        if let Some(known) = self.manifests.lock().get(&home) {
+            return Some((folder, known.clone()));
+        }
+        let text = std::fs::read_to_string(home.join("package.json")).ok()?;
+        let manifest = Arc::new(serde_json::from_str::<Manifest>(&text).unwrap_or_default());
+        self.manifests.lock().insert(home, manifest.clone());
+        Some((folder, manifest))
+    }
+}
+
+fn internal(error: impl std::error::Error + Send + Sync + 'static) -> BundleError {
+    BundleError::Internal { what: "could not install a package", source: Box::new(error) }
+}
+
+/// Unpacks beside the target and moves it there whole: a crash leaves no half package.
+fn unpack(archive: &[u8], root: &Path, target: &Path, name: &str) -> Result<(), BundleError> {
+    static PART: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = PART.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let part = root.join(format!(".part-{}-{number}", std::process::id()));
+    let unpacked = unpack_into(archive, &part.join("node_modules").join(name));
+    let moved = unpacked.and_then(|()| match std::fs::rename(&part, target) {
+        Ok(()) => Ok(()),
+        // Another process was first.
+        Err(_) if target.exists() => Ok(()),
+        Err(e) => Err(e),
+    });
+    if part.exists() {
+        // Only scratch: what stays is of no use and no harm.
+        let _ = std::fs::remove_dir_all(&part);
+    }
+    moved.map_err(internal)
+}
+
+fn unpack_into(archive: &[u8], home: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(home)?;
+    let mut left = UNPACKED_BYTES_MAX;
+    let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(archive));
+    for entry in tar.entries()? {
+        let mut entry = entry?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        // The first part is the archive's own folder, mostly `package`. Links and what climbs out are left out.
+        let path: PathBuf = entry.path()?.components().skip(1).collect();
+        if path.as_os_str().is_empty() || path.components().any(|p| !matches!(p, PathPart::Normal(_))) {
+            continue;
+        }
+        let target = home.join(&path);
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let mut file = std::fs::File::create(&target)?;
+        let written = std::io::copy(&mut (&mut entry).take(left + 1), &mut file)?;
+        left = left.checked_sub(written).ok_or_else(|| std::io::Error::other("the package is too large"))?;
+    }
+    Ok(())
+}
