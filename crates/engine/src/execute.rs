@@ -12,7 +12,7 @@ use crate::accept::no_response;
 use crate::hooks::source_call;
 use crate::http_event::Receiver;
 use crate::program::{Program, WorkflowProgram};
-use crate::sink::{Collected, Collector, Responder};
+use crate::sink::{Collector, Responder};
 use crate::{Engine, EngineError};
 
 /// A run that this node holds under a lease.

@@ -1,0 +1,172 @@
+//! What handlers take: the caller, parameters from query and body, pages, ids.
+
+use std::str::FromStr;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use millrace_engine::EngineError;
+use millrace_model::page::Page;
+use millrace_model::tenant::Caller;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use url::form_urlencoded;
+
+use crate::App;
+use crate::error::ApiError;
+
+/// Levels of nesting that a JSON body may have is serde's own limit of 128.
+pub(crate) struct Auth(pub(crate) Caller);
+
+impl FromRequestParts<App> for Auth {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let header = parts.headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or("");
+        let key = match header.split_once(' ') {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
+            _ => return Err(EngineError::Unauthorized.into()),
+        };
+        Ok(Self(app.engine.authenticate(key).await?))
+    }
+}
+
+/// Parameters of a request: the query, and over it the JSON body (reference 1).
+pub(crate) struct Params(pub(crate) Map<String, Value>);
+
+impl FromRequest<App> for Params {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let mut params = query(request.uri().query());
+        let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is larger than this server takes"),
+            status => ApiError::new(status, "bad_body", "the body could not be read"),
+        })?;
+        if bytes.iter().any(|b| !b.is_ascii_whitespace()) {
+            let body: Value = serde_json::from_slice(&bytes).map_err(|e| ApiError::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is not JSON: {e}")))?;
+            match body {
+                Value::Object(body) => params.extend(body),
+                Value::Null => {}
+                _ => return Err(ApiError::new(StatusCode::BAD_REQUEST, "malformed_json", "the body is JSON, but not an object")),
+            }
+        }
+        Ok(Self(params))
+    }
+}
+
+/// A query as parameters.
+pub(crate) fn query(query: Option<&str>) -> Map<String, Value> {
+    form_urlencoded::parse(query.unwrap_or("").as_bytes()).map(|(name, value)| (name.into_owned(), Value::from(value.into_owned()))).collect()
+}
+
+impl Params {
+    /// A text; absent where it is null.
+    pub(crate) fn text(&self, field: &str) -> Result<Option<String>, ApiError> {
+        match self.0.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed is a string", short(other)))),
+        }
+    }
+
+    /// True or false, also as text of a query.
+    pub(crate) fn flag(&self, field: &str) -> Result<Option<bool>, ApiError> {
+        match self.0.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(Value::String(text)) if text == "true" || text == "1" => Ok(Some(true)),
+            Some(Value::String(text)) if text == "false" || text == "0" => Ok(Some(false)),
+            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed are true and false", short(other)))),
+        }
+    }
+
+    /// An object.
+    pub(crate) fn object(&self, field: &str) -> Result<Option<Map<String, Value>>, ApiError> {
+        match self.0.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object.clone())),
+            Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed is an object", short(other)))),
+        }
+    }
+
+    /// Anything that serde reads.
+    pub(crate) fn parsed<T: DeserializeOwned>(&self, field: &str) -> Result<Option<T>, ApiError> {
+        match self.0.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => serde_json::from_value(value.clone()).map(Some).map_err(|e| ApiError::field(field, format!("`{field}` is not of the expected form: {e}"))),
+        }
+    }
+
+    /// An id that another kind of id would not do for; a wrong one names nothing that exists.
+    pub(crate) fn org_is(&self, caller: &Caller) -> Result<(), ApiError> {
+        for field in ["org_id", "workspace_id"] {
+            if let Some(org) = self.text(field)?
+                && org != caller.org_id.as_str()
+            {
+                return Err(EngineError::not_found("workspace", org).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() > 60 { format!("`{}…`", text.chars().take(57).collect::<String>()) } else { format!("`{text}`") }
+}
+
+/// The query of a list.
+pub(crate) struct ListQuery {
+    pub(crate) page: Page,
+    pub(crate) params: Params,
+}
+
+impl FromRequestParts<App> for ListQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, ApiError> {
+        let params = Params(query(parts.uri.query()));
+        let limit = match params.text("limit")? {
+            None => Page::LIMIT_DEFAULT,
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|n| (1..=Page::LIMIT_MAX).contains(n))
+                .ok_or_else(|| ApiError::field("limit", format!("`limit` is `{}`, allowed are 1 to {}", text.chars().take(40).collect::<String>(), Page::LIMIT_MAX)))?,
+        };
+        let cursor = |field| params.text(field).map(|c| c.map(|text| decode_cursor(&text)));
+        Ok(Self { page: Page { limit, after: cursor("after")?, before: cursor("before")? }, params })
+    }
+}
+
+/// Cursors of records are unpadded base64url of the id (facts 0); the id itself does as well.
+pub(crate) fn encode_cursor(id: &str) -> String {
+    URL_SAFE_NO_PAD.encode(id)
+}
+
+fn decode_cursor(cursor: &str) -> String {
+    let decoded = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    decoded.filter(|id| id.contains('_')).unwrap_or_else(|| cursor.to_owned())
+}
+
+/// An id in a path; one of another form names nothing.
+pub(crate) fn id<T: FromStr>(what: &'static str, text: &str) -> Result<T, ApiError> {
+    text.parse().map_err(|_| EngineError::not_found(what, text).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_are_the_id_in_base64url_or_the_id() {
+        assert_eq!(encode_cursor("dc_K0uAee"), "ZGNfSzB1QWVl");
+        assert_eq!(decode_cursor("ZGNfSzB1QWVl"), "dc_K0uAee");
+        assert_eq!(decode_cursor("dc_K0uAee"), "dc_K0uAee");
+        assert_eq!(decode_cursor("1606511826306-0"), "1606511826306-0");
+    }
+}

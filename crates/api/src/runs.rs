@@ -1,0 +1,56 @@
+//! Runs and logs.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use millrace_engine::RunFilter;
+use millrace_model::clock::Timestamp;
+use millrace_model::run::RunStatus;
+use serde_json::{Value, json};
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, ListQuery, Params, id};
+use crate::wire::{self, Fields};
+
+/// Log lines that are kept for inspection.
+const LOGS_SHOWN: u32 = 100;
+
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+    let view = app.engine.run(&caller, &id("run", &run)?).await?;
+    Ok(Fields::of(&query.params).data(wire::run_with_logs(&view)))
+}
+
+pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, Path(owner): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+    let listing = app.engine.list_runs(&caller, &owner, &filter(&query.params)?, &query.page).await?;
+    Ok(Fields::of(&query.params).records(listing, |r| wire::run(&r)))
+}
+
+fn filter(params: &Params) -> Result<RunFilter, ApiError> {
+    let time = |field: &str| -> Result<Option<Timestamp>, ApiError> {
+        params.text(field)?.map(|text| text.parse().map(Timestamp).map_err(|_| ApiError::field(field, format!("`{text}` is not a time; allowed are epoch milliseconds")))).transpose()
+    };
+    let status = params
+        .text("status")?
+        .map(|text| RunStatus::parse(&text).ok_or_else(|| ApiError::field("status", format!("`{text}` is not a status; allowed are queued, running, succeeded, failed and cancelled"))))
+        .transpose()?;
+    Ok(RunFilter { status, from: time("from")?, to: time("to")? })
+}
+
+pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Result<Response, ApiError> {
+    let run = app.engine.replay_run(&caller, &id("run", &run)?).await?;
+    Ok(Fields::default().data(wire::run(&run)))
+}
+
+pub(crate) async fn logs(State(app): State<App>, Auth(caller): Auth, Path(owner): Path<String>) -> Result<Response, ApiError> {
+    let lines = app.engine.owner_logs(&caller, &owner, LOGS_SHOWN).await?;
+    let data: Vec<Value> = lines
+        .iter()
+        .map(|(run, line)| {
+            let mut shown = wire::log_line(line);
+            shown["run_id"] = json!(run);
+            shown
+        })
+        .collect();
+    Ok(Json(json!({ "data": data })).into_response())
+}

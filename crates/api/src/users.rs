@@ -1,0 +1,38 @@
+//! `/users/me`, `/workspaces`.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use millrace_engine::NewOrganization;
+use millrace_model::page::Listing;
+use serde_json::json;
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, ListQuery, Params, id};
+use crate::wire::{self, Fields};
+
+pub(crate) async fn me(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let me = app.engine.me(&caller).await?;
+    let orgs: Vec<_> = me.organizations.iter().map(wire::organization).collect();
+    Ok(Fields::of(&query.params).data(json!({ "id": me.user.id, "username": me.user.username, "email": me.user.email, "orgs": orgs })))
+}
+
+pub(crate) async fn workspaces(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let me = app.engine.me(&caller).await?;
+    let listing = Listing { total_count: me.organizations.len() as u64, items: me.organizations };
+    Ok(Fields::of(&query.params).records(listing, |o| wire::organization(&o)))
+}
+
+pub(crate) async fn workspace(State(app): State<App>, Auth(caller): Auth, Path(org): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+    let organization = app.engine.organization(&caller, &id("workspace", &org)?).await?;
+    Ok(Fields::of(&query.params).data(wire::organization(&organization)))
+}
+
+/// Ours: another organization in this server, with a key of its own that is shown this once.
+pub(crate) async fn create_workspace(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    let text = |field| params.text(field).map(Option::unwrap_or_default);
+    let (organization, key) = app.engine.create_organization(&caller, NewOrganization { name: text("name")?, email: text("email")? }).await?;
+    let mut shown = wire::organization(&organization);
+    shown["api_key"] = json!(key);
+    Ok(Fields::default().data(shown))
+}
