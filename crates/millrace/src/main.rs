@@ -1,1 +1,52 @@
-fn main() {}
+//! The binary: flags, configuration, wiring.
+
+mod config;
+mod data_dir;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use millrace_cli::{ClientCommand, GlobalArgs};
+
+/// A self-hosted, event-driven workflow platform.
+#[derive(Parser)]
+#[command(name = "millrace", version, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server.
+    #[command(after_help = "Example: millrace serve --data-dir ./data --listen 127.0.0.1:8787")]
+    Serve(Box<config::ServeArgs>),
+    #[command(flatten)]
+    Client(ClientCommand),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(16).build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&anyhow::Error::new(error).context("could not start the runtime")),
+    };
+    let code = match cli.command {
+        Command::Serve(args) => match runtime.block_on(serve::serve(*args)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error),
+        },
+        Command::Client(command) => runtime.block_on(millrace_cli::run(command, cli.global)),
+    };
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    code
+}
+
+#[expect(clippy::print_stderr, reason = "the last words of a command that failed")]
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,137 @@
+//! One typed tree of settings: flags, then the environment, then `millrace.toml`. An unknown key stops the start.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// Flags of `serve`. Each has an environment variable and a key of the same name in `millrace.toml`.
+#[derive(Args, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServeArgs {
+    /// A configuration file; `millrace.toml` in the data directory where none is given
+    #[arg(long, env = "MILLRACE_CONFIG")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Where data is kept [default: ./millrace-data]
+    #[arg(long, env = "MILLRACE_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Address and port to listen on [default: 127.0.0.1:8787]
+    #[arg(long, env = "MILLRACE_LISTEN")]
+    pub listen: Option<String>,
+    /// Where clients reach this server [default: http://<listen>]
+    #[arg(long, env = "MILLRACE_BASE_URL")]
+    pub base_url: Option<String>,
+    /// Where mail goes: smtp://user:password@host:port; without it mail stays in the outbox
+    #[arg(long, env = "MILLRACE_SMTP_URL", hide_env_values = true)]
+    pub smtp_url: Option<String>,
+    /// Sender of mail [default: Millrace <millrace@localhost>]
+    #[arg(long, env = "MILLRACE_MAIL_FROM")]
+    pub mail_from: Option<String>,
+    /// The owner's e-mail address, used at the first start [default: owner@localhost]
+    #[arg(long, env = "MILLRACE_OWNER_EMAIL")]
+    pub owner_email: Option<String>,
+    /// The Node.js binary, 20 or newer [default: node]
+    #[arg(long, env = "MILLRACE_NODE")]
+    pub node: Option<PathBuf>,
+    /// The npm registry [default: https://registry.npmjs.org]
+    #[arg(long, env = "MILLRACE_NPM_REGISTRY")]
+    pub npm_registry: Option<String>,
+    /// The largest body of a request to an endpoint, in bytes [default: 524288]
+    #[arg(long, env = "MILLRACE_HTTP_BODY_MAX_BYTES")]
+    pub http_body_max_bytes: Option<usize>,
+    /// Days that settled runs and events are kept [default: 30]
+    #[arg(long, env = "MILLRACE_KEEP_DAYS")]
+    pub keep_days: Option<u32>,
+    /// The form of the log [default: text]
+    #[arg(long, env = "MILLRACE_LOG_FORMAT")]
+    pub log_format: Option<LogFormat>,
+}
+
+/// Settings, complete.
+#[derive(Debug)]
+pub struct Config {
+    pub data_dir: PathBuf,
+    pub listen: String,
+    pub base_url: Option<String>,
+    pub smtp_url: Option<String>,
+    pub mail_from: String,
+    pub owner_email: String,
+    pub node: PathBuf,
+    pub npm_registry: String,
+    pub http_body_max_bytes: usize,
+    pub keep_days: u32,
+    pub log_format: LogFormat,
+}
+
+impl Config {
+    /// Flags and environment over the file over the defaults.
+    pub fn read(args: ServeArgs) -> Result<Self> {
+        let default_dir = || PathBuf::from("millrace-data");
+        let beside = args.data_dir.clone().unwrap_or_else(default_dir).join("millrace.toml");
+        let file = match &args.config {
+            Some(path) => read_file(path)?,
+            None if beside.exists() => read_file(&beside)?,
+            None => ServeArgs::default(),
+        };
+        let config = Self {
+            data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
+            listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
+            base_url: args.base_url.or(file.base_url).map(|url| url.trim_end_matches('/').to_owned()),
+            smtp_url: args.smtp_url.or(file.smtp_url),
+            mail_from: args.mail_from.or(file.mail_from).unwrap_or_else(|| "Millrace <millrace@localhost>".into()),
+            owner_email: args.owner_email.or(file.owner_email).unwrap_or_else(|| "owner@localhost".into()),
+            node: args.node.or(file.node).unwrap_or_else(|| "node".into()),
+            npm_registry: args.npm_registry.or(file.npm_registry).unwrap_or_else(|| "https://registry.npmjs.org".into()),
+            http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
+            keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
+            log_format: args.log_format.or(file.log_format).unwrap_or_default(),
+        };
+        if let Some(url) = &config.base_url
+            && !(url.starts_with("http://") || url.starts_with("https://"))
+        {
+            bail!("`{url}` is not a base URL: it starts with http:// or https://");
+        }
+        if config.http_body_max_bytes == 0 || config.keep_days == 0 {
+            bail!("http_body_max_bytes and keep_days are at least 1");
+        }
+        Ok(config)
+    }
+}
+
+fn read_file(path: &Path) -> Result<ServeArgs> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("could not read the configuration `{}`", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("the configuration `{}` is not valid", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_win_over_the_file_and_unknown_keys_stop_the_start() {
+        let dir = std::env::temp_dir().join(format!("millrace-config-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a folder");
+        let path = dir.join("millrace.toml");
+        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\n").expect("writes");
+        let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
+        let config = Config::read(args).expect("reads");
+        assert_eq!((config.listen.as_str(), config.keep_days), ("127.0.0.1:2", 7));
+        std::fs::write(&path, "lissten = \"x\"\n").expect("writes");
+        let error = Config::read(ServeArgs { config: Some(path), ..ServeArgs::default() }).expect_err("refuses");
+        assert!(format!("{error:#}").contains("lissten"), "{error:#}");
+        std::fs::remove_dir_all(dir).expect("cleans");
+    }
+}

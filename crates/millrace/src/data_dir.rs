@@ -1,0 +1,80 @@
+//! The data directory: one server at a time, the master key, the first credentials.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use millrace_engine::{FirstTenant, MasterKey};
+use millrace_model::IdSource;
+use serde_json::json;
+
+/// A data directory that this process holds. The kernel gives it up when the process ends, however it ends.
+pub struct DataDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl DataDir {
+    pub fn open(path: &Path) -> Result<Self> {
+        std::fs::create_dir_all(path).with_context(|| format!("could not make the data directory `{}`", path.display()))?;
+        let path = path.canonicalize().with_context(|| format!("could not open the data directory `{}`", path.display()))?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock")).with_context(|| format!("could not write in the data directory `{}`", path.display()))?;
+        #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+        // SAFETY: the descriptor is open and ours.
+        let held = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+        if !held {
+            bail!("the data directory `{}` is in use by another server; stop it, or choose another with --data-dir", path.display());
+        }
+        Ok(Self { path, _lock: lock })
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The key that seals secrets; made at the first start.
+    pub fn master_key(&self, ids: &IdSource) -> Result<MasterKey> {
+        let path = self.file("master.key");
+        let describe = || format!("could not use the master key `{}`", path.display());
+        if !path.exists() {
+            write_private(&path, &ids.bytes::<32>()).with_context(describe)?;
+        }
+        let mut bytes = Vec::new();
+        File::open(&path).and_then(|mut f| f.read_to_end(&mut bytes)).with_context(describe)?;
+        match <[u8; 32]>::try_from(bytes.as_slice()) {
+            Ok(key) => Ok(MasterKey::new(key)),
+            Err(_) => bail!("the master key `{}` has {} bytes, a key has 32; restore it from a backup", path.display(), bytes.len()),
+        }
+    }
+
+    /// Writes what a first user needs.
+    pub fn write_credentials(&self, first: &FirstTenant, url: &str) -> Result<()> {
+        let text = json!({ "url": url, "api_key": first.api_key, "org_id": first.org_id, "user_id": first.user_id, "email": first.email });
+        let path = self.file("credentials.json");
+        write_private(&path, format!("{text:#}\n").as_bytes()).with_context(|| format!("could not write `{}`", path.display()))
+    }
+
+    /// Keeps the address in the credentials true when the server listens elsewhere.
+    pub fn update_url(&self, url: &str) -> Result<()> {
+        let path = self.file("credentials.json");
+        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
+        let Ok(mut value) = serde_json::from_str::<serde_json::Value>(&text) else { return Ok(()) };
+        if value["url"] == url || !value.is_object() {
+            return Ok(());
+        }
+        value["url"] = url.into();
+        write_private(&path, format!("{value:#}\n").as_bytes()).with_context(|| format!("could not write `{}`", path.display()))
+    }
+}
+
+/// Whole or not at all, readable by the owner only.
+fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let part = path.with_extension("part");
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&part)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(part, path)
+}

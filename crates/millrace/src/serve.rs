@@ -1,0 +1,111 @@
+//! Wiring of the server, and its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use millrace_api::ApiConfig;
+use millrace_bundle::{Bundler, BundlerConfig};
+use millrace_engine::{Engine, EngineConfig, Parts};
+use millrace_model::{IdSource, SystemClock};
+use millrace_runner::{Runner, RunnerConfig};
+use millrace_store_sqlite::{SqliteOptions, SqliteStore};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Config, LogFormat, ServeArgs};
+use crate::data_dir::DataDir;
+
+/// Our answers to package names.
+const PLATFORM_MODULES: &[(&str, &str)] = &[
+    ("@pipedream/platform", include_str!("../../../runtime/dist/platform.mjs")),
+    ("@pipedream/types", include_str!("../../../runtime/dist/types.mjs")),
+];
+/// How long runs under way may go on after SIGTERM.
+const DRAIN: Duration = Duration::from_secs(20);
+
+pub async fn serve(args: ServeArgs) -> Result<()> {
+    let config = Config::read(args)?;
+    start_log(config.log_format);
+    let data = DataDir::open(&config.data_dir)?;
+    let listener = TcpListener::bind(&config.listen).await.with_context(|| format!("could not listen on `{}`; is the port in use? choose another with --listen", config.listen))?;
+    let address = listener.local_addr().context("could not tell the listener's address")?;
+    let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let engine = start_engine(&config, &data, &base_url).await?;
+    match engine.bootstrap(&config.owner_email).await? {
+        Some(first) => {
+            data.write_credentials(&first, &base_url)?;
+            tracing::info!(path = %data.file("credentials.json").display(), "first start: the organization, its owner and an API key were made");
+        }
+        None => data.update_url(&base_url)?,
+    }
+    let router = millrace_api::router(engine.clone(), ApiConfig { base_url: base_url.clone(), http_body_max_bytes: config.http_body_max_bytes });
+    tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
+    serve_until_signal(listener, router).await?;
+    tracing::info!("draining: no new events are accepted, runs under way end");
+    engine.shutdown(DRAIN).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
+    let ids = Arc::new(IdSource::default());
+    let store = SqliteStore::open(&SqliteOptions::at(data.file("millrace.db"))).context("could not open the database")?;
+    let runner_config = RunnerConfig {
+        node: config.node.clone(),
+        host_script: include_str!("../../../runtime/dist/host.mjs").to_owned(),
+        scratch_dir: data.file("hosts"),
+        ..RunnerConfig::default()
+    };
+    let runner = Runner::start(runner_config).await?;
+    let bundler = Bundler::new(BundlerConfig {
+        cache_dir: data.file("cache"),
+        registry_url: config.npm_registry.clone(),
+        metadata_max_age: Duration::from_secs(300),
+        platform_modules: PLATFORM_MODULES,
+    })
+    .map_err(anyhow::Error::new)?;
+    let engine_config = EngineConfig {
+        base_url: base_url.to_owned(),
+        artifact_dir: data.file("artifacts"),
+        keep_history: Duration::from_secs(u64::from(config.keep_days) * 24 * 3600),
+        smtp_url: config.smtp_url.clone(),
+        mail_from: config.mail_from.clone(),
+        ..EngineConfig::default()
+    };
+    let parts = Parts { store: Arc::new(store), bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };
+    Ok(Engine::start(engine_config, parts).await?)
+}
+
+/// Serves until SIGTERM or SIGINT; requests under way are answered, for as long as runs may go on.
+async fn serve_until_signal(listener: TcpListener, router: axum::Router) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let (tell, told) = tokio::sync::oneshot::channel::<()>();
+    let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).with_graceful_shutdown(async move {
+        // The sender is dropped only with this function.
+        let _ = told.await;
+    });
+    let serving = tokio::spawn(server.into_future());
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    drop(tell);
+    // Streams never end by themselves: they are cut when the time is over.
+    match tokio::time::timeout(Duration::from_secs(2), serving).await {
+        Ok(served) => served.context("the HTTP server failed")?.context("the HTTP server failed"),
+        Err(_) => Ok(()),
+    }
+}
+
+fn start_log(format: LogFormat) {
+    let filter = EnvFilter::try_from_env("MILLRACE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Json => builder.json().flatten_event(true).init(),
+        LogFormat::Text => builder.with_target(false).init(),
+    }
+}
