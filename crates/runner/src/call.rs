@@ -74,7 +74,7 @@ impl UnderWay {
                 if !(100..=599).contains(&status) {
                     return Err(WireError::OutOfOrder("a response with a status outside 100 to 599"));
                 }
-                let body = match encoding.as_str() {
+                let body = match &*encoding {
                     "base64" => Bytes::from(base64::engine::general_purpose::STANDARD.decode(body.as_bytes()).map_err(|e| WireError::Malformed(e.to_string()))?),
                     _ => Bytes::from(body.into_owned()),
                 };

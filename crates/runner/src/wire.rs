@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// Why a host's frames cannot be read on.
@@ -20,77 +20,107 @@ pub(crate) enum WireError {
 }
 
 /// A frame from a host.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "t", rename_all = "snake_case")]
+#[derive(Debug)]
 pub(crate) enum FromHost<'a> {
-    Hello {
-        protocol: u32,
-    },
+    Hello { protocol: u32 },
     Loaded,
-    LoadFailed {
-        error: WireFailure,
-    },
-    Cancelled {
-        id: u64,
-    },
-    Log {
-        id: u64,
-        level: String,
-        text: String,
-        ts: i64,
-    },
-    Emit {
-        id: u64,
-        #[serde(borrow, default)]
-        event: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        meta: Option<&'a RawValue>,
-    },
-    Db {
-        id: u64,
-        key: String,
-        #[serde(borrow, default)]
-        value: Option<&'a RawValue>,
-    },
-    Respond {
-        id: u64,
-        status: u16,
-        #[serde(default)]
-        headers: Vec<(String, String)>,
-        #[serde(borrow, default)]
-        body: Cow<'a, str>,
-        #[serde(default)]
-        encoding: String,
-        #[serde(default)]
-        immediate: bool,
-    },
-    Step {
-        id: u64,
-        namespace: String,
-        state: StepState,
-        #[serde(default)]
-        duration_ms: f64,
-        #[serde(borrow, default)]
-        exports: Option<&'a RawValue>,
-    },
-    Send {
-        id: u64,
-        kind: String,
-        #[serde(borrow)]
-        payload: &'a RawValue,
-    },
-    Done {
-        id: u64,
-        ok: bool,
-        #[serde(borrow, default)]
-        result: Option<&'a RawValue>,
-        #[serde(default)]
-        exit: Option<Exit>,
-        #[serde(default)]
-        error: Option<WireFailure>,
-        #[serde(default)]
-        namespace: Option<String>,
-    },
+    LoadFailed { error: WireFailure },
+    Cancelled { id: u64 },
+    Log { id: u64, level: Cow<'a, str>, text: String, ts: i64 },
+    Emit { id: u64, event: Option<&'a RawValue>, meta: Option<&'a RawValue> },
+    Db { id: u64, key: String, value: Option<&'a RawValue> },
+    Respond { id: u64, status: u16, headers: Vec<(String, String)>, body: Cow<'a, str>, encoding: Cow<'a, str>, immediate: bool },
+    Step { id: u64, namespace: String, state: StepState, duration_ms: f64, exports: Option<&'a RawValue> },
+    Send { id: u64, kind: String, payload: &'a RawValue },
+    Done { id: u64, ok: bool, result: Option<&'a RawValue>, exit: Option<Exit>, error: Option<WireFailure>, namespace: Option<String> },
+}
+
+/// All fields of all frames: a tagged enum cannot borrow raw JSON, so the type is looked at afterwards.
+#[derive(Deserialize)]
+struct Flat<'a> {
+    #[serde(borrow)]
+    t: Cow<'a, str>,
+    #[serde(default)]
+    id: Option<u64>,
+    #[serde(default)]
+    protocol: u32,
+    #[serde(default)]
+    error: Option<WireFailure>,
+    #[serde(borrow, default)]
+    level: Cow<'a, str>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    ts: i64,
+    #[serde(borrow, default, deserialize_with = "present")]
+    event: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    meta: Option<&'a RawValue>,
+    #[serde(default)]
+    key: Option<String>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    value: Option<&'a RawValue>,
+    #[serde(default)]
+    status: u16,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    #[serde(borrow, default)]
+    body: Cow<'a, str>,
+    #[serde(borrow, default)]
+    encoding: Cow<'a, str>,
+    #[serde(default)]
+    immediate: bool,
+    #[serde(default)]
+    namespace: Option<String>,
+    #[serde(default)]
+    state: Option<StepState>,
+    #[serde(default)]
+    duration_ms: f64,
+    #[serde(borrow, default, deserialize_with = "present")]
+    exports: Option<&'a RawValue>,
+    #[serde(default)]
+    kind: Option<String>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    payload: Option<&'a RawValue>,
+    #[serde(default)]
+    ok: Option<bool>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    exit: Option<Exit>,
+}
+
+/// A field that is there with `null` is there.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl<'a> Flat<'a> {
+    fn typed(self) -> Result<FromHost<'a>, WireError> {
+        let t = self.t.into_owned();
+        let need = |field: &'static str| WireError::Malformed(format!("`{t}` without `{field}`"));
+        let id = self.id.ok_or_else(|| need("id"));
+        Ok(match t.as_str() {
+            "hello" => FromHost::Hello { protocol: self.protocol },
+            "loaded" => FromHost::Loaded,
+            "load_failed" => FromHost::LoadFailed { error: self.error.ok_or_else(|| need("error"))? },
+            "cancelled" => FromHost::Cancelled { id: id? },
+            "log" => FromHost::Log { id: id?, level: self.level, text: self.text.ok_or_else(|| need("text"))?, ts: self.ts },
+            "emit" => FromHost::Emit { id: id?, event: self.event, meta: self.meta },
+            "db" => FromHost::Db { id: id?, key: self.key.ok_or_else(|| need("key"))?, value: self.value },
+            "respond" => FromHost::Respond { id: id?, status: self.status, headers: self.headers, body: self.body, encoding: self.encoding, immediate: self.immediate },
+            "step" => FromHost::Step {
+                id: id?,
+                namespace: self.namespace.ok_or_else(|| need("namespace"))?,
+                state: self.state.ok_or_else(|| need("state"))?,
+                duration_ms: self.duration_ms,
+                exports: self.exports,
+            },
+            "send" => FromHost::Send { id: id?, kind: self.kind.ok_or_else(|| need("kind"))?, payload: self.payload.ok_or_else(|| need("payload"))? },
+            "done" => FromHost::Done { id: id?, ok: self.ok.ok_or_else(|| need("ok"))?, result: self.result, exit: self.exit, error: self.error, namespace: self.namespace },
+            _ => return Err(WireError::Malformed("an unknown type".into())),
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -132,7 +162,8 @@ pub(crate) fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Byt
 
 /// Reads a frame.
 pub(crate) fn parse(frame: &[u8]) -> Result<FromHost<'_>, WireError> {
-    serde_json::from_slice(frame).map_err(|e| WireError::Malformed(e.to_string()))
+    let flat: Flat<'_> = serde_json::from_slice(frame).map_err(|e| WireError::Malformed(e.to_string()))?;
+    flat.typed()
 }
 
 /// Puts a frame together.
@@ -160,6 +191,12 @@ mod tests {
         assert!(matches!(parse(&taken), Ok(FromHost::Loaded)));
         let mut long = BytesMut::from(&[0xff, 0xff, 0xff, 0x7f][..]);
         assert!(matches!(take_frame(&mut long, 100), Err(WireError::TooLong { .. })));
+    }
+
+    #[test]
+    fn a_null_is_not_an_absent_value() {
+        assert!(matches!(parse(br#"{"t":"db","id":1,"key":"k","value":null}"#), Ok(FromHost::Db { value: Some(v), .. }) if v.get() == "null"));
+        assert!(matches!(parse(br#"{"t":"db","id":1,"key":"k"}"#), Ok(FromHost::Db { value: None, .. })));
     }
 
     #[test]
