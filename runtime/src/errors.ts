@@ -16,6 +16,15 @@ function text(value: unknown): string {
   }
 }
 
+/** A stack without the frames of this program: they tell an author nothing. */
+function ownFrames(stack: string): string {
+  return stack
+    .split("\n")
+    .filter((line) => !(line.includes(import.meta.url) && line.trimStart().startsWith("at ")))
+    .join("\n")
+    .replaceAll("/component/", "");
+}
+
 /** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message. */
 export function wireError(thrown: unknown): WireError {
   if (thrown !== null && typeof thrown === "object" && ("message" in thrown || thrown instanceof Error)) {
@@ -26,7 +35,7 @@ export function wireError(thrown: unknown): WireError {
     const plain = /^[\w$.]+$/.test(name) ? name : (name.split(" ")[0] ?? "Error");
     const code = plain === "Error" && className && className !== "Object" ? className : plain;
     const message = cut(text(error.message ?? ""), MESSAGE_MAX);
-    const stack = typeof error.stack === "string" && error.stack !== "" ? error.stack : `${code}: ${message}`;
+    const stack = typeof error.stack === "string" && error.stack !== "" ? ownFrames(error.stack) : `${code}: ${message}`;
     return { code, name, message, stack: cut(stack, STACK_MAX) };
   }
   const message = cut(text(thrown), MESSAGE_MAX);
