@@ -1,1 +1,9 @@
+//! A file for each chapter of the spec, a test for each clause, named after it.
 
+mod bad_input;
+mod s2_resources;
+mod s3_lifecycle;
+mod s4_endpoints;
+mod s6_events;
+mod s8_imports;
+mod workflows;

@@ -1,1 +1,204 @@
-//! The end-to-end tests live in `conformance/` and `crash/`; this library is only their harness.
+//! The harness of the end-to-end tests: a real server in a folder of its own, spoken to over HTTP.
+
+pub mod smtp;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long a state is waited for.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The binary, built before the tests by `cargo xtask test`.
+pub fn binary() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
+    let path = target.join("debug/millrace");
+    assert!(path.exists(), "{} is missing: run `cargo xtask test`, which builds it first", path.display());
+    path
+}
+
+/// A server with a data directory that goes with it.
+pub struct Server {
+    dir: TempDir,
+    args: Vec<String>,
+    child: Option<Child>,
+    pub url: String,
+    pub api_key: String,
+    pub org_id: String,
+    http: reqwest::Client,
+}
+
+/// An answer: status and JSON (or text) of the body.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub json: Value,
+    pub text: String,
+}
+
+impl Answer {
+    /// The `data` of a success.
+    pub fn data(self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.text);
+        self.json["data"].clone()
+    }
+
+    /// Status and code of a refusal.
+    pub fn refusal(&self) -> (u16, &str) {
+        (self.status, self.json["code"].as_str().unwrap_or(""))
+    }
+}
+
+impl Server {
+    pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    pub async fn start_with(args: &[&str]) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let mut server = Self {
+            dir,
+            args: args.iter().map(|a| (*a).to_owned()).collect(),
+            child: None,
+            url: String::new(),
+            api_key: String::new(),
+            org_id: String::new(),
+            http: reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client"),
+        };
+        server.launch().await;
+        server
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// Starts the process; after the first time at the same address.
+    pub async fn launch(&mut self) {
+        let listen = if self.url.is_empty() { "127.0.0.1:0" } else { self.url.trim_start_matches("http://") };
+        let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
+        let child = Command::new(binary())
+            .args(["serve", "--data-dir"])
+            .arg(self.data_dir())
+            .args(["--listen", listen])
+            .args(&self.args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("starts");
+        self.child = Some(child);
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            if let Ok(text) = std::fs::read_to_string(self.data_dir().join("credentials.json"))
+                && let Ok(credentials) = serde_json::from_str::<Value>(&text)
+            {
+                let text = |field: &str| credentials[field].as_str().unwrap_or("").to_owned();
+                (self.url, self.api_key, self.org_id) = (text("url"), text("api_key"), text("org_id"));
+                if self.http.get(format!("{}/readyz", self.url)).send().await.is_ok_and(|r| r.status().is_success()) {
+                    return;
+                }
+            }
+            assert!(Instant::now() < deadline, "the server did not become ready: {}", self.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// SIGKILL, with nothing said before.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("kills");
+            child.wait().expect("reaps");
+        }
+    }
+
+    /// SIGTERM; the exit code.
+    pub fn terminate(&mut self) -> Option<i32> {
+        let mut child = self.child.take()?;
+        Command::new("kill").arg(child.id().to_string()).status().expect("signals");
+        child.wait().expect("reaps").code()
+    }
+
+    pub async fn call_as(&self, key: &str, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        let mut request = self.http.request(method, format!("{}/v1{path}", self.url)).bearer_auth(key);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        answer(request).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call_as(&self.api_key, Method::GET, path, None).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.call_as(&self.api_key, Method::POST, path, Some(body)).await
+    }
+
+    pub async fn put(&self, path: &str, body: &Value) -> Answer {
+        self.call_as(&self.api_key, Method::PUT, path, Some(body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.call_as(&self.api_key, Method::DELETE, path, None).await
+    }
+
+    /// A request without anything added.
+    pub fn raw(&self, method: Method, url: &str) -> reqwest::RequestBuilder {
+        let url = if url.starts_with('/') { format!("{}{url}", self.url) } else { url.to_owned() };
+        self.http.request(method, url)
+    }
+
+    /// Deploys a source from its text.
+    pub async fn source(&self, code: &str, props: Value) -> Value {
+        self.post("/sources", &json!({ "component_code": code, "configured_props": props })).await.data()
+    }
+
+    /// Makes and deploys a workflow with steps of own code.
+    pub async fn workflow(&self, name: &str, triggers: Value, steps: &[(&str, &str)]) -> Value {
+        let steps: Vec<Value> = steps.iter().map(|(namespace, code)| json!({ "namespace": namespace, "code": code })).collect();
+        self.post("/workflows", &json!({ "triggers": triggers, "steps": steps, "settings": { "name": name } })).await.data()
+    }
+
+    /// Asks until `fits`, or fails with what was there last.
+    pub async fn until(&self, what: &str, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            let answer = self.get(path).await;
+            if answer.status == 200 && fits(&answer.json) {
+                return answer.json;
+            }
+            assert!(Instant::now() < deadline, "{what}: {}", answer.text);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Sends a request.
+pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
+    let response = request.send().await.expect("an answer");
+    let status = response.status().as_u16();
+    let text = response.text().await.expect("a body");
+    Answer { status, json: serde_json::from_str(&text).unwrap_or(Value::Null), text }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The endpoint of a source or workflow.
+pub fn endpoint(record: &Value) -> String {
+    let props = record["configured_props"].as_object().into_iter().flatten().map(|(_, v)| v);
+    let triggers = record["triggers"].as_array().into_iter().flatten();
+    props.chain(triggers).find_map(|v| v["endpoint_url"].as_str()).expect("an endpoint").to_owned()
+}

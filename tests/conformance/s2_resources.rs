@@ -1,0 +1,82 @@
+//! Chapter 2: resources and their fields.
+
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::json;
+
+const FAILS: &str = "export default defineComponent({ async run() { throw new TypeError('broken'); } });";
+
+#[tokio::test]
+async fn s2_2_to_2_5_an_error_event_has_the_body_metadata_and_page_info_of_the_spec() {
+    let server = Server::start().await;
+    let workflow = server.workflow("fails", json!([{ "type": "http" }]), &[("first", "export default defineComponent({ run() { return 1; } });"), ("second", FAILS)]).await;
+    let id = workflow["id"].as_str().expect("an id");
+    answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "n": 1 }))).await;
+    let list = server.until("an error", &format!("/workflows/{id}/$errors/event_summaries?expand=event"), |l| l["page_info"]["count"] == 1).await;
+    let item = &list["data"][0];
+    assert_eq!(list["page_info"], json!({ "total_count": 1, "count": 1, "start_cursor": item["id"], "end_cursor": item["id"] }));
+    assert_eq!(item["id"].as_str().and_then(|id| id.split_once('-')).map(|(ms, _)| ms.to_owned()), Some(item["indexed_at_ms"].to_string()));
+    assert_eq!((&item["metadata"]["emitter_id"], &item["metadata"]["name"]), (&workflow["id"], &json!("$errors")));
+    assert_eq!(item["metadata"]["emit_id"].as_str().map(str::len), Some(27));
+    let event = &item["event"];
+    assert_eq!(event["original_event"]["body"], json!({ "n": 1 }));
+    let context = &event["original_context"];
+    assert_eq!((&context["workflow_id"], &context["deployment_id"], &context["verified"]), (&workflow["id"], &workflow["deployment_id"], &json!(false)));
+    for field in ["id", "ts", "source_type", "owner_id", "platform_version"] {
+        assert!(context[field].as_str().is_some_and(|v| !v.is_empty()), "{field}");
+    }
+    let step = &workflow["steps"][1]["id"];
+    assert_eq!((&event["error"]["code"], &event["error"]["message"], &event["error"]["cellId"]), (&json!("TypeError"), &json!("broken"), step));
+    let stack = event["error"]["stack"].as_str().expect("a stack");
+    assert!(stack.starts_with("TypeError: broken") && stack.contains("second.mjs:1:"), "{stack}");
+}
+
+#[tokio::test]
+async fn s2_6_a_component_without_type_is_a_source_and_its_slug_is_unique() {
+    let server = Server::start().await;
+    let code = "export default { name: 'My Source!', version: '1', run() {} };";
+    let slugs = [server.source(code, json!({})).await, server.source(code, json!({})).await].map(|s| s["name_slug"].clone());
+    assert_eq!(slugs, [json!("my-source"), json!("my-source-1")]);
+}
+
+#[tokio::test]
+async fn s2_7_a_secret_is_stored_sealed_never_returned_and_readable_by_the_code() {
+    let server = Server::start().await;
+    let code = "export default { name: 's', version: '1', props: { token: { type: 'string', secret: true } }, run() { return this.token.length; } };";
+    let source = server.source(code, json!({ "token": "hunter2-hunter2" })).await;
+    assert_eq!(source["configured_props"].get("token"), None);
+    let run = server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    assert_eq!(run["return_value"], 15);
+    let database = std::fs::read(server.data_dir().join("millrace.db-wal")).expect("reads");
+    assert!(!database.windows(15).any(|w| w == b"hunter2-hunter2"));
+}
+
+#[tokio::test]
+async fn s2_7_3_an_http_event_has_the_fields_of_the_spec_and_respond_answers() {
+    let server = Server::start().await;
+    let code = "export default { name: 'h', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(event) { this.http.respond({ status: 201, headers: { 'x-a': 'b' }, body: { event, endpoint: this.http.endpoint } }); } };";
+    let source = server.source(code, json!({})).await;
+    let url = endpoint(&source);
+    let request = server.raw(Method::PUT, &format!("{url}/below/it?a=1")).header("content-type", "application/json").header("X-Custom", "Yes").body("{\"n\": 1}");
+    let response = request.send().await.expect("an answer");
+    assert_eq!((response.status().as_u16(), response.headers()["x-a"].to_str().ok()), (201, Some("b")));
+    let body: serde_json::Value = response.json().await.expect("JSON");
+    assert_eq!(body["endpoint"], url.as_str());
+    let event = &body["event"];
+    assert_eq!((&event["method"], &event["path"], &event["query"], &event["bodyRaw"], &event["body"]), (&json!("PUT"), &json!("/below/it"), &json!({ "a": "1" }), &json!("{\"n\": 1}"), &json!({ "n": 1 })));
+    assert_eq!(event["headers"]["x-custom"], "Yes");
+    assert_eq!(event.get("timestamp"), None);
+}
+
+#[tokio::test]
+async fn s2_7_4_db_keeps_state_across_runs_and_restarts() {
+    let mut server = Server::start().await;
+    let code = "export default { name: 'c', version: '1', props: { db: '$.service.db' }, run() { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); return n; } };";
+    let id = server.source(code, json!({})).await["id"].as_str().expect("an id").to_owned();
+    let path = format!("/sources/{id}/run");
+    assert_eq!(server.post(&path, &json!({})).await.data()["return_value"], 1);
+    assert_eq!(server.post(&path, &json!({})).await.data()["return_value"], 2);
+    assert_eq!(server.terminate(), Some(0));
+    server.launch().await;
+    assert_eq!(server.post(&path, &json!({})).await.data()["return_value"], 3);
+}

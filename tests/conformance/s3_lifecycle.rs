@@ -1,0 +1,97 @@
+//! Chapter 3: states and transitions.
+
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const HOOKED: &str = "export default { name: 'hooked', version: '1', props: { http: '$.interface.http', db: '$.service.db' },
+  hooks: {
+    async deploy() { this.db.set('seen', ['deploy']); this.$emit({ from: 'deploy' }, { id: 1 }); },
+    async activate() { this.db.set('seen', [...(this.db.get('seen') || []), 'activate']); },
+    async deactivate() { this.db.set('seen', [...this.db.get('seen'), 'deactivate']); },
+  },
+  run() { return this.db.get('seen'); } };";
+
+async fn seen(server: &Server, id: &str) -> Value {
+    server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"].clone()
+}
+
+#[tokio::test]
+async fn s3_1_hooks_run_in_their_order_and_the_id_stays_over_updates() {
+    let server = Server::start().await;
+    let source = server.source(HOOKED, json!({})).await;
+    let id = source["id"].as_str().expect("an id");
+    assert_eq!(seen(&server, id).await, json!(["deploy", "activate"]));
+    let events = server.get(&format!("/sources/{id}/event_summaries?expand=event")).await.json;
+    assert_eq!(events["data"][0]["event"], json!({ "from": "deploy" }));
+    let updated = server.put(&format!("/sources/{id}"), &json!({ "component_code": format!("{HOOKED} // new") })).await.data();
+    assert_eq!((&updated["id"], endpoint(&updated)), (&source["id"], endpoint(&source)));
+    assert_eq!(seen(&server, id).await, json!(["deploy", "activate", "deactivate", "activate"]));
+}
+
+#[tokio::test]
+async fn s3_1_inactive_means_the_endpoint_is_gone_until_it_is_active_again() {
+    let server = Server::start().await;
+    let source = server.source(HOOKED, json!({})).await;
+    let path = format!("/sources/{}", source["id"].as_str().expect("an id"));
+    let ask = || async { answer(server.raw(Method::GET, &endpoint(&source))).await.status };
+    assert_eq!(ask().await, 200);
+    assert_eq!(server.put(&path, &json!({ "active": false })).await.data()["active"], false);
+    assert_eq!(ask().await, 404);
+    assert_eq!(server.put(&path, &json!({ "active": true })).await.data()["active"], true);
+    assert_eq!(ask().await, 200);
+    assert_eq!(server.delete(&path).await.status, 200);
+    assert_eq!((ask().await, server.get(&path).await.status), (404, 404));
+}
+
+#[tokio::test]
+async fn s3_1_a_hook_that_throws_on_deploy_leaves_nothing_and_on_update_the_old_version() {
+    let server = Server::start().await;
+    let throwing = HOOKED.replace("async activate() {", "async activate() { throw new Error('no webhook');");
+    let refused = server.post("/sources", &json!({ "component_code": throwing })).await;
+    assert_eq!(refused.refusal(), (422, "hook_failed"));
+    assert!(refused.json["error"].as_str().is_some_and(|e| e.contains("activate hook failed") && e.contains("no webhook")));
+    assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 0);
+    let source = server.source(HOOKED, json!({})).await;
+    let id = source["id"].as_str().expect("an id");
+    assert_eq!(server.put(&format!("/sources/{id}"), &json!({ "component_code": throwing })).await.refusal(), (422, "hook_failed"));
+    assert_eq!(server.get(&format!("/sources/{id}")).await.data()["active"], true);
+    assert_eq!(seen(&server, id).await.as_array().map(Vec::len), Some(4));
+}
+
+#[tokio::test]
+async fn s3_1_the_endpoint_answers_while_activate_still_waits() {
+    let server = Server::start().await;
+    let code = "import http from 'node:http'; export default { name: 'ping', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, db: '$.service.db' },
+      hooks: { async activate() { this.db.set('secret', 's');
+        const got = await new Promise((resolve, reject) => http.get(this.http.endpoint, (r) => { let t = ''; r.on('data', (c) => t += c); r.on('end', () => resolve(t)); }).on('error', reject));
+        this.db.set('got', got); } },
+      run() { this.http.respond({ status: 200, body: this.db.get('secret') + '|' + (this.db.get('got') ?? '') }); } };";
+    let source = server.source(code, json!({})).await;
+    assert_eq!(answer(server.raw(Method::GET, &endpoint(&source))).await.text, "s|s|");
+}
+
+#[tokio::test]
+async fn s3_2_output_and_errors_appear_in_the_logs() {
+    let server = Server::start().await;
+    let code = "export default { name: 'l', version: '1', run() { console.log('hello', { a: 1 }); throw new RangeError('bad'); } };";
+    let id = server.source(code, json!({})).await["id"].as_str().expect("an id").to_owned();
+    let run = server.post(&format!("/sources/{id}/run"), &json!({})).await.data();
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("RangeError")));
+    let logs = server.get(&format!("/sources/{id}/logs")).await.json;
+    let lines: Vec<_> = logs["data"].as_array().expect("lines").iter().map(|l| (l["level"].as_str().unwrap_or(""), l["text"].as_str().unwrap_or(""))).collect();
+    assert_eq!(lines[0], ("log", "hello { a: 1 }"));
+    assert!(lines[1].0 == "error" && lines[1].1.starts_with("RangeError: bad"), "{lines:?}");
+}
+
+#[tokio::test]
+async fn s2_7_2_a_timer_runs_and_its_event_has_timestamp_and_interval() {
+    let server = Server::start().await;
+    let code = "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } }, run(event) { this.$emit(event); } };";
+    let source = server.source(code, json!({})).await;
+    assert_eq!(source["configured_props"]["timer"], json!({ "cron": null, "interval_seconds": 1 }));
+    let path = format!("/sources/{}/event_summaries?expand=event", source["id"].as_str().expect("an id"));
+    let list = server.until("two ticks", &path, |l| l["page_info"]["count"].as_u64() >= Some(2)).await;
+    let event = &list["data"][0]["event"];
+    assert!(event["interval_seconds"] == 1 && event["timestamp"].as_i64().is_some_and(|t| t > 1_700_000_000), "{event}");
+}
