@@ -64,7 +64,10 @@ async fn components_that_cannot_be() {
         assert_eq!(refused.status, 422, "{}", refused.text);
         assert!(refused.json["error"].as_str().is_some_and(|e| e.contains(words)), "{words}: {}", refused.text);
     }
-    assert_eq!(server.post("/sources", &json!({ "component_code": "export default { name: 'a', key: 'k', type: 'action', run() {} };" })).await.refusal(), (422, "not_a_source"));
+    assert_eq!(
+        server.post("/sources", &json!({ "component_code": "export default { name: 'a', key: 'k', type: 'action', run() {} };" })).await.refusal(),
+        (422, "not_a_source")
+    );
     let circular = server.source("export default { name: 'c', version: '1', run() { const a = {}; a.a = a; this.$emit(a); } };", json!({})).await;
     let run = server.post(&format!("/sources/{}/run", circular["id"].as_str().expect("an id")), &json!({})).await.data();
     assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("TypeError")));
@@ -82,17 +85,40 @@ async fn another_organization_sees_nothing() {
     let (s, w, r, c) = (id(&source), id(&workflow), id(&run), source["component_id"].as_str().expect("an id").to_owned());
     let org = server.org_id.clone();
     for path in [
-        format!("/sources/{s}"), format!("/sources/{s}/event_summaries"), format!("/sources/{s}/logs"), format!("/sources/{s}/sse"), format!("/sources/{s}/logs/sse"), format!("/sources/{s}/runs"),
-        format!("/workflows/{w}"), format!("/workflows/{w}/runs"), format!("/workflows/{w}/deployments"), format!("/workflows/{w}/event_summaries"), format!("/workflows/{w}/$errors/event_summaries"),
-        format!("/runs/{r}"), format!("/components/{c}"), format!("/workspaces/{org}"), format!("/orgs/{org}/sources"), format!("/orgs/{org}/subscriptions"),
+        format!("/sources/{s}"),
+        format!("/sources/{s}/event_summaries"),
+        format!("/sources/{s}/logs"),
+        format!("/sources/{s}/sse"),
+        format!("/sources/{s}/logs/sse"),
+        format!("/sources/{s}/runs"),
+        format!("/workflows/{w}"),
+        format!("/workflows/{w}/runs"),
+        format!("/workflows/{w}/deployments"),
+        format!("/workflows/{w}/event_summaries"),
+        format!("/workflows/{w}/$errors/event_summaries"),
+        format!("/runs/{r}"),
+        format!("/components/{c}"),
+        format!("/workspaces/{org}"),
+        format!("/orgs/{org}/sources"),
+        format!("/orgs/{org}/subscriptions"),
     ] {
         assert_eq!(server.call_as(key, Method::GET, &path, None).await.status, 404, "{path}");
     }
     let body = json!({ "emitter_id": s, "listener_id": w, "component_id": c, "name": "x", "event": {}, "deployment_id": "d_x" });
     for (method, path) in [
-        (Method::PUT, format!("/sources/{s}")), (Method::DELETE, format!("/sources/{s}")), (Method::POST, format!("/sources/{s}/run")), (Method::DELETE, format!("/sources/{s}/events")),
-        (Method::PUT, format!("/workflows/{w}")), (Method::DELETE, format!("/workflows/{w}")), (Method::POST, format!("/workflows/{w}/deploy")), (Method::POST, format!("/workflows/{w}/test")),
-        (Method::POST, format!("/workflows/{w}/rollback")), (Method::POST, format!("/runs/{r}/replay")), (Method::POST, "/subscriptions".into()), (Method::DELETE, "/subscriptions".into()), (Method::POST, "/sources".into()),
+        (Method::PUT, format!("/sources/{s}")),
+        (Method::DELETE, format!("/sources/{s}")),
+        (Method::POST, format!("/sources/{s}/run")),
+        (Method::DELETE, format!("/sources/{s}/events")),
+        (Method::PUT, format!("/workflows/{w}")),
+        (Method::DELETE, format!("/workflows/{w}")),
+        (Method::POST, format!("/workflows/{w}/deploy")),
+        (Method::POST, format!("/workflows/{w}/test")),
+        (Method::POST, format!("/workflows/{w}/rollback")),
+        (Method::POST, format!("/runs/{r}/replay")),
+        (Method::POST, "/subscriptions".into()),
+        (Method::DELETE, "/subscriptions".into()),
+        (Method::POST, "/sources".into()),
     ] {
         assert_eq!(server.call_as(key, method.clone(), &path, Some(&body)).await.status, 404, "{method} {path}");
     }
@@ -104,7 +130,8 @@ async fn another_organization_sees_nothing() {
 async fn a_second_server_on_the_same_folder_or_port_says_so() {
     let server = Server::start().await;
     let start = |dir: std::path::PathBuf, listen: &str| {
-        let output = std::process::Command::new(millrace_tests::binary()).args(["serve", "--data-dir"]).arg(dir).args(["--listen", listen]).output().expect("starts");
+        let output =
+            std::process::Command::new(millrace_tests::binary()).args(["serve", "--data-dir"]).arg(dir).args(["--listen", listen]).output().expect("starts");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (code, text) = start(server.data_dir(), "127.0.0.1:0");
@@ -112,6 +139,10 @@ async fn a_second_server_on_the_same_folder_or_port_says_so() {
     let other = tempfile::tempdir().expect("a folder");
     let (code, text) = start(other.path().to_path_buf(), server.url.trim_start_matches("http://"));
     assert!(code == Some(1) && text.contains("--listen"), "{text}");
-    let missing = std::process::Command::new(millrace_tests::binary()).args(["serve", "--listen", "127.0.0.1:0", "--node", "/no/such/node", "--data-dir"]).arg(other.path()).output().expect("starts");
+    let missing = std::process::Command::new(millrace_tests::binary())
+        .args(["serve", "--listen", "127.0.0.1:0", "--node", "/no/such/node", "--data-dir"])
+        .arg(other.path())
+        .output()
+        .expect("starts");
     assert!(String::from_utf8_lossy(&missing.stderr).contains("install Node.js 20 or newer"), "{missing:?}");
 }

@@ -9,7 +9,9 @@ const FAILS: &str = "export default defineComponent({ async run() { throw new Ty
 #[tokio::test]
 async fn s2_2_to_2_5_an_error_event_has_the_body_metadata_and_page_info_of_the_spec() {
     let server = Server::start().await;
-    let workflow = server.workflow("fails", json!([{ "type": "http" }]), &[("first", "export default defineComponent({ run() { return 1; } });"), ("second", FAILS)]).await;
+    let workflow = server
+        .workflow("fails", json!([{ "type": "http" }]), &[("first", "export default defineComponent({ run() { return 1; } });"), ("second", FAILS)])
+        .await;
     let id = workflow["id"].as_str().expect("an id");
     answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "n": 1 }))).await;
     let list = server.until("an error", &format!("/workflows/{id}/$errors/event_summaries?expand=event"), |l| l["page_info"]["count"] == 1).await;
@@ -57,13 +59,17 @@ async fn s2_7_3_an_http_event_has_the_fields_of_the_spec_and_respond_answers() {
     let code = "export default { name: 'h', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(event) { this.http.respond({ status: 201, headers: { 'x-a': 'b' }, body: { event, endpoint: this.http.endpoint } }); } };";
     let source = server.source(code, json!({})).await;
     let url = endpoint(&source);
-    let request = server.raw(Method::PUT, &format!("{url}/below/it?a=1")).header("content-type", "application/json").header("X-Custom", "Yes").body("{\"n\": 1}");
+    let request =
+        server.raw(Method::PUT, &format!("{url}/below/it?a=1")).header("content-type", "application/json").header("X-Custom", "Yes").body("{\"n\": 1}");
     let response = request.send().await.expect("an answer");
     assert_eq!((response.status().as_u16(), response.headers()["x-a"].to_str().ok()), (201, Some("b")));
     let body: serde_json::Value = response.json().await.expect("JSON");
     assert_eq!(body["endpoint"], url.as_str());
     let event = &body["event"];
-    assert_eq!((&event["method"], &event["path"], &event["query"], &event["bodyRaw"], &event["body"]), (&json!("PUT"), &json!("/below/it"), &json!({ "a": "1" }), &json!("{\"n\": 1}"), &json!({ "n": 1 })));
+    assert_eq!(
+        (&event["method"], &event["path"], &event["query"], &event["bodyRaw"], &event["body"]),
+        (&json!("PUT"), &json!("/below/it"), &json!({ "a": "1" }), &json!("{\"n\": 1}"), &json!({ "n": 1 }))
+    );
     assert_eq!(event["headers"]["x-custom"], "Yes");
     assert_eq!(event.get("timestamp"), None);
 }

@@ -21,7 +21,12 @@ async fn s4_1_a_subscription_is_made_with_query_parameters_and_is_idempotent() {
 #[tokio::test]
 async fn s4_4_any_method_and_path_runs_and_options_answers_cors() {
     let server = Server::start().await;
-    let source = server.source("export default { name: 'h', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit({ m: e.method, p: e.path }); } };", json!({})).await;
+    let source = server
+        .source(
+            "export default { name: 'h', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit({ m: e.method, p: e.path }); } };",
+            json!({}),
+        )
+        .await;
     let url = endpoint(&source);
     let page = answer(server.raw(Method::DELETE, &format!("{url}/x/y"))).await;
     assert!(page.status == 200 && page.text.contains("Success"), "{}", page.text);
@@ -44,17 +49,22 @@ async fn s4_3_users_me_pages_and_fields() {
     let first = server.get("/users/me/sources?limit=2&include=id,name").await.json;
     assert_eq!((&first["page_info"]["total_count"], first["data"].as_array().map(Vec::len)), (&json!(3), Some(2)));
     assert_eq!(first["data"][0].as_object().map(serde_json::Map::len), Some(2));
-    let rest = server.get(&format!("/orgs/{}/sources?limit=2&after={}", server.org_id, first["page_info"]["end_cursor"].as_str().expect("a cursor"))).await.json;
+    let rest =
+        server.get(&format!("/orgs/{}/sources?limit=2&after={}", server.org_id, first["page_info"]["end_cursor"].as_str().expect("a cursor"))).await.json;
     assert_eq!(rest["data"][0]["name"], "s0");
 }
 
 #[tokio::test]
 async fn s4_2_events_can_be_deleted_by_an_inclusive_range() {
     let server = Server::start().await;
-    let id = server.source("export default { name: 'e', version: '1', run() { for (let n = 0; n < 5; n++) this.$emit({ n }); } };", json!({})).await["id"].as_str().expect("an id").to_owned();
+    let id = server.source("export default { name: 'e', version: '1', run() { for (let n = 0; n < 5; n++) this.$emit({ n }); } };", json!({})).await["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     server.post(&format!("/sources/{id}/run"), &json!({})).await.data();
     let path = format!("/sources/{id}/event_summaries");
-    let ids: Vec<String> = server.get(&path).await.json["data"].as_array().expect("events").iter().rev().map(|e| e["id"].as_str().expect("an id").to_owned()).collect();
+    let ids: Vec<String> =
+        server.get(&path).await.json["data"].as_array().expect("events").iter().rev().map(|e| e["id"].as_str().expect("an id").to_owned()).collect();
     assert_eq!(server.delete(&format!("/sources/{id}/events?start_id={}&end_id={}", ids[1], ids[3])).await.status, 202);
     let left: Vec<_> = server.get(&path).await.json["data"].as_array().expect("events").iter().map(|e| e["event"]["n"].clone()).collect();
     assert_eq!(left, [json!(4), json!(0)]);

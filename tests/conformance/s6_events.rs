@@ -6,7 +6,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 async fn emitted(server: &Server, dedupe: &str, runs: Value) -> Vec<Value> {
-    let code = format!("export default {{ name: 'd', version: '1', dedupe: '{dedupe}', run(event) {{ for (const [id, ts] of event.emits) this.$emit({{ id }}, {{ id, ts }}); }} }};");
+    let code = format!(
+        "export default {{ name: 'd', version: '1', dedupe: '{dedupe}', run(event) {{ for (const [id, ts] of event.emits) this.$emit({{ id }}, {{ id, ts }}); }} }};"
+    );
     let id = server.source(&code, json!({})).await["id"].as_str().expect("an id").to_owned();
     for run in runs.as_array().expect("runs") {
         server.post(&format!("/sources/{id}/run"), &json!({ "event": { "emits": run } })).await.data();
@@ -42,7 +44,12 @@ async fn s6_4_events_with_ts_are_emitted_oldest_first() {
 #[tokio::test]
 async fn s6_4_an_event_without_id_under_a_strategy_is_a_clear_error_in_the_log() {
     let server = Server::start().await;
-    let id = server.source("export default { name: 'n', version: '1', dedupe: 'unique', run() { this.$emit({}, {}); this.$emit({ ok: 1 }, { id: 1 }); } };", json!({})).await["id"].as_str().expect("an id").to_owned();
+    let id = server
+        .source("export default { name: 'n', version: '1', dedupe: 'unique', run() { this.$emit({}, {}); this.$emit({ ok: 1 }, { id: 1 }); } };", json!({}))
+        .await["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     server.post(&format!("/sources/{id}/run"), &json!({})).await.data();
     let logs = server.get(&format!("/sources/{id}/logs")).await.text;
     assert!(logs.contains("without an `id`"), "{logs}");
@@ -53,7 +60,8 @@ async fn s6_4_an_event_without_id_under_a_strategy_is_a_clear_error_in_the_log()
 async fn s6_1_every_listener_gets_each_error_once_and_an_error_in_a_handler_does_not_loop() {
     let server = Server::start().await;
     let fails = server.workflow("fails", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() { throw new Error('x'); } });")]).await;
-    let good = server.workflow("good", json!([]), &[("a", "export default defineComponent({ run({ steps }) { return steps.trigger.event.error.code; } });")]).await;
+    let good =
+        server.workflow("good", json!([]), &[("a", "export default defineComponent({ run({ steps }) { return steps.trigger.event.error.code; } });")]).await;
     let bad = server.workflow("bad", json!([]), &[("a", "export default defineComponent({ run() { throw new TypeError('handler'); } });")]).await;
     let id = |w: &Value| w["id"].as_str().expect("an id").to_owned();
     for (emitter, listener) in [(server.org_id.clone(), id(&good)), (id(&fails), id(&good)), (server.org_id.clone(), id(&bad))] {
@@ -73,7 +81,8 @@ async fn s6_1_every_listener_gets_each_error_once_and_an_error_in_a_handler_does
 #[tokio::test]
 async fn s6_2_a_test_run_sends_nothing() {
     let server = Server::start().await;
-    let workflow = server.workflow("fails", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() { throw new Error('x'); } });")]).await;
+    let workflow =
+        server.workflow("fails", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() { throw new Error('x'); } });")]).await;
     let id = workflow["id"].as_str().expect("an id");
     let run = server.post(&format!("/workflows/{id}/test"), &json!({ "event": {} })).await.data();
     assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("Error")));

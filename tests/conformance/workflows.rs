@@ -30,7 +30,9 @@ async fn respond_at_the_end_immediate_and_missing() {
         let server = &server;
         async move { endpoint(&server.workflow("r", json!([{ "type": "http" }]), &[("a", code)]).await) }
     };
-    let end = one("export default defineComponent({ async run({ $ }) { await $.respond({ status: 202, headers: { 'X-A': '1' }, body: Buffer.from('bytes') }); } });").await;
+    let end =
+        one("export default defineComponent({ async run({ $ }) { await $.respond({ status: 202, headers: { 'X-A': '1' }, body: Buffer.from('bytes') }); } });")
+            .await;
     let response = server.raw(Method::GET, &end).send().await.expect("an answer");
     assert_eq!((response.status().as_u16(), response.headers()["x-a"].to_str().ok()), (202, Some("1")));
     assert_eq!(response.text().await.ok().as_deref(), Some("bytes"));

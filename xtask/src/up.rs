@@ -26,7 +26,12 @@ pub fn up() -> Result<()> {
     let root = root();
     let binary = root.join("target/debug/millrace");
     let listen = std::env::var("MILLRACE_LISTEN").unwrap_or_else(|_| "127.0.0.1:8787".into());
-    let child = Command::new(&binary).args(["serve", "--data-dir", DATA_DIR, "--listen", &listen]).current_dir(&root).stdin(Stdio::null()).spawn().context("could not start the server")?;
+    let child = Command::new(&binary)
+        .args(["serve", "--data-dir", DATA_DIR, "--listen", &listen])
+        .current_dir(&root)
+        .stdin(Stdio::null())
+        .spawn()
+        .context("could not start the server")?;
     let mut server = Server(child);
     let url = format!("http://{listen}");
     wait_until_ready(&mut server.0, &root, &url)?;
@@ -78,7 +83,13 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn run(&self, args: &[&str]) -> Result<String> {
-        let output = Command::new(self.binary).args(args).current_dir(self.root).env("MILLRACE_URL", &self.url).env("MILLRACE_API_KEY", &self.key).stderr(Stdio::inherit()).output()?;
+        let output = Command::new(self.binary)
+            .args(args)
+            .current_dir(self.root)
+            .env("MILLRACE_URL", &self.url)
+            .env("MILLRACE_API_KEY", &self.key)
+            .stderr(Stdio::inherit())
+            .output()?;
         if !output.status.success() {
             bail!("`millrace {}` failed", args.join(" "));
         }

@@ -15,7 +15,12 @@ pub(crate) async fn handle_root(State(app): State<App>, Path(key): Path<String>,
     answer(app, key, client, request).await
 }
 
-pub(crate) async fn handle(State(app): State<App>, Path((key, _path)): Path<(String, String)>, ConnectInfo(client): ConnectInfo<SocketAddr>, request: Request) -> Response {
+pub(crate) async fn handle(
+    State(app): State<App>,
+    Path((key, _path)): Path<(String, String)>,
+    ConnectInfo(client): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
     answer(app, key, client, request).await
 }
 
@@ -36,7 +41,11 @@ async fn run(app: &App, key: &str, client: SocketAddr, request: Request) -> Resu
     let headers = header_list(request.headers());
     let host = request.headers().get(header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("").to_owned();
     let body = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body is larger than {} bytes, the limit of this server (--http-body-max-bytes)", app.config.http_body_max_bytes)),
+        StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            format!("the body is larger than {} bytes, the limit of this server (--http-body-max-bytes)", app.config.http_body_max_bytes),
+        ),
         status => ApiError::new(status, "bad_body", "the body could not be read"),
     })?;
     let path = uri.path().strip_prefix("/e/").and_then(|p| p.find('/').map(|at| p[at..].to_owned())).unwrap_or_else(|| "/".into());

@@ -40,16 +40,17 @@ pub(crate) struct ApiError {
     status: StatusCode,
     code: String,
     message: String,
-    details: Value,
+    /// Boxed: errors are returned by value everywhere.
+    details: Box<Value>,
 }
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
-        Self { status, code: code.into(), message: message.into(), details: json!({}) }
+        Self { status, code: code.into(), message: message.into(), details: Box::new(json!({})) }
     }
 
     pub(crate) fn field(field: &str, message: impl Into<String>) -> Self {
-        Self { status: StatusCode::UNPROCESSABLE_ENTITY, code: "invalid_field".into(), message: message.into(), details: json!({ "field": field }) }
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, code: "invalid_field".into(), message: message.into(), details: Box::new(json!({ "field": field })) }
     }
 }
 
@@ -65,7 +66,7 @@ impl From<EngineError> for ApiError {
             ErrorKind::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Internal => return internal(&error),
         };
-        Self { status, code: error.code().to_owned(), message: error.to_string(), details: error.details() }
+        Self { status, code: error.code().to_owned(), message: error.to_string(), details: Box::new(error.details()) }
     }
 }
 
@@ -84,7 +85,7 @@ fn internal(error: &EngineError) -> ApiError {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         code: "internal".into(),
         message: format!("the server failed; its log tells why under the request id `{id}`"),
-        details: json!({ "request_id": id }),
+        details: Box::new(json!({ "request_id": id })),
     }
 }
 
@@ -116,5 +117,11 @@ pub(crate) async fn no_method(method: axum::http::Method, uri: Uri) -> ApiError 
 pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
     let id = REQUEST_ID.try_with(|id| id.as_str().to_owned()).unwrap_or_default();
     tracing::error!(request.id = id, "a handler panicked");
-    ApiError { status: StatusCode::INTERNAL_SERVER_ERROR, code: "internal".into(), message: format!("the server failed; its log tells why under the request id `{id}`"), details: json!({ "request_id": id }) }.into_response()
+    ApiError {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        code: "internal".into(),
+        message: format!("the server failed; its log tells why under the request id `{id}`"),
+        details: Box::new(json!({ "request_id": id })),
+    }
+    .into_response()
 }

@@ -47,7 +47,8 @@ impl FromRequest<App> for Params {
             status => ApiError::new(status, "bad_body", "the body could not be read"),
         })?;
         if bytes.iter().any(|b| !b.is_ascii_whitespace()) {
-            let body: Value = serde_json::from_slice(&bytes).map_err(|e| ApiError::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is not JSON: {e}")))?;
+            let body: Value =
+                serde_json::from_slice(&bytes).map_err(|e| ApiError::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is not JSON: {e}")))?;
             match body {
                 Value::Object(body) => params.extend(body),
                 Value::Null => {}
@@ -97,7 +98,9 @@ impl Params {
     pub(crate) fn parsed<T: DeserializeOwned>(&self, field: &str) -> Result<Option<T>, ApiError> {
         match self.0.get(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => serde_json::from_value(value.clone()).map(Some).map_err(|e| ApiError::field(field, format!("`{field}` is not of the expected form: {e}"))),
+            Some(value) => {
+                serde_json::from_value(value.clone()).map(Some).map_err(|e| ApiError::field(field, format!("`{field}` is not of the expected form: {e}")))
+            }
         }
     }
 
@@ -132,11 +135,9 @@ impl FromRequestParts<App> for ListQuery {
         let params = Params(query(parts.uri.query()));
         let limit = match params.text("limit")? {
             None => Page::LIMIT_DEFAULT,
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|n| (1..=Page::LIMIT_MAX).contains(n))
-                .ok_or_else(|| ApiError::field("limit", format!("`limit` is `{}`, allowed are 1 to {}", text.chars().take(40).collect::<String>(), Page::LIMIT_MAX)))?,
+            Some(text) => text.parse().ok().filter(|n| (1..=Page::LIMIT_MAX).contains(n)).ok_or_else(|| {
+                ApiError::field("limit", format!("`limit` is `{}`, allowed are 1 to {}", text.chars().take(40).collect::<String>(), Page::LIMIT_MAX))
+            })?,
         };
         let cursor = |field| params.text(field).map(|c| c.map(|text| decode_cursor(&text)));
         Ok(Self { page: Page { limit, after: cursor("after")?, before: cursor("before")? }, params })

@@ -3,7 +3,8 @@
 use axum::http::{HeaderName, header};
 use axum::response::{Html, IntoResponse, Response};
 
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const POLICY: &str =
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub(crate) async fn run() -> Response {
     let headers = [(header::CONTENT_SECURITY_POLICY, POLICY), (HeaderName::from_static("referrer-policy"), "no-referrer"), (header::CACHE_CONTROL, "no-store")];

@@ -28,11 +28,17 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, Path(owner)
 
 fn filter(params: &Params) -> Result<RunFilter, ApiError> {
     let time = |field: &str| -> Result<Option<Timestamp>, ApiError> {
-        params.text(field)?.map(|text| text.parse().map(Timestamp).map_err(|_| ApiError::field(field, format!("`{text}` is not a time; allowed are epoch milliseconds")))).transpose()
+        params
+            .text(field)?
+            .map(|text| text.parse().map(Timestamp).map_err(|_| ApiError::field(field, format!("`{text}` is not a time; allowed are epoch milliseconds"))))
+            .transpose()
     };
     let status = params
         .text("status")?
-        .map(|text| RunStatus::parse(&text).ok_or_else(|| ApiError::field("status", format!("`{text}` is not a status; allowed are queued, running, succeeded, failed and cancelled"))))
+        .map(|text| {
+            RunStatus::parse(&text)
+                .ok_or_else(|| ApiError::field("status", format!("`{text}` is not a status; allowed are queued, running, succeeded, failed and cancelled")))
+        })
         .transpose()?;
     Ok(RunFilter { status, from: time("from")?, to: time("to")? })
 }

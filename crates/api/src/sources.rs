@@ -21,7 +21,12 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
 }
 
 pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(source): Path<String>, params: Params) -> Result<Response, ApiError> {
-    let update = UpdateSource { code: code_of(&params)?, name: params.text("name")?, configured_props: params.object("configured_props")?, active: params.flag("active")? };
+    let update = UpdateSource {
+        code: code_of(&params)?,
+        name: params.text("name")?,
+        configured_props: params.object("configured_props")?,
+        active: params.flag("active")?,
+    };
     let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))
 }

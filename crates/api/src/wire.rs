@@ -28,7 +28,9 @@ pub(crate) struct Fields {
 
 impl Fields {
     pub(crate) fn of(params: &Params) -> Self {
-        let list = |field: &str| params.0.get(field).and_then(Value::as_str).map(|text| text.split(',').map(|f| f.trim().to_owned()).filter(|f| !f.is_empty()).collect::<Vec<_>>());
+        let list = |field: &str| {
+            params.0.get(field).and_then(Value::as_str).map(|text| text.split(',').map(|f| f.trim().to_owned()).filter(|f| !f.is_empty()).collect::<Vec<_>>())
+        };
         Self { include: list("include"), exclude: list("exclude").unwrap_or_default() }
     }
 

@@ -30,7 +30,8 @@ impl Author {
                 if files.values().map(String::len).sum::<usize>() > BYTES_MAX {
                     return Err(BundleError::TooLarge { what: "the component".into(), bytes_max: BYTES_MAX });
                 }
-                let entry_code = files.get(&entry).cloned().ok_or_else(|| BundleError::FileNotFound { specifier: entry.clone(), importer: "the request".into() })?;
+                let entry_code =
+                    files.get(&entry).cloned().ok_or_else(|| BundleError::FileNotFound { specifier: entry.clone(), importer: "the request".into() })?;
                 Ok(Self { entry, entry_code, files: Mutex::new(files.into_iter().map(|(k, v)| (k, Some(v))).collect()), http: None })
             }
             Entry::Url { url } => {

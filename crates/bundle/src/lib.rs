@@ -152,7 +152,8 @@ impl Bundler {
             ..BundlerOptions::default()
         };
         let shared: SharedPluginable = plugin.clone();
-        let mut bundler = BundlerBuilder::default().with_options(options).with_plugins(vec![shared]).build().map_err(|e| plugin.error(&author, e.into_vec()))?;
+        let mut bundler =
+            BundlerBuilder::default().with_options(options).with_plugins(vec![shared]).build().map_err(|e| plugin.error(&author, e.into_vec()))?;
         let output = bundler.generate().await.map_err(|e| plugin.error(&author, e.into_vec()))?;
         let chunk = output
             .assets

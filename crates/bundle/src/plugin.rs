@@ -6,7 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rolldown::plugin::{HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput, HookResolveIdReturn, HookUsage, Plugin, PluginContext, PluginContextResolveOptions, SharedLoadPluginContext};
+use rolldown::plugin::{
+    HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput, HookResolveIdReturn, HookUsage, Plugin, PluginContext,
+    PluginContextResolveOptions, SharedLoadPluginContext,
+};
 use rolldown_common::{ImportKind, ModuleType, ResolvedExternal};
 use rolldown_error::{BuildDiagnostic, EventKind};
 
@@ -107,17 +110,17 @@ impl MillracePlugin {
             return Ok(None);
         }
         match importer {
-            Importer::Author(path) => self.from_author(ctx, args, path).await,
+            Importer::Author(path) => self.import_of_author(ctx, args, path).await,
             Importer::Ours(name) => {
                 let range = OUR_RANGES.iter().find(|(n, _)| *n == specifier).map_or("latest", |(_, range)| *range);
                 let bare = Bare::parse(specifier).ok_or_else(|| unsupported(specifier, name, "it is no package name"))?;
                 self.package(ctx, args, &bare, range, name).await.map(Some)
             }
-            Importer::Package(file) => self.from_package(ctx, args, file).await,
+            Importer::Package(file) => self.import_of_package(ctx, args, file).await,
         }
     }
 
-    async fn from_author(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>, path: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
+    async fn import_of_author(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>, path: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
         let specifier = args.specifier;
         if specifier.starts_with('/') || specifier.starts_with("file:") {
             return Err(BundleError::Outside { specifier: specifier.into(), importer: path.into() });
@@ -134,7 +137,7 @@ impl MillracePlugin {
         self.package(ctx, args, &bare, &range, path).await.map(Some)
     }
 
-    async fn from_package(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>, file: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
+    async fn import_of_package(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>, file: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
         let specifier = args.specifier;
         let Some(bare) = Bare::parse(specifier) else { return Ok(None) };
         let Some((label, manifest)) = self.packages.owner(Path::new(file.split('?').next().unwrap_or(file))) else { return Ok(None) };
@@ -155,7 +158,14 @@ impl MillracePlugin {
     }
 
     /// Chooses a version (or keeps the locked one), installs it and resolves within it.
-    async fn package(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>, bare: &Bare, range: &str, importer: &str) -> Result<HookResolveIdOutput, BundleError> {
+    async fn package(
+        &self,
+        ctx: &PluginContext,
+        args: &HookResolveIdArgs<'_>,
+        bare: &Bare,
+        range: &str,
+        importer: &str,
+    ) -> Result<HookResolveIdOutput, BundleError> {
         let key = format!("{}@{range}", bare.name);
         let known = self.chosen.lock().get(&key).or_else(|| self.before.0.get(&key)).cloned();
         let package = match known {
@@ -169,7 +179,9 @@ impl MillracePlugin {
         let options = PluginContextResolveOptions { import_kind: args.kind, ..PluginContextResolveOptions::default() };
         let internal = |e: anyhow::Error| BundleError::Internal { what: "could not resolve an import", source: e.into() };
         match ctx.resolve(&specifier, from.to_str(), Some(options)).await.map_err(internal)? {
-            Ok(resolved) if resolved.id.as_str().ends_with(".node") => Err(unsupported(&specifier, importer, "it is a native add-on; components run JavaScript only")),
+            Ok(resolved) if resolved.id.as_str().ends_with(".node") => {
+                Err(unsupported(&specifier, importer, "it is a native add-on; components run JavaScript only"))
+            }
             Ok(resolved) => Ok(HookResolveIdOutput::from_resolved_id(resolved)),
             Err(error) => Err(unsupported(&specifier, importer, &format!("{}@{} has no such module ({error:?})", package.name, package.version))),
         }

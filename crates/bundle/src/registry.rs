@@ -203,5 +203,9 @@ fn failed(name: &str, reason: &str) -> BundleError {
 }
 
 fn unsupported(name: &str, range: &str, importer: &str) -> BundleError {
-    BundleError::Unsupported { specifier: format!("{name}@{range}"), importer: importer.to_owned(), reason: "only versions from the npm registry can be installed".into() }
+    BundleError::Unsupported {
+        specifier: format!("{name}@{range}"),
+        importer: importer.to_owned(),
+        reason: "only versions from the npm registry can be installed".into(),
+    }
 }

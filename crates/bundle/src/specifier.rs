@@ -30,7 +30,9 @@ impl Bare {
             }
             None => (None, rest),
         };
-        let fits = |part: &str| !part.is_empty() && part.len() <= 214 && !part.starts_with('.') && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.~".contains(&b));
+        let fits = |part: &str| {
+            !part.is_empty() && part.len() <= 214 && !part.starts_with('.') && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.~".contains(&b))
+        };
         if !fits(name) || scope.is_some_and(|s| !fits(s)) {
             return None;
         }
@@ -42,9 +44,48 @@ impl Bare {
 /// Node's own modules, without `node:`.
 pub(crate) fn is_builtin(specifier: &str) -> bool {
     const BUILTINS: &[&str] = &[
-        "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram", "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https",
-        "inspector", "module", "net", "os", "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder", "sys", "timers", "tls", "trace_events", "tty",
-        "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
+        "assert",
+        "async_hooks",
+        "buffer",
+        "child_process",
+        "cluster",
+        "console",
+        "constants",
+        "crypto",
+        "dgram",
+        "diagnostics_channel",
+        "dns",
+        "domain",
+        "events",
+        "fs",
+        "http",
+        "http2",
+        "https",
+        "inspector",
+        "module",
+        "net",
+        "os",
+        "path",
+        "perf_hooks",
+        "process",
+        "punycode",
+        "querystring",
+        "readline",
+        "repl",
+        "stream",
+        "string_decoder",
+        "sys",
+        "timers",
+        "tls",
+        "trace_events",
+        "tty",
+        "url",
+        "util",
+        "v8",
+        "vm",
+        "wasi",
+        "worker_threads",
+        "zlib",
     ];
     specifier.starts_with("node:") || BUILTINS.contains(&specifier.split('/').next().unwrap_or(""))
 }

@@ -298,7 +298,9 @@ async fn run_command(command: ClientCommand, global: &GlobalArgs) -> Result<(), 
         }
         ClientCommand::Subscribe { emitter, listener, event_name } => subscription(&client, &show, Method::POST, [&emitter, &listener, &event_name]).await,
         ClientCommand::Unsubscribe { emitter, listener, event_name } => subscription(&client, &show, Method::DELETE, [&emitter, &listener, &event_name]).await,
-        ClientCommand::Mail => show.table(&client.get("/mail").await?, &[("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject"), ("ATTEMPTS", "attempts")]),
+        ClientCommand::Mail => {
+            show.table(&client.get("/mail").await?, &[("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject"), ("ATTEMPTS", "attempts")])
+        }
     }
 }
 
@@ -333,7 +335,10 @@ impl Show {
 
 async fn login(global: &GlobalArgs) -> Result<(), CliError> {
     let asked = |prompt: &str| -> Result<String, CliError> {
-        dialoguer::Password::new().with_prompt(prompt).interact().map_err(|e| CliError::new(format!("could not ask for the key: {e}"), "without a terminal, set MILLRACE_API_KEY"))
+        dialoguer::Password::new()
+            .with_prompt(prompt)
+            .interact()
+            .map_err(|e| CliError::new(format!("could not ask for the key: {e}"), "without a terminal, set MILLRACE_API_KEY"))
     };
     let api_key = match &global.api_key {
         Some(key) => key.clone(),
@@ -343,7 +348,12 @@ async fn login(global: &GlobalArgs) -> Result<(), CliError> {
     let profile = Profile { url: url.trim_end_matches('/').to_owned(), api_key };
     let me = Client::new(profile.clone())?.get("/users/me").await?;
     let path = Profile::save(global.profile.as_deref().unwrap_or(""), Some(&profile))?;
-    printer::note(&format!("logged in as {} ({}); kept in {}", me["data"]["username"].as_str().unwrap_or(""), me["data"]["email"].as_str().unwrap_or(""), path.display()));
+    printer::note(&format!(
+        "logged in as {} ({}); kept in {}",
+        me["data"]["username"].as_str().unwrap_or(""),
+        me["data"]["email"].as_str().unwrap_or(""),
+        path.display()
+    ));
     Ok(())
 }
 
@@ -390,7 +400,13 @@ async fn events(client: &Client, show: &Show, name: &str, n: u32, follow: bool) 
 
 async fn logs(client: &Client, show: &Show, name: &str, follow: bool) -> Result<(), CliError> {
     let (kind, id) = client.resolve(name).await?;
-    let line = |line: &Value| if show.json { line.to_string() } else { format!("{} {:5} {}", line["run_id"].as_str().unwrap_or(""), line["level"].as_str().unwrap_or(""), line["text"].as_str().unwrap_or("")) };
+    let line = |line: &Value| {
+        if show.json {
+            line.to_string()
+        } else {
+            format!("{} {:5} {}", line["run_id"].as_str().unwrap_or(""), line["level"].as_str().unwrap_or(""), line["text"].as_str().unwrap_or(""))
+        }
+    };
     for item in client.get(&format!("/{kind}/{id}/logs")).await?["data"].as_array().into_iter().flatten() {
         printer::data(&line(item));
     }
@@ -406,7 +422,10 @@ async fn logs(client: &Client, show: &Show, name: &str, follow: bool) -> Result<
 
 async fn list(client: &Client, show: &Show, what: &str) -> Result<(), CliError> {
     match what {
-        "components" => show.table(&client.get("/components?limit=100&exclude=code").await?, &[("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name"), ("ID", "id")]),
+        "components" => show.table(
+            &client.get("/components?limit=100&exclude=code").await?,
+            &[("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name"), ("ID", "id")],
+        ),
         "workflows" => show.table(&client.get("/workflows?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
         _ => show.table(&client.get("/users/me/sources?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
     }

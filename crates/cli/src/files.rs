@@ -42,7 +42,12 @@ impl Code {
         let root = common_root(texts.keys());
         let below = |file: &Path| file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/");
         let code = texts.get(&entry).cloned().unwrap_or_default();
-        Ok(Self { code, entry: below(&entry), files: texts.iter().map(|(file, text)| (below(file), text.clone())).collect(), paths: texts.into_keys().collect() })
+        Ok(Self {
+            code,
+            entry: below(&entry),
+            files: texts.iter().map(|(file, text)| (below(file), text.clone())).collect(),
+            paths: texts.into_keys().collect(),
+        })
     }
 
     /// As the API takes it.
@@ -111,7 +116,8 @@ mod tests {
 
     #[test]
     fn imports_of_all_forms_are_found() {
-        let text = "import a from \"./a.mjs\";\nexport * from './b';\nconst c = require('../c.js'); await import(\"./d.json\"); const no = \"./e\"; import 'x';";
+        let text =
+            "import a from \"./a.mjs\";\nexport * from './b';\nconst c = require('../c.js'); await import(\"./d.json\"); const no = \"./e\"; import 'x';";
         let mut found = relative_imports(text);
         found.sort();
         assert_eq!(found, ["../c.js", "./a.mjs", "./b", "./d.json"]);

@@ -19,6 +19,9 @@ const ENTRIES_MAX: usize = 20_000;
 #[derive(Clone, Copy)]
 pub(crate) struct Generation(u64);
 
+/// Organization, emitter and event name.
+pub(crate) type StreamKey = (OrgId, String, String);
+
 #[derive(Default)]
 pub(crate) struct Cache {
     generation: AtomicU64,
@@ -26,7 +29,7 @@ pub(crate) struct Cache {
     endpoints: RwLock<HashMap<String, Arc<HttpInterface>>>,
     /// By owner id (live version) and by deployment id.
     programs: RwLock<HashMap<String, Arc<Program>>>,
-    listeners: RwLock<HashMap<(OrgId, String, String), Arc<Vec<String>>>>,
+    listeners: RwLock<HashMap<StreamKey, Arc<Vec<String>>>>,
 }
 
 impl Cache {
@@ -70,11 +73,11 @@ impl Cache {
         self.put(&self.programs, read_at, id, program);
     }
 
-    pub(crate) fn listeners(&self, key: &(OrgId, String, String)) -> Option<Arc<Vec<String>>> {
+    pub(crate) fn listeners(&self, key: &StreamKey) -> Option<Arc<Vec<String>>> {
         self.listeners.read().get(key).cloned()
     }
 
-    pub(crate) fn put_listeners(&self, read_at: Generation, key: (OrgId, String, String), listeners: Arc<Vec<String>>) {
+    pub(crate) fn put_listeners(&self, read_at: Generation, key: StreamKey, listeners: Arc<Vec<String>>) {
         self.put(&self.listeners, read_at, key, listeners);
     }
 

@@ -60,7 +60,10 @@ impl Engine {
             if component.manifest.key.as_deref().unwrap_or("").trim().is_empty() {
                 return Err(EngineError::Component {
                     code: "invalid_component",
-                    message: format!("the component `{}` has no `key`; publishing needs one, such as `app_name-do-something`", component.manifest.name.as_deref().unwrap_or("")),
+                    message: format!(
+                        "the component `{}` has no `key`; publishing needs one, such as `app_name-do-something`",
+                        component.manifest.name.as_deref().unwrap_or("")
+                    ),
                     details: json!({ "field": "key" }),
                 });
             }
@@ -94,7 +97,12 @@ impl Engine {
     }
 
     /// The saved component that `code` names, or a new one, built; `earlier`: whose package lock a redeploy keeps.
-    pub(crate) async fn resolve_component(&self, caller: &Caller, code: &CodeRef, earlier: Option<&SavedComponent>) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
+    pub(crate) async fn resolve_component(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+        earlier: Option<&SavedComponent>,
+    ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
         match code {
             CodeRef::Component(id) => Ok((self.component(caller, id.as_str()).await?, None)),
             CodeRef::Key(key) => Ok((self.component(caller, key).await?, None)),
@@ -120,7 +128,8 @@ impl Engine {
         };
         let bundle = self.0.bundler.bundle(BundleRequest { entry, lock }).await.map_err(bundle_error)?;
         let lock = serde_json::to_string(&bundle.lock).map_err(|e| EngineError::internal("could not write the package lock", e))?;
-        let artifact = Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, uses_respond: bundle.uses_respond };
+        let artifact =
+            Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, uses_respond: bundle.uses_respond };
         let manifest = self.describe(caller, &artifact).await?;
         let now = self.now();
         let component = SavedComponent {

@@ -185,5 +185,9 @@ pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
     let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let missing = errors.iter().all(|e| matches!(e, PropError::Missing { .. }));
     let props: Vec<Value> = errors.iter().map(|e| json!({ "prop": e.prop(), "problem": e.to_string() })).collect();
-    EngineError::Invalid { code: if missing { "missing_props" } else { "invalid_props" }, message, details: json!({ "field": "configured_props", "props": props }) }
+    EngineError::Invalid {
+        code: if missing { "missing_props" } else { "invalid_props" },
+        message,
+        details: json!({ "field": "configured_props", "props": props }),
+    }
 }

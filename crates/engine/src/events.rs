@@ -42,7 +42,14 @@ impl Engine {
     }
 
     /// Removes events within an inclusive range; either bound may be missing.
-    pub async fn delete_events(&self, caller: &Caller, emitter: &str, name: Option<&str>, start: Option<EventId>, end: Option<EventId>) -> Result<u64, EngineError> {
+    pub async fn delete_events(
+        &self,
+        caller: &Caller,
+        emitter: &str,
+        name: Option<&str>,
+        start: Option<EventId>,
+        end: Option<EventId>,
+    ) -> Result<u64, EngineError> {
         self.check_owner(caller, emitter).await?;
         Ok(self.0.store.delete_events(&caller.org_id, emitter, name, (start, end)).await?)
     }

@@ -157,7 +157,13 @@ impl Engine {
 fn gave_up(attempts: i64) -> CallOutcome {
     let message = format!("the run was started {attempts} times and its process died each time before it ended");
     CallOutcome {
-        result: Err(CallFailure { kind: FailureKind::HostCrashed, code: "InternalFailure".into(), stack: format!("InternalFailure: {message}"), message, namespace: None }),
+        result: Err(CallFailure {
+            kind: FailureKind::HostCrashed,
+            code: "InternalFailure".into(),
+            stack: format!("InternalFailure: {message}"),
+            message,
+            namespace: None,
+        }),
         duration: std::time::Duration::ZERO,
     }
 }

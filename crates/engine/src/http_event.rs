@@ -99,7 +99,10 @@ mod tests {
     #[test]
     fn events_have_the_shape_of_their_receiver() {
         let source: Value = serde_json::from_str(&http_event(&request("application/json", "{\"n\":1}"), Receiver::Source)).expect("JSON");
-        assert_eq!(source, json!({ "method": "POST", "path": "/a", "query": { "x": "1", "y": ["2", "3"] }, "headers": { "content-type": "application/json", "x-a": "1, 2" }, "bodyRaw": "{\"n\":1}", "body": { "n": 1 } }));
+        assert_eq!(
+            source,
+            json!({ "method": "POST", "path": "/a", "query": { "x": "1", "y": ["2", "3"] }, "headers": { "content-type": "application/json", "x-a": "1, 2" }, "bodyRaw": "{\"n\":1}", "body": { "n": 1 } })
+        );
         let workflow: Value = serde_json::from_str(&http_event(&request("application/x-www-form-urlencoded", "a=b"), Receiver::Workflow)).expect("JSON");
         assert_eq!(workflow["body"], json!({ "a": "b" }));
         assert_eq!(workflow["client_ip"], "127.0.0.1");

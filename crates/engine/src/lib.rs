@@ -151,9 +151,7 @@ impl Engine {
     /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
         let Parts { store, bundler, runner, clock, ids, master_key } = parts;
-        tokio::fs::create_dir_all(&config.artifact_dir)
-            .await
-            .map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
+        tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
         let node = format!("node_{}", ids.base62(12));
         if store.single_node() {
             let requeued = store.requeue_running(None).await?;

@@ -56,7 +56,10 @@ impl Engine {
         };
         for mail in mails {
             let sent = match self.message(&mail) {
-                Ok(message) => tokio::time::timeout(TRY_TIMEOUT, transport.send(message)).await.map_err(|_| "the SMTP server did not answer in time".to_owned()).and_then(|r| r.map(|_| ()).map_err(|e| error_chain(&e))),
+                Ok(message) => tokio::time::timeout(TRY_TIMEOUT, transport.send(message))
+                    .await
+                    .map_err(|_| "the SMTP server did not answer in time".to_owned())
+                    .and_then(|r| r.map(|_| ()).map_err(|e| error_chain(&e))),
                 Err(error) => Err(error),
             };
             let result = match sent {

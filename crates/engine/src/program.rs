@@ -25,8 +25,8 @@ const SOURCE_CALLS_MAX: u32 = 64;
 
 /// What an owner runs.
 pub(crate) enum Program {
-    Source(SourceProgram),
-    Workflow(WorkflowProgram),
+    Source(Box<SourceProgram>),
+    Workflow(Box<WorkflowProgram>),
 }
 
 pub(crate) struct SourceProgram {
@@ -65,7 +65,9 @@ pub(crate) struct Identity<'a> {
 impl Program {
     pub(crate) fn identity(&self) -> Identity<'_> {
         match self {
-            Self::Source(p) => Identity { owner: &p.owner, org_id: &p.source.org_id, project_id: None, name: &p.source.name, deployment_id: None, active: p.source.active },
+            Self::Source(p) => {
+                Identity { owner: &p.owner, org_id: &p.source.org_id, project_id: None, name: &p.source.name, deployment_id: None, active: p.source.active }
+            }
             Self::Workflow(p) => Identity {
                 owner: &p.owner,
                 org_id: &p.workflow.org_id,
@@ -130,7 +132,9 @@ impl Engine {
         let mut props = source.configured_props.clone();
         self.0.master_key.open_props(source.id.as_str(), &mut props)?;
         for def in &manifest.props {
-            if def.prop_type == "$.interface.http" && let Some(http) = interfaces.http.first() {
+            if def.prop_type == "$.interface.http"
+                && let Some(http) = interfaces.http.first()
+            {
                 props.insert(def.name.clone(), json!({ "endpoint": self.endpoint_url(&http.key) }));
             }
         }
@@ -146,7 +150,7 @@ impl Engine {
             hosts_max: 1,
         };
         let owner = Owner::Source(source.id.clone());
-        Ok(Program::Source(SourceProgram { props: Value::Object(props).to_string(), source, manifest, strategy, isolate, owner }))
+        Ok(Program::Source(Box::new(SourceProgram { props: Value::Object(props).to_string(), source, manifest, strategy, isolate, owner })))
     }
 
     /// The isolate of a source with what it has stored so far.
@@ -166,7 +170,12 @@ impl Engine {
     }
 
     /// Prepares a version; `deployment_id` None: the draft, for a test.
-    pub(crate) async fn prepare_workflow(&self, workflow: Workflow, version: &WorkflowVersion, deployment_id: Option<DeploymentId>) -> Result<Program, EngineError> {
+    pub(crate) async fn prepare_workflow(
+        &self,
+        workflow: Workflow,
+        version: &WorkflowVersion,
+        deployment_id: Option<DeploymentId>,
+    ) -> Result<Program, EngineError> {
         let mut modules: Vec<ModuleSpec> = Vec::new();
         let mut steps = Vec::new();
         for step in &version.steps {
@@ -189,7 +198,7 @@ impl Engine {
             hosts_max: WORKFLOW_HOSTS_MAX,
         });
         let owner = Owner::Workflow(workflow.id.clone());
-        Ok(Program::Workflow(WorkflowProgram {
+        Ok(Program::Workflow(Box::new(WorkflowProgram {
             settings: version.settings.clone(),
             isolate,
             steps: Value::Array(steps).to_string(),
@@ -197,7 +206,7 @@ impl Engine {
             workflow,
             deployment_id,
             owner,
-        }))
+        })))
     }
 }
 

@@ -41,9 +41,8 @@ impl MasterKey {
         let failed = || EngineError::internal("could not open a secret; is the master key the one it was sealed with?", "the cipher refused");
         let bytes = STANDARD.decode(sealed).map_err(|_| failed())?;
         let (nonce, text) = bytes.split_first_chunk::<24>().ok_or_else(failed)?;
-        let plain = XChaCha20Poly1305::new(&self.0.into())
-            .decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: owner.as_bytes() })
-            .map_err(|_| failed())?;
+        let plain =
+            XChaCha20Poly1305::new(&self.0.into()).decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: owner.as_bytes() }).map_err(|_| failed())?;
         String::from_utf8(plain).map_err(|_| failed())
     }
 

@@ -58,7 +58,16 @@ impl Engine {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one settlement, taken apart once")]
-    async fn settle_source(&self, held: &Held, program: &Arc<Program>, source: &SourceProgram, context: &Context, collected: Collected, settlement: Settlement, base: Effects) -> Result<(), EngineError> {
+    async fn settle_source(
+        &self,
+        held: &Held,
+        program: &Arc<Program>,
+        source: &SourceProgram,
+        context: &Context,
+        collected: Collected,
+        settlement: Settlement,
+        base: Effects,
+    ) -> Result<(), EngineError> {
         let lock = self.settle_lock(source);
         let _turn = lock.lock().await;
         for _ in 0..TRIES_MAX {
@@ -75,7 +84,14 @@ impl Engine {
     }
 
     /// What a hook left, which is no run of the queue.
-    pub(crate) async fn settle_hook(&self, program: &Program, source: &SourceProgram, run_id: &RunId, origin: &Origin, collected: Collected) -> Result<(), EngineError> {
+    pub(crate) async fn settle_hook(
+        &self,
+        program: &Program,
+        source: &SourceProgram,
+        run_id: &RunId,
+        origin: &Origin,
+        collected: Collected,
+    ) -> Result<(), EngineError> {
         let context: Context = {
             let run = self.new_run(program, origin, "null".into(), Start::Queued)?;
             serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
@@ -83,7 +99,11 @@ impl Engine {
         let lock = self.settle_lock(source);
         let _turn = lock.lock().await;
         for _ in 0..TRIES_MAX {
-            let mut effects = Effects { logs: collected.logs.clone(), log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())), ..Effects::default() };
+            let mut effects = Effects {
+                logs: collected.logs.clone(),
+                log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
+                ..Effects::default()
+            };
             self.add_emits(&mut effects, source, &context, &collected.emits, &collected.db).await?;
             let events = effects.events.clone();
             match self.0.store.settle_effects(effects).await {
@@ -158,7 +178,14 @@ impl Engine {
     }
 
     /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change.
-    async fn add_emits(&self, effects: &mut Effects, source: &SourceProgram, context: &Context, emits: &[RawEmit], db: &[(String, Option<String>)]) -> Result<(), EngineError> {
+    async fn add_emits(
+        &self,
+        effects: &mut Effects,
+        source: &SourceProgram,
+        context: &Context,
+        emits: &[RawEmit],
+        db: &[(String, Option<String>)],
+    ) -> Result<(), EngineError> {
         if emits.is_empty() && db.is_empty() {
             return Ok(());
         }
@@ -205,11 +232,20 @@ impl Engine {
         let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
         let hops = context.hops.unwrap_or(0) + 1;
         if hops > self.0.config.hops_max && !listeners.is_empty() {
-            let cut = format!("the event was not passed on: it has gone through {} workflows and sources, the limit; listeners left out: {}", hops - 1, listeners.join(", "));
+            let cut = format!(
+                "the event was not passed on: it has gone through {} workflows and sources, the limit; listeners left out: {}",
+                hops - 1,
+                listeners.join(", ")
+            );
             effects.logs.push(self.error_line(&cut));
         } else {
             for listener in listeners.iter() {
-                let origin = Origin { trace_id: Some(context.trace_id.clone()), hops: Some(hops), handles_error: handles_error || event.name == ERRORS, ..Origin::first("COMPONENT", event.emitter_id.as_str()) };
+                let origin = Origin {
+                    trace_id: Some(context.trace_id.clone()),
+                    hops: Some(hops),
+                    handles_error: handles_error || event.name == ERRORS,
+                    ..Origin::first("COMPONENT", event.emitter_id.as_str())
+                };
                 if let Some(run) = self.listener_run(&event, listener, &origin).await? {
                     effects.runs.push(run);
                 }
@@ -229,7 +265,15 @@ impl Engine {
     }
 
     /// The event on `$errors` and the notice (spec 3.3). An error inside an error handler triggers no listener (invariant 4).
-    async fn add_error_event(&self, effects: &mut Effects, collected: &mut Collected, held: &Held, program: &Program, context: &Context, error: &ErrorBody) -> Result<(), EngineError> {
+    async fn add_error_event(
+        &self,
+        effects: &mut Effects,
+        collected: &mut Collected,
+        held: &Held,
+        program: &Program,
+        context: &Context,
+        error: &ErrorBody,
+    ) -> Result<(), EngineError> {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).map_err(|e| EngineError::internal("a stored event is damaged", e));
         let (original_event, original_context) = (raw(&held.event)?, raw(&held.context)?);
         let body = ErrorEvent { original_event: &original_event, original_context: &original_context, error };

@@ -88,12 +88,10 @@ impl EffectSink for Collector {
                 }
             }
             Effect::StepStarted { namespace } => collected.steps.push(StepTrace { namespace, finished: None }),
-            Effect::StepFinished { namespace, duration_ms, exports } => {
-                match collected.steps.last_mut() {
-                    Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
-                    _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),
-                }
-            }
+            Effect::StepFinished { namespace, duration_ms, exports } => match collected.steps.last_mut() {
+                Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
+                _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),
+            },
             Effect::Send { kind, payload } => collected.sends.push((kind, payload)),
         }
     }

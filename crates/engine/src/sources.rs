@@ -92,7 +92,12 @@ impl Engine {
     /// Updates a source: `deactivate` of the old, `activate` of the new; where that fails, the old version goes on (reference 3).
     pub async fn update_source(&self, caller: &Caller, id: &SourceId, update: UpdateSource) -> Result<SourceView, EngineError> {
         let old = self.owned_source(caller, id).await?;
-        let old_component = self.0.store.component(&caller.org_id, &old.component_id).await?.ok_or_else(|| EngineError::internal("a source's component is missing", id.to_string()))?;
+        let old_component = self
+            .0
+            .store
+            .component(&caller.org_id, &old.component_id)
+            .await?
+            .ok_or_else(|| EngineError::internal("a source's component is missing", id.to_string()))?;
         let (component, artifact) = match &update.code {
             Some(code) => self.resolve_component(caller, code, Some(&old_component)).await?,
             None => (old_component, None),
@@ -110,12 +115,16 @@ impl Engine {
             self.save_built(code, &component, artifact).await?;
         }
         let before = self.source_program(old.clone()).await?;
-        if old.active && let Err(failure) = self.run_hook(&before, Hook::Deactivate).await? {
+        if old.active
+            && let Err(failure) = self.run_hook(&before, Hook::Deactivate).await?
+        {
             tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the update goes on");
         }
         let after = self.prepare_source(new.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
         if active && let Err(failure) = self.run_hook(&after, Hook::Activate).await? {
-            if old.active && let Err(again) = self.run_hook(&before, Hook::Activate).await? {
+            if old.active
+                && let Err(again) = self.run_hook(&before, Hook::Activate).await?
+            {
                 self.deactivated(old, old_interfaces, format!("the activate hook failed: {}", again.message)).await?;
             }
             return Err(hook_error(Hook::Activate, &failure));
@@ -258,7 +267,14 @@ impl Engine {
                     let kept = before.timers.get(out.timers.len()).filter(|t| t.schedule == schedule && t.active);
                     out.timers.push(match kept {
                         Some(timer) => timer.clone(),
-                        None => Timer { id: TimerId::generate(&self.0.ids), org_id: source.org_id.clone(), owner: owner.clone(), next_at: schedule.next_after(now, now)?, schedule, active: false },
+                        None => Timer {
+                            id: TimerId::generate(&self.0.ids),
+                            org_id: source.org_id.clone(),
+                            owner: owner.clone(),
+                            next_at: schedule.next_after(now, now)?,
+                            schedule,
+                            active: false,
+                        },
                     });
                 }
                 _ => {}
@@ -278,7 +294,10 @@ fn require_source(component: &SavedComponent) -> Result<(), EngineError> {
         ComponentType::Source => Ok(()),
         ComponentType::Action => Err(EngineError::Component {
             code: "not_a_source",
-            message: format!("`{}` is an action; deploy takes sources, an action is published and used in a workflow", component.manifest.name.as_deref().unwrap_or("")),
+            message: format!(
+                "`{}` is an action; deploy takes sources, an action is published and used in a workflow",
+                component.manifest.name.as_deref().unwrap_or("")
+            ),
             details: json!({}),
         }),
     }

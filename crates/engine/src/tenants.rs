@@ -101,7 +101,14 @@ impl Engine {
         let orgname = format!("{}-{}", slugify(name), ids.base62(6).to_lowercase());
         let username = email.split('@').next().unwrap_or("owner").to_owned();
         let tenant = NewTenant {
-            organization: Organization { id: org_id.clone(), name: name.to_owned(), orgname, email: email.to_owned(), project_id: ProjectId::generate(ids), created_at: now },
+            organization: Organization {
+                id: org_id.clone(),
+                name: name.to_owned(),
+                orgname,
+                email: email.to_owned(),
+                project_id: ProjectId::generate(ids),
+                created_at: now,
+            },
             user: User { id: user_id.clone(), org_id: org_id.clone(), username, email: email.to_owned(), created_at: now },
             key: ApiKey { id: ApiKeyId::generate(ids), org_id, user_id, name: "first key".into(), key_hash: sha256_hex(key.as_bytes()), created_at: now },
         };

@@ -176,10 +176,18 @@ impl Engine {
                 Some(artifact) => artifact.uses_respond,
                 None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
             };
-            let mut values = props::check(&component.manifest.props, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
+            let mut values =
+                props::check(&component.manifest.props, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
             self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), &component.manifest.props, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
-            steps.push(Step { id, namespace: request.namespace.clone(), component_id: component.id.clone(), artifact_id: component.artifact_id.clone(), props: values, disabled: request.disabled });
+            steps.push(Step {
+                id,
+                namespace: request.namespace.clone(),
+                component_id: component.id.clone(),
+                artifact_id: component.artifact_id.clone(),
+                props: values,
+                disabled: request.disabled,
+            });
             if let Some(artifact) = artifact {
                 built.push((component, artifact));
             }
@@ -219,13 +227,19 @@ impl Engine {
                     Trigger::Timer { id, schedule }
                 }
                 "source" => {
-                    let given = request.id.as_deref().ok_or_else(|| EngineError::missing(&format!("{field}.id"), "a source trigger needs the `id` of a deployed source"))?;
+                    let given = request
+                        .id
+                        .as_deref()
+                        .ok_or_else(|| EngineError::missing(&format!("{field}.id"), "a source trigger needs the `id` of a deployed source"))?;
                     let id: SourceId = given.parse().map_err(|_| EngineError::not_found("source", given))?;
                     self.owned_source(caller, &id).await?;
                     Trigger::Source { id, event_name: request.event_name.clone().unwrap_or_default() }
                 }
                 other => {
-                    return Err(EngineError::invalid(&format!("{field}.type"), format!("`{other}` is not a trigger type; allowed are `http`, `timer` and `source`")));
+                    return Err(EngineError::invalid(
+                        &format!("{field}.type"),
+                        format!("`{other}` is not a trigger type; allowed are `http`, `timer` and `source`"),
+                    ));
                 }
             });
         }
@@ -248,12 +262,16 @@ fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings,
 }
 
 fn check_namespace(field: &str, name: &str) -> Result<(), EngineError> {
-    let fits = name.len() <= 64 && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let fits =
+        name.len() <= 64 && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if fits && name != "trigger" {
         return Ok(());
     }
     let shown: String = name.chars().take(80).collect();
-    Err(EngineError::invalid(&format!("{field}.namespace"), format!("`{shown}` is not a name for a step; allowed are letters, digits and `_`, not starting with a digit, and not `trigger`")))
+    Err(EngineError::invalid(
+        &format!("{field}.namespace"),
+        format!("`{shown}` is not a name for a step; allowed are letters, digits and `_`, not starting with a digit, and not `trigger`"),
+    ))
 }
 
 fn step_code(field: &str, request: &StepRequest) -> Result<CodeRef, EngineError> {
@@ -273,10 +291,20 @@ fn step_code(field: &str, request: &StepRequest) -> Result<CodeRef, EngineError>
 /// A step's own code may be a bare `defineComponent({ run })`; a published action is checked when it is published.
 fn check_step_component(namespace: &str, component: &SavedComponent) -> Result<(), EngineError> {
     if component.manifest.component_type.as_deref() == Some("source") {
-        return Err(EngineError::Component { code: "not_an_action", message: format!("the step `{namespace}` names a source; a step runs an action or code of its own"), details: json!({ "step": namespace }) });
+        return Err(EngineError::Component {
+            code: "not_an_action",
+            message: format!("the step `{namespace}` names a source; a step runs an action or code of its own"),
+            details: json!({ "step": namespace }),
+        });
     }
     if !component.manifest.has_run {
-        return Err(EngineError::Component { code: "invalid_component", message: format!("the code of the step `{namespace}` has no `run` method; it needs `export default defineComponent({{ async run({{ steps, $ }}) {{ … }} }})`"), details: json!({ "step": namespace }) });
+        return Err(EngineError::Component {
+            code: "invalid_component",
+            message: format!(
+                "the code of the step `{namespace}` has no `run` method; it needs `export default defineComponent({{ async run({{ steps, $ }}) {{ … }} }})`"
+            ),
+            details: json!({ "step": namespace }),
+        });
     }
     Ok(())
 }
@@ -287,8 +315,12 @@ fn in_step(error: EngineError, namespace: &str) -> EngineError {
         details
     };
     match error {
-        EngineError::Component { code, message, details } => EngineError::Component { code, message: format!("step `{namespace}`: {message}"), details: with_step(details) },
-        EngineError::Invalid { code, message, details } => EngineError::Invalid { code, message: format!("step `{namespace}`: {message}"), details: with_step(details) },
+        EngineError::Component { code, message, details } => {
+            EngineError::Component { code, message: format!("step `{namespace}`: {message}"), details: with_step(details) }
+        }
+        EngineError::Invalid { code, message, details } => {
+            EngineError::Invalid { code, message: format!("step `{namespace}`: {message}"), details: with_step(details) }
+        }
         other => other,
     }
 }

@@ -66,7 +66,10 @@ impl Engine {
         let mut interfaces = None;
         if let Some(active) = update.active {
             if active && workflow.deployment_id.is_none() {
-                return Err(EngineError::Conflict { code: "not_deployed", message: format!("the workflow `{id}` has no deployment; deploy it first: POST /v1/workflows/{id}/deploy") });
+                return Err(EngineError::Conflict {
+                    code: "not_deployed",
+                    message: format!("the workflow `{id}` has no deployment; deploy it first: POST /v1/workflows/{id}/deploy"),
+                });
             }
             workflow.active = active;
             let mut now_there = self.0.store.interfaces(id.as_str()).await?;
@@ -90,7 +93,8 @@ impl Engine {
     /// Makes an earlier version live again, as a new deployment.
     pub async fn rollback_workflow(&self, caller: &Caller, id: &WorkflowId, to: &DeploymentId) -> Result<Deployment, EngineError> {
         let workflow = self.owned_workflow(caller, id).await?;
-        let earlier = self.0.store.deployment(&caller.org_id, to).await?.filter(|d| d.workflow_id == *id).ok_or_else(|| EngineError::not_found("deployment", to))?;
+        let earlier =
+            self.0.store.deployment(&caller.org_id, to).await?.filter(|d| d.workflow_id == *id).ok_or_else(|| EngineError::not_found("deployment", to))?;
         self.deploy_version(&workflow, earlier.content).await
     }
 
@@ -152,7 +156,11 @@ impl Engine {
         let workflow = self.owned_workflow(caller, id).await?;
         let mut version = workflow.draft.clone();
         if let Some(last) = &up_to {
-            let position = version.steps.iter().position(|s| &s.namespace == last).ok_or_else(|| EngineError::invalid("up_to", format!("the workflow has no step `{last}`")))?;
+            let position = version
+                .steps
+                .iter()
+                .position(|s| &s.namespace == last)
+                .ok_or_else(|| EngineError::invalid("up_to", format!("the workflow has no step `{last}`")))?;
             version.steps.truncate(position + 1);
         }
         let program = self.prepare_workflow(workflow, &version, None).await?;
@@ -170,7 +178,13 @@ impl Engine {
         let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
         let program = self.program(&run.org_id, &run.owner, None).await?.ok_or_else(|| EngineError::not_found("workflow", run.owner.as_str()))?;
         let context: millrace_model::run::Context = serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
-        let origin = Origin { trace_id: Some(context.trace_id), handles_error: context.handles_error, replay: true, hops: context.hops, ..Origin::first("SDK", run.trigger_id) };
+        let origin = Origin {
+            trace_id: Some(context.trace_id),
+            handles_error: context.handles_error,
+            replay: true,
+            hops: context.hops,
+            ..Origin::first("SDK", run.trigger_id)
+        };
         self.run_and_wait(caller, &program, &origin, run.event).await
     }
 

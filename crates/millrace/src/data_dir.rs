@@ -21,7 +21,13 @@ impl DataDir {
     pub fn open(path: &Path) -> Result<Self> {
         std::fs::create_dir_all(path).with_context(|| format!("could not make the data directory `{}`", path.display()))?;
         let path = path.canonicalize().with_context(|| format!("could not open the data directory `{}`", path.display()))?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock")).with_context(|| format!("could not write in the data directory `{}`", path.display()))?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(path.join("lock"))
+            .with_context(|| format!("could not write in the data directory `{}`", path.display()))?;
         #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
         // SAFETY: the descriptor is open and ours.
         let held = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;

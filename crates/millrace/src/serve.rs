@@ -19,10 +19,8 @@ use crate::config::{Config, LogFormat, ServeArgs};
 use crate::data_dir::DataDir;
 
 /// Our answers to package names.
-const PLATFORM_MODULES: &[(&str, &str)] = &[
-    ("@pipedream/platform", include_str!("../../../runtime/dist/platform.mjs")),
-    ("@pipedream/types", include_str!("../../../runtime/dist/types.mjs")),
-];
+const PLATFORM_MODULES: &[(&str, &str)] =
+    &[("@pipedream/platform", include_str!("../../../runtime/dist/platform.mjs")), ("@pipedream/types", include_str!("../../../runtime/dist/types.mjs"))];
 /// How long runs under way may go on after SIGTERM.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -30,7 +28,9 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     let config = Config::read(args)?;
     start_log(config.log_format);
     let data = DataDir::open(&config.data_dir)?;
-    let listener = TcpListener::bind(&config.listen).await.with_context(|| format!("could not listen on `{}`; is the port in use? choose another with --listen", config.listen))?;
+    let listener = TcpListener::bind(&config.listen)
+        .await
+        .with_context(|| format!("could not listen on `{}`; is the port in use? choose another with --listen", config.listen))?;
     let address = listener.local_addr().context("could not tell the listener's address")?;
     let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
     let engine = start_engine(&config, &data, &base_url).await?;

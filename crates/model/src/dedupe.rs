@@ -176,10 +176,7 @@ fn greatest(out: &mut Deduped, judged: Vec<(usize, String)>) {
 
 fn last(out: &mut Deduped, judged: Vec<(usize, String)>, candidates: &[Candidate]) {
     let cached = out.state.last.clone();
-    let start = judged
-        .iter()
-        .rposition(|(_, id)| Some(id) == cached.as_ref())
-        .map_or(0, |found| found + 1);
+    let start = judged.iter().rposition(|(_, id)| Some(id) == cached.as_ref()).map_or(0, |found| found + 1);
     let newest = judged[start..]
         .iter()
         .filter(|(index, _)| usable_ts(&candidates[*index]).is_some())

@@ -20,9 +20,7 @@ impl IdSource {
     /// `len` random characters of `[0-9A-Za-z]`.
     pub fn base62(&self, len: usize) -> String {
         let mut rng = rand::rng();
-        (0..len)
-            .map(|_| char::from(BASE62[(rng.next_u32() % 62) as usize]))
-            .collect()
+        (0..len).map(|_| char::from(BASE62[(rng.next_u32() % 62) as usize])).collect()
     }
 
     /// Random bytes for keys and nonces.
@@ -54,12 +52,7 @@ impl IdSource {
     /// The next event id `<epoch_ms>-<sequence>`, greater than all before it in this process, also when the clock steps back.
     pub fn event_id(&self, now: Timestamp) -> EventId {
         let floor = now.ms() << 20;
-        let before = self
-            .last_event
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| {
-                Some(if last < floor { floor } else { last + 1 })
-            })
-            .unwrap_or(0);
+        let before = self.last_event.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| Some(if last < floor { floor } else { last + 1 })).unwrap_or(0);
         let id = if before < floor { floor } else { before + 1 };
         EventId { ms: id >> 20, seq: id & 0xF_FFFF }
     }

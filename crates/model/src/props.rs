@@ -61,7 +61,9 @@ impl PropError {
     /// The prop that is meant.
     pub fn prop(&self) -> &str {
         match self {
-            Self::Missing { name, .. } | Self::Type { name, .. } | Self::TooLarge { name, .. } | Self::Unknown { name, .. } | Self::Schedule { name, .. } => name,
+            Self::Missing { name, .. } | Self::Type { name, .. } | Self::TooLarge { name, .. } | Self::Unknown { name, .. } | Self::Schedule { name, .. } => {
+                name
+            }
         }
     }
 }
@@ -188,9 +190,7 @@ fn scalar_fits(prop_type: &str, def: &PropDef, value: &Value) -> bool {
         || match prop_type {
             // Values typed into a form arrive as text and are kept as given (registry facts 5.24).
             "string" => value.is_string() || value.is_number(),
-            "integer" => value
-                .as_f64()
-                .is_some_and(|n| n.fract() == 0.0 && def.min.is_none_or(|min| n >= min) && def.max.is_none_or(|max| n <= max)),
+            "integer" => value.as_f64().is_some_and(|n| n.fract() == 0.0 && def.min.is_none_or(|min| n >= min) && def.max.is_none_or(|max| n <= max)),
             "boolean" => value.is_boolean(),
             "object" => value.is_object() || value.as_str().is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok()),
             "app" => value.is_object(),
@@ -229,7 +229,11 @@ fn timer(def: &PropDef, given: Option<&Value>, now: Timestamp) -> Result<Value, 
     };
     match parse_timer(value, now).map_err(schedule_error)? {
         Some(schedule) => Ok(timer_value(&schedule)),
-        None => Err(PropError::Type { name: def.name.clone(), value: shorten(&value.to_string()), allowed: "{\"intervalSeconds\": 60} or {\"cron\": \"*/5 * * * *\"}".into() }),
+        None => Err(PropError::Type {
+            name: def.name.clone(),
+            value: shorten(&value.to_string()),
+            allowed: "{\"intervalSeconds\": 60} or {\"cron\": \"*/5 * * * *\"}".into(),
+        }),
     }
 }
 

@@ -75,7 +75,9 @@ impl UnderWay {
                     return Err(WireError::OutOfOrder("a response with a status outside 100 to 599"));
                 }
                 let body = match &*encoding {
-                    "base64" => Bytes::from(base64::engine::general_purpose::STANDARD.decode(body.as_bytes()).map_err(|e| WireError::Malformed(e.to_string()))?),
+                    "base64" => {
+                        Bytes::from(base64::engine::general_purpose::STANDARD.decode(body.as_bytes()).map_err(|e| WireError::Malformed(e.to_string()))?)
+                    }
                     _ => Bytes::from(body.into_owned()),
                 };
                 Effect::Respond(HttpResponse { status, headers, body, immediate })
@@ -101,7 +103,9 @@ impl UnderWay {
                 self.end(Err(thrown(error.unwrap_or_default(), namespace)));
                 return Ok(After::Over);
             }
-            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } => return Err(WireError::OutOfOrder("not a frame of a call")),
+            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } => {
+                return Err(WireError::OutOfOrder("not a frame of a call"));
+            }
         };
         self.sink.effect(effect);
         Ok(After::GoesOn(self))
@@ -120,8 +124,17 @@ impl UnderWay {
     }
 
     fn too_large(&self) -> CallFailure {
-        let message = format!("the results, exports and emitted events of the run have more than {} bytes in all, the limit; keep large data outside and pass on where it is", self.result_bytes_max);
-        CallFailure { kind: FailureKind::PayloadTooLarge, code: "PayloadTooLarge".into(), stack: format!("PayloadTooLarge: {message}"), message, namespace: self.step() }
+        let message = format!(
+            "the results, exports and emitted events of the run have more than {} bytes in all, the limit; keep large data outside and pass on where it is",
+            self.result_bytes_max
+        );
+        CallFailure {
+            kind: FailureKind::PayloadTooLarge,
+            code: "PayloadTooLarge".into(),
+            stack: format!("PayloadTooLarge: {message}"),
+            message,
+            namespace: self.step(),
+        }
     }
 }
 

@@ -36,7 +36,9 @@ impl Death {
     /// What it means for a call that was under way.
     pub(crate) fn failure(&self, namespace: Option<String>) -> CallFailure {
         let (kind, code, message) = match self {
-            Self::Blocked => (FailureKind::HostLost, "InternalFailure", "the process was ended because another run in it blocked it beyond its time limit".to_owned()),
+            Self::Blocked => {
+                (FailureKind::HostLost, "InternalFailure", "the process was ended because another run in it blocked it beyond its time limit".to_owned())
+            }
             Self::Ended => (FailureKind::HostLost, "InternalFailure", "the process was ended before the run was over".to_owned()),
             Self::Violation(error) => (FailureKind::ProtocolViolation, "InternalFailure", format!("the process was ended because it sent {error}")),
             Self::OutOfMemory { heap_mb } => (
@@ -46,7 +48,9 @@ impl Death {
             ),
             Self::Exited(status, words) => {
                 let how = match status {
-                    Some(status) => status.signal().map_or_else(|| format!("exited with code {}", status.code().unwrap_or(-1)), |signal| format!("was killed by signal {signal}")),
+                    Some(status) => status
+                        .signal()
+                        .map_or_else(|| format!("exited with code {}", status.code().unwrap_or(-1)), |signal| format!("was killed by signal {signal}")),
                     None => "was lost".to_owned(),
                 };
                 let words = if words.is_empty() { String::new() } else { format!(": {words}") };

@@ -294,7 +294,13 @@ impl Runner {
                 tokio::time::sleep(SWEEP).await;
                 let Some(inner) = inner.upgrade().filter(|i| !i.closed.load(Ordering::SeqCst)) else { return };
                 let mut pool = inner.pool.lock();
-                let idle: Vec<_> = pool.hosts.values().flatten().filter(|h| h.taken.load(Ordering::SeqCst) == 0 && h.used.lock().elapsed() > inner.config.idle_evict).cloned().collect();
+                let idle: Vec<_> = pool
+                    .hosts
+                    .values()
+                    .flatten()
+                    .filter(|h| h.taken.load(Ordering::SeqCst) == 0 && h.used.lock().elapsed() > inner.config.idle_evict)
+                    .cloned()
+                    .collect();
                 for host in idle {
                     pool.remove(&host);
                     host.kill(Death::Ended);
@@ -358,7 +364,8 @@ async fn loaded(host: &Host) -> Result<(), CallFailure> {
 }
 
 fn timed_out(limit: Duration, namespace: Option<String>) -> CallFailure {
-    let message = format!("the run did not end within its limit of {} ms; raise `settings.timeout_ms` of the workflow, or do less in one run", limit.as_millis());
+    let message =
+        format!("the run did not end within its limit of {} ms; raise `settings.timeout_ms` of the workflow, or do less in one run", limit.as_millis());
     CallFailure { kind: FailureKind::Timeout, code: "Timeout".into(), stack: format!("Timeout: {message}"), message, namespace }
 }
 
@@ -370,7 +377,8 @@ fn overloaded() -> CallFailure {
 /// Finds Node's real path (hosts get no PATH) and checks its version.
 async fn check_node(node: &std::path::Path) -> Result<PathBuf, StartError> {
     let missing = || StartError::NodeMissing { node: node.display().to_string() };
-    let output = Command::new(node).arg("-p").arg("process.version + '\\n' + process.execPath").env_remove("NODE_OPTIONS").output().await.map_err(|_| missing())?;
+    let output =
+        Command::new(node).arg("-p").arg("process.version + '\\n' + process.execPath").env_remove("NODE_OPTIONS").output().await.map_err(|_| missing())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut lines = text.lines();
     let (version, path) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));

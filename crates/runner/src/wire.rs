@@ -108,7 +108,9 @@ impl<'a> Flat<'a> {
             "log" => FromHost::Log { id: id?, level: self.level, text: self.text.ok_or_else(|| need("text"))?, ts: self.ts },
             "emit" => FromHost::Emit { id: id?, event: self.event, meta: self.meta },
             "db" => FromHost::Db { id: id?, key: self.key.ok_or_else(|| need("key"))?, value: self.value },
-            "respond" => FromHost::Respond { id: id?, status: self.status, headers: self.headers, body: self.body, encoding: self.encoding, immediate: self.immediate },
+            "respond" => {
+                FromHost::Respond { id: id?, status: self.status, headers: self.headers, body: self.body, encoding: self.encoding, immediate: self.immediate }
+            }
             "step" => FromHost::Step {
                 id: id?,
                 namespace: self.namespace.ok_or_else(|| need("namespace"))?,
@@ -117,7 +119,14 @@ impl<'a> Flat<'a> {
                 exports: self.exports,
             },
             "send" => FromHost::Send { id: id?, kind: self.kind.ok_or_else(|| need("kind"))?, payload: self.payload.ok_or_else(|| need("payload"))? },
-            "done" => FromHost::Done { id: id?, ok: self.ok.ok_or_else(|| need("ok"))?, result: self.result, exit: self.exit, error: self.error, namespace: self.namespace },
+            "done" => FromHost::Done {
+                id: id?,
+                ok: self.ok.ok_or_else(|| need("ok"))?,
+                result: self.result,
+                exit: self.exit,
+                error: self.error,
+                namespace: self.namespace,
+            },
             _ => return Err(WireError::Malformed("an unknown type".into())),
         })
     }

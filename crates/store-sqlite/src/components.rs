@@ -30,7 +30,20 @@ pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
         c,
         "INSERT INTO components (id, org_id, code, code_hash, url, component_type, key, manifest, artifact_id, published, created_at, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        params![s.id.as_str(), s.org_id.as_str(), s.code, s.code_hash, s.url, kind, s.manifest.key, json(&s.manifest)?, s.artifact_id, s.published, s.created_at.ms(), s.updated_at.ms()],
+        params![
+            s.id.as_str(),
+            s.org_id.as_str(),
+            s.code,
+            s.code_hash,
+            s.url,
+            kind,
+            s.manifest.key,
+            json(&s.manifest)?,
+            s.artifact_id,
+            s.published,
+            s.created_at.ms(),
+            s.updated_at.ms()
+        ],
     )?;
     Ok(())
 }

@@ -52,7 +52,15 @@ impl Db {
             let result = in_savepoint(connection, operation);
             let good = result.is_ok();
             // Whoever asked may have gone away; what was written stays.
-            (good, Box::new(move |failed| drop(tell.send(match failed { Some(error) if good => Err(error), _ => result }))))
+            (
+                good,
+                Box::new(move |failed| {
+                    drop(tell.send(match failed {
+                        Some(error) if good => Err(error),
+                        _ => result,
+                    }))
+                }),
+            )
         });
         let sent = match &*self.writer.lock() {
             Some(queue) => queue.try_send(write),
@@ -89,7 +97,8 @@ impl Db {
 }
 
 fn connect(path: &Path) -> StoreResult<Connection> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(database)?;
     // FULL: a commit that was acknowledged survives a power cut, in WAL mode too.
     connection
         .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 10000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 2000;")

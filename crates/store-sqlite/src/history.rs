@@ -73,9 +73,10 @@ pub(crate) fn delete_events(c: &Connection, org: &OrgId, emitter: &str, name: Op
 }
 
 pub(crate) fn prune(c: &Connection, before: Timestamp, limit: u32) -> StoreResult<u64> {
-    let runs: Vec<String> = many(c, "SELECT id FROM runs WHERE created_at < ?1 AND status NOT IN ('queued', 'running') LIMIT ?2", params![before.ms(), limit], |row| {
-        row.get(0).map_err(crate::db::database)
-    })?;
+    let runs: Vec<String> =
+        many(c, "SELECT id FROM runs WHERE created_at < ?1 AND status NOT IN ('queued', 'running') LIMIT ?2", params![before.ms(), limit], |row| {
+            row.get(0).map_err(crate::db::database)
+        })?;
     for id in &runs {
         execute(c, "DELETE FROM logs WHERE run_id = ?1", [id])?;
         execute(c, "DELETE FROM runs WHERE id = ?1", [id])?;

@@ -55,7 +55,13 @@ pub(crate) fn user(row: &Row<'_>) -> StoreResult<User> {
 }
 
 pub(crate) fn artifact(row: &Row<'_>) -> StoreResult<Artifact> {
-    Ok(Artifact { id: get(row, "id")?, code: get(row, "code")?, source_map: get(row, "source_map")?, lock: get(row, "package_lock")?, uses_respond: get(row, "uses_respond")? })
+    Ok(Artifact {
+        id: get(row, "id")?,
+        code: get(row, "code")?,
+        source_map: get(row, "source_map")?,
+        lock: get(row, "package_lock")?,
+        uses_respond: get(row, "uses_respond")?,
+    })
 }
 
 pub(crate) fn component(row: &Row<'_>) -> StoreResult<SavedComponent> {
@@ -203,7 +209,12 @@ pub(crate) fn mail(row: &Row<'_>) -> StoreResult<Mail> {
 }
 
 /// One row or none.
-pub(crate) fn one<T>(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params, read: impl Fn(&Row<'_>) -> StoreResult<T>) -> StoreResult<Option<T>> {
+pub(crate) fn one<T>(
+    connection: &rusqlite::Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+    read: impl Fn(&Row<'_>) -> StoreResult<T>,
+) -> StoreResult<Option<T>> {
     let mut statement = connection.prepare_cached(sql).map_err(database)?;
     let mut rows = statement.query(params).map_err(database)?;
     match rows.next().map_err(database)? {
@@ -213,7 +224,12 @@ pub(crate) fn one<T>(connection: &rusqlite::Connection, sql: &str, params: impl 
 }
 
 /// All rows.
-pub(crate) fn many<T>(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params, read: impl Fn(&Row<'_>) -> StoreResult<T>) -> StoreResult<Vec<T>> {
+pub(crate) fn many<T>(
+    connection: &rusqlite::Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+    read: impl Fn(&Row<'_>) -> StoreResult<T>,
+) -> StoreResult<Vec<T>> {
     let mut statement = connection.prepare_cached(sql).map_err(database)?;
     let mut rows = statement.query(params).map_err(database)?;
     let mut out = Vec::new();

@@ -18,7 +18,22 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
         c,
         "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-        params![r.id.as_str(), r.org_id.as_str(), r.owner.as_str(), r.deployment_id.as_ref().map(|d| d.as_str()), r.kind.as_str(), r.trigger_id, r.event, r.context, status, attempt, node, lease, r.created_at.ms(), started],
+        params![
+            r.id.as_str(),
+            r.org_id.as_str(),
+            r.owner.as_str(),
+            r.deployment_id.as_ref().map(|d| d.as_str()),
+            r.kind.as_str(),
+            r.trigger_id,
+            r.event,
+            r.context,
+            status,
+            attempt,
+            node,
+            lease,
+            r.created_at.ms(),
+            started
+        ],
     )?;
     Ok(())
 }
@@ -41,7 +56,12 @@ pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
 pub(crate) fn renew(c: &Connection, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
     let mut lost = Vec::new();
     for (id, attempt) in held {
-        if execute(c, "UPDATE runs SET lease_until = ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'", params![id.as_str(), attempt, lease_until.ms()])? == 0 {
+        if execute(
+            c,
+            "UPDATE runs SET lease_until = ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'",
+            params![id.as_str(), attempt, lease_until.ms()],
+        )? == 0
+        {
             lost.push(id.clone());
         }
     }
@@ -58,7 +78,8 @@ pub(crate) fn release(c: &Connection, id: &RunId, attempt: i64, count_attempt: b
 }
 
 pub(crate) fn requeue_running(c: &Connection, node: Option<&str>) -> StoreResult<u64> {
-    let changed = execute(c, "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL WHERE status = 'running' AND (?1 IS NULL OR node = ?1)", [node])?;
+    let changed =
+        execute(c, "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL WHERE status = 'running' AND (?1 IS NULL OR node = ?1)", [node])?;
     Ok(changed as u64)
 }
 

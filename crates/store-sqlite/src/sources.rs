@@ -15,7 +15,19 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
         c,
         "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        params![s.id.as_str(), s.org_id.as_str(), s.user_id.as_str(), s.component_id.as_str(), s.name, s.name_slug, json(&s.configured_props)?, s.active, s.inactive_reason, s.created_at.ms(), s.updated_at.ms()],
+        params![
+            s.id.as_str(),
+            s.org_id.as_str(),
+            s.user_id.as_str(),
+            s.component_id.as_str(),
+            s.name,
+            s.name_slug,
+            json(&s.configured_props)?,
+            s.active,
+            s.inactive_reason,
+            s.created_at.ms(),
+            s.updated_at.ms()
+        ],
     )?;
     interfaces::replace(c, s.id.as_str(), i)
 }
@@ -24,7 +36,17 @@ pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
     let changed = execute(
         c,
         "UPDATE sources SET component_id = ?3, name = ?4, name_slug = ?5, configured_props = ?6, active = ?7, inactive_reason = ?8, updated_at = ?9 WHERE id = ?1 AND org_id = ?2",
-        params![s.id.as_str(), s.org_id.as_str(), s.component_id.as_str(), s.name, s.name_slug, json(&s.configured_props)?, s.active, s.inactive_reason, s.updated_at.ms()],
+        params![
+            s.id.as_str(),
+            s.org_id.as_str(),
+            s.component_id.as_str(),
+            s.name,
+            s.name_slug,
+            json(&s.configured_props)?,
+            s.active,
+            s.inactive_reason,
+            s.updated_at.ms()
+        ],
     )?;
     if changed == 0 {
         return Err(StoreError::NotFound);
@@ -69,7 +91,11 @@ pub(crate) fn change(c: &Connection, change: &SourceChange) -> StoreResult<()> {
     }
     for (key, value) in &change.db {
         match value {
-            Some(value) => execute(c, "INSERT INTO source_db (source_id, key, value) VALUES (?1, ?2, ?3) ON CONFLICT (source_id, key) DO UPDATE SET value = excluded.value", params![id, key, value])?,
+            Some(value) => execute(
+                c,
+                "INSERT INTO source_db (source_id, key, value) VALUES (?1, ?2, ?3) ON CONFLICT (source_id, key) DO UPDATE SET value = excluded.value",
+                params![id, key, value],
+            )?,
             None => execute(c, "DELETE FROM source_db WHERE source_id = ?1 AND key = ?2", params![id, key])?,
         };
     }

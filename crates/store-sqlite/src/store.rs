@@ -55,7 +55,14 @@ macro_rules! slugs {
         let (org, base) = ($org.to_string(), $base.to_owned());
         $self
             .db
-            .read(move |c| many(c, concat!("SELECT name_slug FROM ", $table, " WHERE org_id = ?1 AND (name_slug = ?2 OR substr(name_slug, 1, length(?2) + 1) = ?2 || '-')"), [org, base], |row| row.get(0).map_err(database)))
+            .read(move |c| {
+                many(
+                    c,
+                    concat!("SELECT name_slug FROM ", $table, " WHERE org_id = ?1 AND (name_slug = ?2 OR substr(name_slug, 1, length(?2) + 1) = ?2 || '-')"),
+                    [org, base],
+                    |row| row.get(0).map_err(database),
+                )
+            })
             .await
     }};
 }
@@ -141,7 +148,11 @@ impl Store for SqliteStore {
     async fn source_db(&self, id: &SourceId) -> StoreResult<Vec<(String, String)>> {
         let id = id.to_string();
         self.db
-            .read(move |c| many(c, "SELECT key, value FROM source_db WHERE source_id = ?1 ORDER BY key", [id], |row| Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?))))
+            .read(move |c| {
+                many(c, "SELECT key, value FROM source_db WHERE source_id = ?1 ORDER BY key", [id], |row| {
+                    Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?))
+                })
+            })
             .await
     }
 
@@ -150,10 +161,14 @@ impl Store for SqliteStore {
         self.db.read(move |c| one(c, "SELECT * FROM http_interfaces WHERE key = ?1", [key], rows::http_interface)).await
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
-        self.db.read(move |c| many(c, "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2", params![now.ms(), limit], rows::timer)).await
+        self.db
+            .read(move |c| many(c, "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2", params![now.ms(), limit], rows::timer))
+            .await
     }
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>> {
-        self.db.read(|c| one(c, "SELECT next_at FROM timers WHERE active = 1 ORDER BY next_at LIMIT 1", [], |row| row.get(0).map(Timestamp).map_err(database))).await
+        self.db
+            .read(|c| one(c, "SELECT next_at FROM timers WHERE active = 1 ORDER BY next_at LIMIT 1", [], |row| row.get(0).map(Timestamp).map_err(database)))
+            .await
     }
     async fn fire_timer(&self, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: NewRun) -> StoreResult<Fired> {
         let id = id.clone();
@@ -201,7 +216,9 @@ impl Store for SqliteStore {
     }
     async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>> {
         let org = org.to_string();
-        self.db.read(move |c| many(c, "SELECT * FROM subscriptions WHERE org_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 10000", [org], rows::subscription)).await
+        self.db
+            .read(move |c| many(c, "SELECT * FROM subscriptions WHERE org_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 10000", [org], rows::subscription))
+            .await
     }
     async fn subscription(&self, org: &OrgId, id: &SubscriptionId) -> StoreResult<Option<Subscription>> {
         by_id!(self, "subscriptions", org, id, rows::subscription)
@@ -222,7 +239,9 @@ impl Store for SqliteStore {
         // A look at the queue costs no commit while it is empty.
         let waiting = self
             .db
-            .read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?1))", [now.ms()]))
+            .read(move |c| {
+                number(c, "SELECT EXISTS (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?1))", [now.ms()])
+            })
             .await?;
         if waiting == 0 {
             return Ok(Vec::new());
@@ -267,7 +286,14 @@ impl Store for SqliteStore {
         let (org, owner) = (org.to_string(), owner.to_owned());
         let mut lines = self
             .db
-            .read(move |c| many(c, "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 ORDER BY at DESC, rowid DESC LIMIT ?3", params![owner, org, limit], rows::log_line))
+            .read(move |c| {
+                many(
+                    c,
+                    "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 ORDER BY at DESC, rowid DESC LIMIT ?3",
+                    params![owner, org, limit],
+                    rows::log_line,
+                )
+            })
             .await?;
         lines.reverse();
         Ok(lines)

@@ -13,7 +13,18 @@ pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
     execute(
         c,
         "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        params![w.id.as_str(), w.org_id.as_str(), w.project_id.as_str(), w.name, w.name_slug, w.active, json(&w.draft)?, w.deployment_id.as_ref().map(|d| d.as_str()), w.created_at.ms(), w.updated_at.ms()],
+        params![
+            w.id.as_str(),
+            w.org_id.as_str(),
+            w.project_id.as_str(),
+            w.name,
+            w.name_slug,
+            w.active,
+            json(&w.draft)?,
+            w.deployment_id.as_ref().map(|d| d.as_str()),
+            w.created_at.ms(),
+            w.updated_at.ms()
+        ],
     )?;
     Ok(())
 }

@@ -32,7 +32,10 @@ fn wrong_types_name_the_prop_the_value_and_what_is_allowed() {
 
 #[test]
 fn good_values_are_kept() {
-    assert_eq!(check_one(def("t", "$.interface.timer", json!({ "default": { "intervalSeconds": 900 } })), Value::Null), Ok(json!({ "cron": null, "interval_seconds": 900 })));
+    assert_eq!(
+        check_one(def("t", "$.interface.timer", json!({ "default": { "intervalSeconds": 900 } })), Value::Null),
+        Ok(json!({ "cron": null, "interval_seconds": 900 }))
+    );
     assert_eq!(check_one(def("s", "string", json!({ "default": "x" })), Value::Null), Ok(json!("x")));
     assert_eq!(check_one(def("s", "string", json!({})), json!({ "__lv": { "label": "L", "value": "v" } })), Ok(json!("v")));
     assert_eq!(check_one(def("x", "unheard.of", json!({})), json!({ "any": 1 })), Ok(json!({ "any": 1 })));
