@@ -1,25 +1,94 @@
-//! Requests to `/v1`, and errors as the server says them.
+//! Requests to `/v1`, and refusals as the server says them.
 
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::commands::CliError;
+use crate::error::CliError;
 use crate::profile::Profile;
+
+/// A deploy may have to install packages.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// What may stand in a path without being escaped.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
 /// A client of one server.
 #[derive(Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
-    pub(crate) profile: Profile,
+    profile: Profile,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Source,
+    Workflow,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Source, Self::Workflow];
+
+    pub(crate) const fn collection(self) -> &'static str {
+        match self {
+            Self::Source => "sources",
+            Self::Workflow => "workflows",
+        }
+    }
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Workflow => "workflow",
+        }
+    }
+
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Source => "dc_",
+            Self::Workflow => "p_",
+        }
+    }
+
+    const fn list(self) -> &'static str {
+        match self {
+            Self::Source => "/users/me/sources",
+            Self::Workflow => "/workflows",
+        }
+    }
+}
+
+/// A source or workflow that was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) kind: Kind,
+    pub(crate) id: String,
+}
+
+impl Target {
+    /// `/sources/dc_…` or `/workflows/p_…`.
+    pub(crate) fn path(&self) -> String {
+        format!("/{}/{}", self.kind.collection(), segment(&self.id))
+    }
+}
+
+/// A part of a path, escaped.
+pub(crate) fn segment(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
 }
 
 impl Client {
     pub(crate) fn new(profile: Profile) -> Result<Self, CliError> {
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|e| CliError::new(format!("could not make an HTTP client: {e}"), ""))?;
+        let builder = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT);
+        let http = builder.user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION"))).build().map_err(CliError::HttpClient)?;
         Ok(Self { http, profile })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.profile.url
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
@@ -34,57 +103,80 @@ impl Client {
         self.send(self.request(method, path).json(body)).await
     }
 
-    /// The whole answer; an error as the server says it.
+    /// The whole answer, or the refusal.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value, CliError> {
-        let response = request.send().await.map_err(|e| self.unreachable(&e))?;
+        let response = request.timeout(ANSWER_TIMEOUT).send().await.map_err(|e| self.unreachable(e))?;
+        if response.status().is_success() {
+            let text = response.text().await.map_err(|e| self.unreachable(e))?;
+            return Ok(serde_json::from_str(&text).unwrap_or(Value::Null));
+        }
+        Err(self.refusal(response).await)
+    }
+
+    pub(crate) async fn refusal(&self, response: reqwest::Response) -> CliError {
         let status = response.status();
-        let text = response.text().await.map_err(|e| self.unreachable(&e))?;
-        let value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        if status.is_success() {
-            return Ok(value);
+        // An answer that is not ours, such as a proxy's page, has only its status to say.
+        let mut body: Value = response.json().await.unwrap_or(Value::Null);
+        CliError::Refused {
+            status: status.as_u16(),
+            code: body["code"].as_str().unwrap_or("").to_owned(),
+            sentence: body["error"].as_str().map_or_else(|| format!("the server at `{}` answered {status}", self.profile.url), str::to_owned),
+            details: body.get_mut("details").map(Value::take).unwrap_or_default(),
         }
-        let sentence = value["error"].as_str().map_or_else(|| format!("the server answered {status}"), str::to_owned);
-        let hint = match status.as_u16() {
-            401 => "run `millrace login` with a valid key".to_owned(),
-            _ => missing_props(&value),
-        };
-        Err(CliError::new(sentence, hint))
     }
 
-    pub(crate) fn unreachable(&self, error: &reqwest::Error) -> CliError {
-        let why = if error.is_connect() { "is it running there?" } else { "the connection was lost" };
-        CliError::new(
-            format!("could not reach the server at `{}`", self.profile.url),
-            format!("{why} start one with `millrace serve`, or name another with --url"),
-        )
+    pub(crate) fn unreachable(&self, source: reqwest::Error) -> CliError {
+        CliError::Unreachable { url: self.profile.url.clone(), source: source.without_url() }
     }
 
-    /// A source or workflow by id, slug or name: kind in the path, and id.
-    pub(crate) async fn resolve(&self, name: &str) -> Result<(&'static str, String), CliError> {
-        for (kind, prefix, list) in [("sources", "dc_", "/users/me/sources"), ("workflows", "p_", "/workflows")] {
-            if name.starts_with(prefix) {
-                return Ok((kind, name.to_owned()));
-            }
-            let mut after = String::new();
-            loop {
-                let page = self.get(&format!("{list}?limit=100{after}")).await?;
-                let items = page["data"].as_array().cloned().unwrap_or_default();
-                if let Some(found) = items.iter().find(|i| i["name_slug"] == name).or_else(|| items.iter().find(|i| i["name"] == name)) {
-                    return Ok((kind, found["id"].as_str().unwrap_or("").to_owned()));
-                }
-                if items.len() < 100 {
-                    break;
-                }
-                after = format!("&after={}", page["page_info"]["end_cursor"].as_str().unwrap_or(""));
+    /// A source or workflow by id, slug or name; a slug is unique, so it wins over names.
+    pub(crate) async fn resolve(&self, name: &str) -> Result<Target, CliError> {
+        for kind in Kind::ALL {
+            if name.starts_with(kind.prefix()) {
+                return Ok(Target { kind, id: name.to_owned() });
             }
         }
-        Err(CliError::new(format!("there is no source or workflow `{name}`"), "`millrace list sources` and `millrace list workflows` show what there is"))
+        for kind in Kind::ALL {
+            if let Some(target) = self.find(kind, name).await? {
+                return Ok(target);
+            }
+        }
+        Err(CliError::Unknown(name.to_owned()))
     }
-}
 
-/// How to give the props that are missing.
-fn missing_props(error: &Value) -> String {
-    let props = error["details"]["props"].as_array().into_iter().flatten().filter_map(|p| p["prop"].as_str());
-    let flags: Vec<String> = props.map(|p| format!("--prop {p}=VALUE")).collect();
-    if flags.is_empty() { String::new() } else { format!("give {}", flags.join(" ")) }
+    /// As `resolve`, where only one kind will do.
+    pub(crate) async fn resolve_kind(&self, wanted: Kind, name: &str) -> Result<Target, CliError> {
+        for kind in Kind::ALL.into_iter().filter(|k| *k != wanted) {
+            if name.starts_with(kind.prefix()) {
+                return Err(CliError::WrongKind { name: name.to_owned(), found: kind.word(), wanted: wanted.word() });
+            }
+        }
+        if name.starts_with(wanted.prefix()) {
+            return Ok(Target { kind: wanted, id: name.to_owned() });
+        }
+        self.find(wanted, name).await?.ok_or_else(|| CliError::Unknown(name.to_owned()))
+    }
+
+    /// Looks through the whole list.
+    pub(crate) async fn find(&self, kind: Kind, name: &str) -> Result<Option<Target>, CliError> {
+        let mut by_name = None;
+        let mut after = String::new();
+        loop {
+            let page = self.get(&format!("{}?limit=100{after}&include=id,name,name_slug", kind.list())).await?;
+            let items = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+            for item in items {
+                let id = item["id"].as_str().unwrap_or("").to_owned();
+                if item["name_slug"] == name {
+                    return Ok(Some(Target { kind, id }));
+                }
+                if by_name.is_none() && item["name"] == name {
+                    by_name = Some(Target { kind, id });
+                }
+            }
+            let Some(cursor) = page["page_info"]["end_cursor"].as_str().filter(|_| items.len() == 100) else {
+                return Ok(by_name);
+            };
+            after = format!("&after={}", segment(cursor));
+        }
+    }
 }

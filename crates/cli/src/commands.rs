@@ -1,360 +1,135 @@
-//! Commands and what they do. Exit status: 0 done, 1 refused or failed, 2 wrong use (clap).
+//! What commands do.
 
-use std::path::{Path, PathBuf};
+mod components;
+mod history;
+mod workflows;
+
+pub(crate) use components::create_source;
+pub(crate) use history::{FIRST_EVENT, log_line, summary_of};
+
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::client::Client;
+use crate::args::{ClientCommand, GlobalArgs, Listed, SubscriptionArgs, SubscriptionCommand};
+use crate::client::{Client, Kind, segment};
+use crate::error::CliError;
 use crate::files::Code;
-use crate::profile::Profile;
-use crate::{dev, printer, stream, workflow_file};
-
-/// Flags of every command.
-#[derive(Args, Clone, Debug, Default)]
-pub struct GlobalArgs {
-    /// Machine-readable output
-    #[arg(long, global = true)]
-    pub json: bool,
-    /// A profile of the configuration file
-    #[arg(short, long, global = true)]
-    pub profile: Option<String>,
-    /// The server
-    #[arg(long, global = true, env = "MILLRACE_URL")]
-    pub url: Option<String>,
-    /// The API key; prefer the environment or a profile, a command line can be seen by others
-    #[arg(long, global = true, env = "MILLRACE_API_KEY", hide_env_values = true)]
-    pub api_key: Option<String>,
-}
-
-/// Commands that speak to a server.
-#[derive(Subcommand, Debug)]
-pub enum ClientCommand {
-    /// Keep a server's address and key
-    Login,
-    /// Forget a kept key
-    Logout,
-    /// Deploy a source from a file, an address or a saved component
-    #[command(after_help = "Example: millrace deploy rss.mjs --prop url=https://example.com/feed.xml --prop timer='{\"intervalSeconds\": 60}'")]
-    Deploy {
-        /// A file, an http(s) address, an `sc_` id or a published key
-        what: String,
-        /// The source's name
-        #[arg(long)]
-        name: Option<String>,
-        /// A prop's value: name=value; JSON where it parses, else text
-        #[arg(long = "prop", value_name = "NAME=VALUE")]
-        props: Vec<String>,
-    },
-    /// Publish an action (or source) under its key
-    Publish {
-        /// The component's file
-        file: PathBuf,
-    },
-    /// Take a published key away
-    Unpublish {
-        /// The key
-        key: String,
-    },
-    /// Deploy a source and redeploy it on each save
-    Dev {
-        /// The source's file
-        file: PathBuf,
-        /// Attach to a deployed source
-        #[arg(long)]
-        dc: Option<String>,
-        /// A prop's value: name=value
-        #[arg(long = "prop", value_name = "NAME=VALUE")]
-        props: Vec<String>,
-    },
-    /// Show a source's or workflow's emitted events
-    Events {
-        /// Id or name
-        name: String,
-        /// How many
-        #[arg(short, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
-        n: u32,
-        /// Go on as they come
-        #[arg(short)]
-        follow: bool,
-    },
-    /// Show a source's or workflow's logs
-    Logs {
-        /// Id or name
-        name: String,
-        /// Go on as they come
-        #[arg(short)]
-        follow: bool,
-    },
-    /// List sources, components or workflows
-    List {
-        /// `sources` (so), `components` or `workflows`
-        #[arg(value_parser = ["sources", "so", "components", "workflows"])]
-        what: String,
-    },
-    /// Show a source or workflow
-    Describe {
-        /// Id or name
-        name: String,
-    },
-    /// Change a source
-    Update {
-        /// Id or name
-        name: String,
-        /// New code: a file or address
-        #[arg(long)]
-        code: Option<String>,
-        /// A new name
-        #[arg(long = "name", value_name = "NAME")]
-        new_name: Option<String>,
-        /// Make it active
-        #[arg(long, conflicts_with = "deactivate")]
-        activate: bool,
-        /// Make it inactive
-        #[arg(long)]
-        deactivate: bool,
-        /// A prop's value: name=value
-        #[arg(long = "prop", value_name = "NAME=VALUE")]
-        props: Vec<String>,
-    },
-    /// Delete a source or workflow
-    Delete {
-        /// Id or name
-        name: String,
-    },
-    /// Run a source now
-    Run {
-        /// Id or name
-        name: String,
-        /// The event, JSON
-        #[arg(long)]
-        event: Option<String>,
-    },
-    /// Workflows as files
-    #[command(subcommand)]
-    Workflows(WorkflowCommand),
-    /// List a workflow's or source's runs
-    Runs {
-        /// Id or name; or a run's id, to show that run
-        name: String,
-    },
-    /// List a workflow's errors with their events
-    Errors {
-        /// Id or name
-        name: String,
-    },
-    /// Subscribe a listener to an emitter's stream
-    Subscribe {
-        /// Id of an organization, source or workflow, or `p_*`, `dc_*`
-        emitter: String,
-        /// Id of a workflow or source
-        listener: String,
-        /// The stream, such as `$errors`
-        #[arg(default_value = "")]
-        event_name: String,
-    },
-    /// End a subscription
-    Unsubscribe {
-        /// The emitter
-        emitter: String,
-        /// The listener
-        listener: String,
-        /// The stream
-        #[arg(default_value = "")]
-        event_name: String,
-    },
-    /// Show the outbox
-    Mail,
-}
-
-/// Commands for workflows.
-#[derive(Subcommand, Debug)]
-pub enum WorkflowCommand {
-    /// Make a workflow from a file, or update the one with its name, and deploy it
-    Deploy {
-        /// A workflow file (JSON)
-        file: PathBuf,
-    },
-    /// Run a workflow's newest steps on an event as a test
-    Test {
-        /// Id or name
-        name: String,
-        /// The event, JSON
-        #[arg(long, default_value = "{}")]
-        event: String,
-    },
-    /// List deployments
-    Deployments {
-        /// Id or name
-        name: String,
-    },
-    /// Make an earlier deployment live again
-    Rollback {
-        /// Id or name
-        name: String,
-        /// The deployment's id
-        deployment: String,
-    },
-}
-
-/// What failed, and what to do next.
-#[derive(Debug)]
-pub(crate) struct CliError {
-    message: String,
-    hint: String,
-}
-
-impl CliError {
-    pub(crate) fn new(message: String, hint: impl Into<String>) -> Self {
-        Self { message, hint: hint.into() }
-    }
-
-    pub(crate) fn print(&self) {
-        printer::error(&self.message, Some(self.hint.as_str()).filter(|h| !h.is_empty()));
-    }
-}
+use crate::printer::Show;
+use crate::profile::{self, Profile};
+use crate::{dev, init, printer, prompt};
 
 /// Runs a command; errors are printed.
 pub async fn run(command: ClientCommand, global: GlobalArgs) -> ExitCode {
-    match run_command(command, &global).await {
+    match dispatch(command, &global).await {
         Ok(()) => ExitCode::SUCCESS,
+        Err(CliError::OutputClosed) => ExitCode::SUCCESS,
         Err(error) => {
-            error.print();
-            ExitCode::FAILURE
+            printer::error(&error);
+            ExitCode::from(error.exit_status())
         }
     }
 }
 
-async fn run_command(command: ClientCommand, global: &GlobalArgs) -> Result<(), CliError> {
+/// Commands that need no server come first, so that they work without a key.
+async fn dispatch(command: ClientCommand, global: &GlobalArgs) -> Result<(), CliError> {
     match command {
-        ClientCommand::Login => return login(global).await,
+        ClientCommand::Login => login(global).await,
         ClientCommand::Logout => {
-            let path = Profile::save(global.profile.as_deref().unwrap_or(""), None)?;
+            let path = profile::path()?;
+            Profile::remove(&path, global.profile.as_deref().unwrap_or(""))?;
             printer::note(&format!("the key was removed from {}", path.display()));
-            return Ok(());
+            Ok(())
         }
-        _ => {}
+        ClientCommand::Init(args) => init::init(&args, Path::new("")),
+        command => {
+            let client = Client::new(Profile::find(global)?)?;
+            with_server(command, &client, Show { json: global.json }).await
+        }
     }
-    let client = Client::new(Profile::find(global)?)?;
-    let show = Show { json: global.json };
+}
+
+async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Result<(), CliError> {
     match command {
-        ClientCommand::Login | ClientCommand::Logout => Ok(()),
-        ClientCommand::Deploy { what, name, props } => {
-            let mut body = code_body(&what)?;
-            body["name"] = json!(name);
-            body["configured_props"] = Value::Object(parse_props(&props)?);
-            show.record(&client.call(Method::POST, "/sources", &body).await?)
-        }
-        ClientCommand::Publish { file } => {
-            let mut body = Code::read(&file)?.body();
-            body["publish"] = json!(true);
-            let published = client.call(Method::POST, "/components?exclude=code,configurable_props", &body).await?;
-            show.record(&published)
-        }
-        ClientCommand::Unpublish { key } => show.record(&client.call(Method::DELETE, &format!("/components/{key}"), &json!({})).await?),
-        ClientCommand::Dev { file, dc, props } => dev::dev(&client, &file, dc, parse_props(&props)?).await,
-        ClientCommand::Events { name, n, follow } => events(&client, &show, &name, n, follow).await,
-        ClientCommand::Logs { name, follow } => logs(&client, &show, &name, follow).await,
-        ClientCommand::List { what } => list(&client, &show, &what).await,
+        ClientCommand::Deploy { what, name, props } => components::deploy(client, show, components::Deploy { what, name, props }).await,
+        ClientCommand::Publish { file } => components::publish(client, show, &file).await,
+        ClientCommand::Unpublish { key } => show.record(&client.call(Method::DELETE, &format!("/components/{}", segment(&key)), &json!({})).await?),
+        ClientCommand::Dev { file, dc, props } => dev::dev(client, show, dev::Dev { file, attach: dc, props: parse_props(&props)? }).await,
+        ClientCommand::Events { name, n, follow } => history::events(client, show, history::Events { name, limit: n, follow }).await,
+        ClientCommand::Logs { name, follow } => history::logs(client, show, &name, follow).await,
+        ClientCommand::List { what } => list(client, show, what).await,
         ClientCommand::Describe { name } => {
-            let (kind, id) = client.resolve(&name).await?;
-            show.record(&client.get(&format!("/{kind}/{id}")).await?)
+            let target = client.resolve(&name).await?;
+            show.shaped(&client.get(&target.path()).await?, workflows::short)
         }
         ClientCommand::Update { name, code, new_name, activate, deactivate, props } => {
-            let (kind, id) = client.resolve(&name).await?;
-            let mut body = match code {
-                Some(code) => code_body(&code)?,
-                None => json!({}),
-            };
-            body["name"] = json!(new_name);
-            if activate || deactivate {
-                body["active"] = json!(activate);
-            }
-            if !props.is_empty() {
-                body["configured_props"] = Value::Object(parse_props(&props)?);
-            }
-            show.record(&client.call(Method::PUT, &format!("/{kind}/{id}"), &body).await?)
+            let active = (activate || deactivate).then_some(activate);
+            components::update(client, show, components::Update { name, code, new_name, active, props }).await
         }
         ClientCommand::Delete { name } => {
-            let (kind, id) = client.resolve(&name).await?;
-            show.record(&client.call(Method::DELETE, &format!("/{kind}/{id}"), &json!({})).await?)
+            let target = client.resolve(&name).await?;
+            show.record(&client.call(Method::DELETE, &target.path(), &json!({})).await?)
         }
         ClientCommand::Run { name, event } => {
-            let (_, id) = client.resolve(&name).await?;
+            let target = client.resolve_kind(Kind::Source, &name).await?;
             let event = event.as_deref().map(parse_event).transpose()?;
-            show.record(&client.call(Method::POST, &format!("/sources/{id}/run"), &json!({ "event": event })).await?)
+            show.shaped(&client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event })).await?, history::short_run)
         }
-        ClientCommand::Workflows(command) => workflows(&client, &show, command).await,
-        ClientCommand::Runs { name } if name.starts_with("run_") => show.record(&client.get(&format!("/runs/{name}")).await?),
-        ClientCommand::Runs { name } => {
-            let (kind, id) = client.resolve(&name).await?;
-            show.table(&client.get(&format!("/{kind}/{id}/runs")).await?, &[("ID", "id"), ("STATUS", "status"), ("MS", "duration_ms"), ("ERROR", "error")])
-        }
-        ClientCommand::Errors { name } => {
-            let (_, id) = client.resolve(&name).await?;
-            show.lines(&client.get(&format!("/workflows/{id}/$errors/event_summaries?expand=event")).await?)
-        }
-        ClientCommand::Subscribe { emitter, listener, event_name } => subscription(&client, &show, Method::POST, [&emitter, &listener, &event_name]).await,
-        ClientCommand::Unsubscribe { emitter, listener, event_name } => subscription(&client, &show, Method::DELETE, [&emitter, &listener, &event_name]).await,
-        ClientCommand::Mail => {
-            show.table(&client.get("/mail").await?, &[("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject"), ("ATTEMPTS", "attempts")])
-        }
-    }
-}
-
-/// How answers are shown.
-struct Show {
-    json: bool,
-}
-
-impl Show {
-    #[expect(clippy::unnecessary_wraps, reason = "the last expression of commands")]
-    fn record(&self, answer: &Value) -> Result<(), CliError> {
-        printer::data(&if self.json { answer["data"].to_string() } else { printer::record(&answer["data"]) });
-        Ok(())
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "the last expression of commands")]
-    fn table(&self, answer: &Value, columns: &[(&str, &str)]) -> Result<(), CliError> {
-        let rows = answer["data"].as_array().cloned().unwrap_or_default();
-        printer::data(&if self.json { answer["data"].to_string() } else { printer::table(columns, &rows) });
-        Ok(())
-    }
-
-    /// A JSON line for each item, oldest first.
-    #[expect(clippy::unnecessary_wraps, reason = "the last expression of commands")]
-    fn lines(&self, answer: &Value) -> Result<(), CliError> {
-        for item in answer["data"].as_array().into_iter().flatten().rev() {
-            printer::data(&item.to_string());
-        }
-        Ok(())
+        ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
+        ClientCommand::Runs(command) => history::runs(client, show, command).await,
+        ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
+        ClientCommand::Errors { name } => history::errors(client, show, &name).await,
+        ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
+        // Answered before there is a client.
+        ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) => Ok(()),
     }
 }
 
 async fn login(global: &GlobalArgs) -> Result<(), CliError> {
-    let asked = |prompt: &str| -> Result<String, CliError> {
-        dialoguer::Password::new()
-            .with_prompt(prompt)
-            .interact()
-            .map_err(|e| CliError::new(format!("could not ask for the key: {e}"), "without a terminal, set MILLRACE_API_KEY"))
-    };
-    let api_key = match &global.api_key {
-        Some(key) => key.clone(),
-        None => asked("API key")?,
-    };
-    let url = global.url.clone().unwrap_or_else(|| "http://127.0.0.1:8787".into());
-    let profile = Profile { url: url.trim_end_matches('/').to_owned(), api_key };
+    let (url, api_key) = prompt::login(global.url.clone(), global.api_key.clone())?;
+    let profile = Profile { url, api_key };
     let me = Client::new(profile.clone())?.get("/users/me").await?;
-    let path = Profile::save(global.profile.as_deref().unwrap_or(""), Some(&profile))?;
-    printer::note(&format!(
-        "logged in as {} ({}); kept in {}",
-        me["data"]["username"].as_str().unwrap_or(""),
-        me["data"]["email"].as_str().unwrap_or(""),
-        path.display()
-    ));
+    let me = &me["data"];
+    let path = profile::path()?;
+    profile.save(&path, global.profile.as_deref().unwrap_or(""), me["orgs"][0]["id"].as_str().unwrap_or(""))?;
+    let text = |field: &str| me[field].as_str().unwrap_or("").to_owned();
+    printer::note(&format!("logged in at {} as {} ({}); the key is kept in {}", profile.url, text("username"), text("email"), path.display()));
     Ok(())
+}
+
+async fn list(client: &Client, show: Show, what: Listed) -> Result<(), CliError> {
+    match what {
+        Listed::Sources => show.table(&client.get("/users/me/sources?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
+        Listed::Components => {
+            let columns = [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name"), ("ID", "id")];
+            show.table(&client.get("/components?limit=100&exclude=code").await?, &columns)
+        }
+        Listed::Workflows => workflows::list(client, show).await,
+    }
+}
+
+async fn subscriptions(client: &Client, show: Show, command: SubscriptionCommand) -> Result<(), CliError> {
+    let (method, args) = match command {
+        SubscriptionCommand::Add(args) => (Method::POST, args),
+        SubscriptionCommand::Delete(args) => (Method::DELETE, args),
+        SubscriptionCommand::List => {
+            let columns = [("ID", "id"), ("EMITTER", "emitter_id"), ("LISTENER", "listener_id"), ("EVENT", "event_name")];
+            return show.table(&client.get("/users/me/subscriptions").await?, &columns);
+        }
+    };
+    let SubscriptionArgs { emitter, listener, event_name } = args;
+    let emitter_id = party(client, emitter).await?;
+    let listener_id = party(client, listener).await?;
+    let query = [("emitter_id", emitter_id), ("listener_id", listener_id), ("event_name", event_name)];
+    show.record(&client.send(client.request(method, "/subscriptions").query(&query)).await?)
+}
+
+/// An id as it is, a name by its id.
+async fn party(client: &Client, name: String) -> Result<String, CliError> {
+    const PREFIXES: &[&str] = &["o_", "p_", "dc_", "wh_"];
+    if PREFIXES.iter().any(|p| name.starts_with(p)) { Ok(name) } else { Ok(client.resolve(&name).await?.id) }
 }
 
 /// The part of a request that names code.
@@ -371,106 +146,42 @@ fn code_body(what: &str) -> Result<Value, CliError> {
     Ok(json!({ "key": what }))
 }
 
-/// `name=value`: JSON where it parses, else text.
 fn parse_props(props: &[String]) -> Result<Map<String, Value>, CliError> {
-    let mut parsed = Map::new();
-    for prop in props {
-        let (name, value) = prop.split_once('=').ok_or_else(|| CliError::new(format!("`{prop}` is not a prop"), "write --prop name=value"))?;
-        parsed.insert(name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value)));
+    let parsed = props.iter().map(|prop| match prop.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), prop_value(value))),
+        _ => Err(CliError::Usage { message: format!("`{prop}` is not a prop"), hint: "write --prop NAME=VALUE" }),
+    });
+    parsed.collect()
+}
+
+/// JSON where it is an object, an array, a quoted string, true, false, null or a number that stays the same when written
+/// again; else text, so that `007` and `1e3` are what was typed.
+pub(crate) fn prop_value(text: &str) -> Value {
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Number(number)) if number.to_string() != text => Value::from(text),
+        Ok(value) => value,
+        Err(_) => Value::from(text),
     }
-    Ok(parsed)
 }
 
 fn parse_event(text: &str) -> Result<Value, CliError> {
-    serde_json::from_str(text).map_err(|e| CliError::new(format!("the event is not JSON: {e}"), "such as --event '{\"n\": 1}'"))
+    serde_json::from_str(text).map_err(|e| CliError::Usage { message: format!("the event is not JSON: {e}"), hint: "an event is such as --event '{\"n\": 1}'" })
 }
 
-async fn events(client: &Client, show: &Show, name: &str, n: u32, follow: bool) -> Result<(), CliError> {
-    let (kind, id) = client.resolve(name).await?;
-    show.lines(&client.get(&format!("/{kind}/{id}/event_summaries?expand=event&limit={n}")).await?)?;
-    if follow {
-        stream::follow(client, &format!("/{kind}/{id}/sse"), |event| {
-            printer::data(&event.to_string());
-            true
-        })
-        .await?;
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-async fn logs(client: &Client, show: &Show, name: &str, follow: bool) -> Result<(), CliError> {
-    let (kind, id) = client.resolve(name).await?;
-    let line = |line: &Value| {
-        if show.json {
-            line.to_string()
-        } else {
-            format!("{} {:5} {}", line["run_id"].as_str().unwrap_or(""), line["level"].as_str().unwrap_or(""), line["text"].as_str().unwrap_or(""))
+    #[test]
+    fn values_of_props_are_json_where_that_loses_nothing() {
+        let value = |text| prop_value(text).to_string();
+        assert_eq!(value("60"), "60");
+        assert_eq!(value("{\"intervalSeconds\": 60}"), "{\"intervalSeconds\":60}");
+        assert_eq!(value("true"), "true");
+        for text in ["007", "1e3", "12345678901234567890123", "https://example.com/?a=b", ""] {
+            assert_eq!(prop_value(text), Value::from(text), "{text}");
         }
-    };
-    for item in client.get(&format!("/{kind}/{id}/logs")).await?["data"].as_array().into_iter().flatten() {
-        printer::data(&line(item));
+        assert!(parse_props(&["a=b=c".into()]).is_ok_and(|p| p["a"] == "b=c"));
+        assert_eq!(parse_props(&["=b".into()]).expect_err("refuses").exit_status(), 2);
     }
-    if follow {
-        stream::follow(client, &format!("/{kind}/{id}/logs/sse"), |item| {
-            printer::data(&line(&item));
-            true
-        })
-        .await?;
-    }
-    Ok(())
-}
-
-async fn list(client: &Client, show: &Show, what: &str) -> Result<(), CliError> {
-    match what {
-        "components" => show.table(
-            &client.get("/components?limit=100&exclude=code").await?,
-            &[("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name"), ("ID", "id")],
-        ),
-        "workflows" => show.table(&client.get("/workflows?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
-        _ => show.table(&client.get("/users/me/sources?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
-    }
-}
-
-async fn workflows(client: &Client, show: &Show, command: WorkflowCommand) -> Result<(), CliError> {
-    match command {
-        WorkflowCommand::Deploy { file } => {
-            let mut body = workflow_file::read(&file)?;
-            let name = body["name"].as_str().unwrap_or("").to_owned();
-            if !body["settings"].is_object() {
-                body["settings"] = json!({});
-            }
-            body["settings"]["auto_deploy"] = json!(true);
-            let existing = if name.is_empty() { None } else { client.resolve(&name).await.ok().filter(|(kind, _)| *kind == "workflows") };
-            let answer = match existing {
-                Some((_, id)) => client.call(Method::PUT, &format!("/workflows/{id}"), &body).await?,
-                None => client.call(Method::POST, "/workflows", &body).await?,
-            };
-            if show.json {
-                return show.record(&answer);
-            }
-            let workflow = &answer["data"];
-            printer::data(&format!("id: {}\nname: {}", workflow["id"].as_str().unwrap_or(""), workflow["name"].as_str().unwrap_or("")));
-            for url in workflow["triggers"].as_array().into_iter().flatten().filter_map(|t| t["endpoint_url"].as_str()) {
-                printer::data(&format!("endpoint: {url}"));
-            }
-            Ok(())
-        }
-        WorkflowCommand::Test { name, event } => {
-            let (_, id) = client.resolve(&name).await?;
-            show.record(&client.call(Method::POST, &format!("/workflows/{id}/test"), &json!({ "event": parse_event(&event)? })).await?)
-        }
-        WorkflowCommand::Deployments { name } => {
-            let (_, id) = client.resolve(&name).await?;
-            show.table(&client.get(&format!("/workflows/{id}/deployments")).await?, &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at")])
-        }
-        WorkflowCommand::Rollback { name, deployment } => {
-            let (_, id) = client.resolve(&name).await?;
-            show.record(&client.call(Method::POST, &format!("/workflows/{id}/rollback"), &json!({ "deployment_id": deployment })).await?)
-        }
-    }
-}
-
-async fn subscription(client: &Client, show: &Show, method: Method, [emitter, listener, event_name]: [&str; 3]) -> Result<(), CliError> {
-    let query = [("emitter_id", emitter), ("listener_id", listener), ("event_name", event_name)];
-    show.record(&client.send(client.request(method, "/subscriptions").query(&query)).await?)
 }

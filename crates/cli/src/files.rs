@@ -5,12 +5,13 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::commands::CliError;
+use crate::error::CliError;
 
 /// What an import without an ending may mean.
 const ENDINGS: &[&str] = &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", "/index.mjs", "/index.js", "/index.ts"];
-/// Files that are taken along at most.
+/// Files that are taken along at most, and their size together; a request to `/v1` may have little more.
 const FILES_MAX: usize = 500;
+const BYTES_MAX: usize = 8 << 20;
 
 /// A component's text and the files it needs, by path below their common root.
 pub(crate) struct Code {
@@ -23,18 +24,20 @@ pub(crate) struct Code {
 
 impl Code {
     pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
-        let failed = |p: &Path, e: std::io::Error| CliError::new(format!("could not read `{}`: {e}", p.display()), "give the path of a component's file");
+        let failed = |p: &Path, source| CliError::Read { path: p.to_path_buf(), source };
         let entry = path.canonicalize().map_err(|e| failed(path, e))?;
         let mut texts = BTreeMap::new();
+        let mut bytes = 0;
         let mut waiting = vec![entry.clone()];
         while let Some(file) = waiting.pop() {
             if texts.contains_key(&file) {
                 continue;
             }
-            if texts.len() >= FILES_MAX {
-                return Err(CliError::new(format!("`{}` reaches more than {FILES_MAX} files", path.display()), "bundle it first, or import less"));
-            }
             let text = std::fs::read_to_string(&file).map_err(|e| failed(&file, e))?;
+            bytes += text.len();
+            if texts.len() >= FILES_MAX || bytes > BYTES_MAX {
+                return Err(CliError::TooMuchCode { path: path.to_path_buf(), files_max: FILES_MAX, bytes_max: BYTES_MAX });
+            }
             let folder = file.parent().unwrap_or(&file).to_path_buf();
             waiting.extend(relative_imports(&text).iter().filter_map(|specifier| find(&folder, specifier)));
             texts.insert(file, text);
@@ -124,6 +127,22 @@ mod tests {
     }
 
     #[test]
+    fn endings_are_found_as_node_and_typescript_find_them() {
+        let dir = std::env::temp_dir().join(format!("millrace-endings-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("lib")).expect("a folder");
+        for (file, text) in [
+            ("a.ts", "import './b.js'; import '../c.mjs'; import './lib'; import './gone';"),
+            ("b.ts", ""),
+            ("lib/index.js", "module.exports = require('../a')"),
+        ] {
+            std::fs::write(dir.join(file), text).expect("writes");
+        }
+        let code = Code::read(&dir.join("a.ts")).expect("reads");
+        assert_eq!(code.files.keys().collect::<Vec<_>>(), ["a.ts", "b.ts", "lib/index.js"]);
+        std::fs::remove_dir_all(dir).expect("cleans");
+    }
+
+    #[test]
     fn files_are_taken_along_below_their_common_root() {
         let dir = std::env::temp_dir().join(format!("millrace-files-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("sources/x")).expect("a folder");
@@ -131,6 +150,8 @@ mod tests {
         std::fs::write(dir.join("sources/x/x.mjs"), "import app from \"../../app.mjs\";").expect("writes");
         let code = Code::read(&dir.join("sources/x/x.mjs")).expect("reads");
         assert_eq!(code.entry, "sources/x/x.mjs");
+        let body = code.body();
+        assert_eq!((&body["component_code"], &body["component_entry"]), (&"import app from \"../../app.mjs\";".into(), &"sources/x/x.mjs".into()));
         assert_eq!(code.files.keys().collect::<Vec<_>>(), ["app.mjs", "sources/x/x.mjs"]);
         std::fs::remove_dir_all(dir).expect("cleans");
     }

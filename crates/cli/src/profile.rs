@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::commands::{CliError, GlobalArgs};
+use crate::args::GlobalArgs;
+use crate::error::CliError;
+
+/// Where a server listens when nothing else is said.
+pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8787";
 
 /// A server and a key for it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Profile {
     pub(crate) url: String,
     pub(crate) api_key: String,
@@ -17,21 +21,21 @@ pub(crate) struct Profile {
 type Sections = BTreeMap<String, BTreeMap<String, String>>;
 
 /// `$XDG_CONFIG_HOME/millrace/config` or `~/.config/millrace/config` (reference 5).
-fn path() -> Option<PathBuf> {
-    let home = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".config")))?;
-    Some(home.join("millrace/config"))
+pub(crate) fn path() -> Result<PathBuf, CliError> {
+    let folder = std::env::var_os("XDG_CONFIG_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
+    Ok(folder.or_else(home).ok_or(CliError::NoHome)?.join("millrace/config"))
 }
 
-fn read() -> Sections {
-    path().and_then(|p| std::fs::read_to_string(p).ok()).map(|text| parse(&text)).unwrap_or_default()
-}
-
+/// INI: keys before the first section belong to the profile without a name.
 fn parse(text: &str) -> Sections {
     let mut sections = Sections::new();
     let mut section = String::new();
-    for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with(';')) {
+    let lines = text.lines().map(str::trim);
+    for line in lines.filter(|l| !l.is_empty() && !l.starts_with(['#', ';'])) {
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-            section = name.trim().to_owned();
+            name.trim().clone_into(&mut section);
+            sections.entry(section.clone()).or_default();
         } else if let Some((key, value)) = line.split_once('=') {
             sections.entry(section.clone()).or_default().insert(key.trim().to_owned(), value.trim().to_owned());
         }
@@ -39,63 +43,133 @@ fn parse(text: &str) -> Sections {
     sections
 }
 
+fn format(sections: &Sections) -> String {
+    let mut text = String::new();
+    for (name, values) in sections {
+        if !name.is_empty() {
+            text.push_str(&format!("[{name}]\n"));
+        }
+        for (key, value) in values {
+            text.push_str(&format!("{key} = {value}\n"));
+        }
+    }
+    text
+}
+
+fn read(path: &Path) -> Result<Sections, CliError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(parse(&text)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Sections::new()),
+        Err(source) => Err(CliError::Read { path: path.to_path_buf(), source }),
+    }
+}
+
+/// An address as requests need it: with a scheme, without the last slash.
+pub(crate) fn check_url(text: &str) -> Result<String, CliError> {
+    let wrong = || CliError::Usage {
+        message: format!("`{text}` is not the address of a server"),
+        hint: "an address is such as http://127.0.0.1:8787 or https://millrace.example.com",
+    };
+    let url = url::Url::parse(text).map_err(|_| wrong())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(wrong());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
 impl Profile {
     pub(crate) fn find(args: &GlobalArgs) -> Result<Self, CliError> {
-        let sections = read();
-        let name = args.profile.clone().unwrap_or_default();
-        let empty = BTreeMap::new();
-        let section = match sections.get(&name) {
-            Some(section) => section,
-            None if name.is_empty() => &empty,
-            None => return Err(CliError::new(format!("there is no profile `{name}`"), "`millrace login --profile NAME` makes one")),
+        let sections = match path() {
+            Ok(path) => read(&path)?,
+            // Flags and environment may say all there is to say.
+            Err(_) => Sections::new(),
         };
-        let url = args.url.clone().or_else(|| section.get("url").cloned()).unwrap_or_else(|| "http://127.0.0.1:8787".into());
-        let api_key = args.api_key.clone().or_else(|| section.get("api_key").cloned()).ok_or_else(|| {
-            CliError::new(
-                "there is no API key".into(),
-                "run `millrace login`, or set MILLRACE_API_KEY and MILLRACE_URL; the first key stands in credentials.json in the server's data directory",
-            )
-        })?;
-        Ok(Self { url: url.trim_end_matches('/').to_owned(), api_key })
+        Self::choose(args, &sections)
     }
 
-    /// Keeps a profile, readable by its owner only.
-    pub(crate) fn save(name: &str, profile: Option<&Self>) -> Result<PathBuf, CliError> {
-        let failed = |e: std::io::Error| {
-            CliError::new(format!("could not write the configuration: {e}"), "check that the folder of XDG_CONFIG_HOME or ~/.config can be written")
-        };
-        let path = path().ok_or_else(|| CliError::new("there is no home folder for the configuration".into(), "set HOME or XDG_CONFIG_HOME"))?;
-        let mut sections = read();
-        match profile {
-            Some(profile) => {
-                let section = sections.entry(name.to_owned()).or_default();
-                section.insert("url".into(), profile.url.clone());
-                section.insert("api_key".into(), profile.api_key.clone());
-            }
-            None => {
-                sections.remove(name);
-            }
+    fn choose(args: &GlobalArgs, sections: &Sections) -> Result<Self, CliError> {
+        let name = args.profile.as_deref().unwrap_or("");
+        let section = sections.get(name);
+        if section.is_none() && !name.is_empty() {
+            return Err(CliError::NoProfile(name.to_owned()));
         }
-        let mut text = String::new();
-        for (name, values) in &sections {
-            if !name.is_empty() {
-                text.push_str(&format!("[{name}]\n"));
-            }
-            values.iter().for_each(|(key, value)| text.push_str(&format!("{key} = {value}\n")));
-        }
-        std::fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(failed)?;
-        let mut file = std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path).map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)?;
-        Ok(path)
+        let kept = |key: &str| section.and_then(|s| s.get(key)).cloned();
+        let given = |value: &Option<String>| value.clone().filter(|v| !v.is_empty());
+        let url = given(&args.url).or_else(|| kept("url")).unwrap_or_else(|| DEFAULT_URL.to_owned());
+        let api_key = given(&args.api_key).or_else(|| kept("api_key")).ok_or(CliError::NoKey)?;
+        Ok(Self { url: check_url(&url)?, api_key })
     }
+
+    /// Keeps a profile; `org_id` is what `{org}` stands for in examples.
+    pub(crate) fn save(&self, path: &Path, name: &str, org_id: &str) -> Result<(), CliError> {
+        let mut sections = read(path)?;
+        let section = sections.entry(name.to_owned()).or_default();
+        for (key, value) in [("url", self.url.as_str()), ("api_key", &self.api_key), ("org_id", org_id)] {
+            section.insert(key.to_owned(), value.to_owned());
+        }
+        write(path, &sections)
+    }
+
+    /// Forgets a profile.
+    pub(crate) fn remove(path: &Path, name: &str) -> Result<(), CliError> {
+        let mut sections = read(path)?;
+        if sections.remove(name).is_none() {
+            return if name.is_empty() { Ok(()) } else { Err(CliError::NoProfile(name.to_owned())) };
+        }
+        write(path, &sections)
+    }
+}
+
+/// Whole or not at all, readable by the owner only, whatever the file was before.
+fn write(path: &Path, sections: &Sections) -> Result<(), CliError> {
+    let failed = |source| CliError::Write { path: path.to_path_buf(), source };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let part = path.with_extension(format!("part{}", std::process::id()));
+    let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&part).map_err(failed)?;
+    file.write_all(format(sections).as_bytes()).map_err(failed)?;
+    std::fs::rename(&part, path).map_err(failed)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
     #[test]
     fn sections_are_profiles() {
-        let sections = super::parse("api_key = a\n# c\n[work]\napi_key=b\nurl = http://x\n");
+        let sections = parse("api_key = a\n# c\n[work]\napi_key=b=\nurl = http://x\n");
         assert_eq!(sections[""]["api_key"], "a");
-        assert_eq!(sections["work"]["url"], "http://x");
+        assert_eq!(sections["work"]["api_key"], "b=");
+        assert_eq!(parse(&format(&sections)), sections);
+    }
+
+    #[test]
+    fn flags_win_over_the_profile() {
+        let sections = parse("api_key = a\n[work]\napi_key = b\nurl = http://x/\n");
+        let chosen = |profile: Option<&str>, api_key: Option<&str>| {
+            let args = GlobalArgs { profile: profile.map(Into::into), api_key: api_key.map(Into::into), ..GlobalArgs::default() };
+            Profile::choose(&args, &sections).map(|p| (p.url, p.api_key)).map_err(|e| e.to_string())
+        };
+        assert_eq!(chosen(None, None), Ok((DEFAULT_URL.into(), "a".into())));
+        assert_eq!(chosen(Some("work"), None), Ok(("http://x".into(), "b".into())));
+        assert_eq!(chosen(Some("work"), Some("c")), Ok(("http://x".into(), "c".into())));
+        assert_eq!(chosen(Some("no"), None), Err("there is no profile `no`".into()));
+    }
+
+    #[test]
+    fn a_kept_key_is_private_and_can_be_forgotten() {
+        let dir = std::env::temp_dir().join(format!("millrace-profile-{}", std::process::id()));
+        let path = dir.join("config");
+        let profile = Profile { url: "http://x".into(), api_key: "k".into() };
+        profile.save(&path, "", "o_1").expect("saves");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("sets");
+        profile.save(&path, "work", "o_1").expect("saves");
+        assert_eq!(std::fs::metadata(&path).expect("is there").permissions().mode() & 0o777, 0o600);
+        Profile::remove(&path, "").expect("removes");
+        assert_eq!(read(&path).expect("reads").keys().collect::<Vec<_>>(), ["work"]);
+        std::fs::remove_dir_all(dir).expect("cleans");
     }
 }

@@ -1,0 +1,105 @@
+//! What goes wrong, and what to do next.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+/// An error of a command. Its text follows `error:`, the hint stands on the next line.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    #[error("{sentence}")]
+    Refused { status: u16, code: String, sentence: String, details: Value },
+    #[error("could not reach the server at `{url}`: {}", root_cause(source))]
+    Unreachable { url: String, source: reqwest::Error },
+    #[error("could not make an HTTP client: {0}")]
+    HttpClient(#[source] reqwest::Error),
+    #[error("the stream sent an event of more than {bytes_max} bytes")]
+    StreamTooLarge { bytes_max: usize },
+    #[error("there is no source or workflow `{0}`")]
+    Unknown(String),
+    #[error("`{name}` is a {found}, this command takes a {wanted}")]
+    WrongKind { name: String, found: &'static str, wanted: &'static str },
+    #[error("there is no API key")]
+    NoKey,
+    #[error("there is no profile `{0}`")]
+    NoProfile(String),
+    #[error("there is no home folder for the configuration file")]
+    NoHome,
+    #[error("could not ask for `{what}`: {source}")]
+    Ask { what: String, source: dialoguer::Error },
+    #[error("could not read `{}`: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("could not write `{}`: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("`{}` is there already", .0.display())]
+    Exists(PathBuf),
+    #[error("`{}` reaches more than {files_max} files or {bytes_max} bytes with its imports", path.display())]
+    TooMuchCode { path: PathBuf, files_max: usize, bytes_max: usize },
+    #[error("`{}` is not a workflow file: {problem}", path.display())]
+    WorkflowFile { path: PathBuf, problem: String },
+    #[error("could not watch `{}`: {source}", path.display())]
+    Watch { path: PathBuf, source: notify::Error },
+    #[error("{message}")]
+    Usage { message: String, hint: &'static str },
+    /// The reader of standard output went away, as `head` does.
+    #[error("standard output was closed")]
+    OutputClosed,
+    #[error("could not write to standard output: {0}")]
+    Output(#[source] std::io::Error),
+}
+
+impl CliError {
+    /// Wrong use is 2, the rest 1.
+    pub(crate) const fn exit_status(&self) -> u8 {
+        match self {
+            Self::Usage { .. } => 2,
+            Self::OutputClosed => 0,
+            _ => 1,
+        }
+    }
+
+    /// What to do next.
+    pub(crate) fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Refused { status: 401, .. } => "run `millrace login`, or set MILLRACE_API_KEY to a valid key",
+            Self::Refused { details, .. } => return missing_props(details),
+            Self::Unreachable { .. } => "is the server running? start one with `millrace serve`, or name another with --url",
+            Self::Unknown(_) => "`millrace list sources` and `millrace list workflows` show what there is",
+            Self::NoKey => {
+                "run `millrace login`, or set MILLRACE_API_KEY (and MILLRACE_URL); the first key stands in credentials.json in the server's data directory"
+            }
+            Self::NoProfile(_) => "`millrace login --profile NAME` makes one",
+            Self::NoHome => "set HOME or XDG_CONFIG_HOME",
+            Self::Ask { .. } => "without a terminal, give the value as a flag",
+            Self::Exists(_) => "choose another name, or move the file away",
+            Self::TooMuchCode { .. } => "bundle it first, or import less",
+            Self::WorkflowFile { .. } => "docs/cli.md shows the form of a workflow file",
+            Self::Usage { hint, .. } => hint,
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    pub(crate) const fn is_not_found(&self) -> bool {
+        matches!(self, Self::Refused { status: 404, .. })
+    }
+}
+
+/// The first cause says what happened, such as a refused connection; what stands above it only that a request failed.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+/// Names of the props that the server found missing.
+pub(crate) fn missing(details: &Value) -> Vec<&str> {
+    details["props"].as_array().into_iter().flatten().filter_map(|p| p["prop"].as_str()).collect()
+}
+
+fn missing_props(details: &Value) -> Option<String> {
+    let flags: Vec<String> = missing(details).iter().map(|p| format!("--prop {p}=VALUE")).collect();
+    (!flags.is_empty()).then(|| format!("give {}", flags.join(" ")))
+}

@@ -1,0 +1,99 @@
+//! Questions on a terminal.
+
+use std::io::{IsTerminal as _, Read as _};
+
+use dialoguer::{Input, Password, Select};
+use serde_json::{Map, Value};
+
+use crate::commands::prop_value;
+use crate::error::CliError;
+use crate::profile::{DEFAULT_URL, check_url};
+
+/// What `login` reads from standard input at most.
+const STDIN_BYTES_MAX: u64 = 16 * 1024;
+
+/// Whether there is somebody to ask.
+pub(crate) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Address and key of a server: those given, else asked for, else read from standard input.
+pub(crate) fn login(url: Option<String>, api_key: Option<String>) -> Result<(String, String), CliError> {
+    let (url, api_key) = match (url, api_key) {
+        (url, Some(key)) => (url, key),
+        (url, None) if can_ask() => {
+            let url = match url {
+                Some(url) => url,
+                None => asked("the address", Input::new().with_prompt("Server").default(DEFAULT_URL.to_owned()).interact_text())?,
+            };
+            (Some(url), asked("the API key", Password::new().with_prompt("API key").interact())?)
+        }
+        (url, None) => {
+            let mut text = String::new();
+            let read = std::io::stdin().take(STDIN_BYTES_MAX).read_to_string(&mut text);
+            read.map_err(|source| CliError::Read { path: "-".into(), source })?;
+            let (read_url, key) = credentials(&text);
+            (url.or(read_url), key.ok_or(CliError::NoKey)?)
+        }
+    };
+    Ok((check_url(url.as_deref().unwrap_or(DEFAULT_URL))?, api_key))
+}
+
+/// A line that is an address, and the first that is not.
+fn credentials(text: &str) -> (Option<String>, Option<String>) {
+    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty());
+    let is_url = |line: &&str| line.starts_with("http://") || line.starts_with("https://");
+    (lines().find(is_url).map(str::to_owned), lines().find(|l| !is_url(l)).map(str::to_owned))
+}
+
+/// Values for the props that are missing, by what the component says of them.
+pub(crate) fn props(missing: &[&str], component: &Value) -> Result<Map<String, Value>, CliError> {
+    let mut values = Map::new();
+    for name in missing {
+        let defs = component["configurable_props"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let def = defs.iter().find(|d| d["name"] == *name).unwrap_or(&Value::Null);
+        values.insert((*name).to_owned(), prop(name, def)?);
+    }
+    Ok(values)
+}
+
+fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
+    let label = def["label"].as_str().unwrap_or(name);
+    let text = def["description"].as_str().map_or_else(|| label.to_owned(), |d| format!("{label} ({d})"));
+    if let Some(options) = def["options"].as_array().filter(|o| !o.is_empty()) {
+        let shown: Vec<String> = options.iter().map(option_label).collect();
+        let chosen = asked(name, Select::new().with_prompt(text).items(&shown).default(0).interact())?;
+        let value = options.get(chosen).map_or(Value::Null, |o| o.get("value").unwrap_or(o).clone());
+        return Ok(if def["type"].as_str().is_some_and(|t| t.ends_with("[]")) { Value::Array(vec![value]) } else { value });
+    }
+    if def["secret"] == true {
+        return Ok(Value::from(asked(name, Password::new().with_prompt(text).interact())?));
+    }
+    let typed: String = asked(name, Input::new().with_prompt(text).interact_text())?;
+    Ok(match def["type"].as_str() {
+        Some("string") => Value::from(typed),
+        Some("string[]") if !typed.starts_with('[') => typed.split(',').map(|item| item.trim().to_owned()).collect(),
+        _ => prop_value(&typed),
+    })
+}
+
+fn option_label(option: &Value) -> String {
+    let shown = option.get("label").or_else(|| option.get("value")).unwrap_or(option);
+    shown.as_str().map_or_else(|| shown.to_string(), str::to_owned)
+}
+
+fn asked<T>(what: &str, answer: dialoguer::Result<T>) -> Result<T, CliError> {
+    answer.map_err(|source| CliError::Ask { what: what.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_key_is_read_with_or_without_an_address() {
+        let read = |text| super::credentials(text);
+        assert_eq!(read("k\n"), (None, Some("k".into())));
+        assert_eq!(read("http://x\nk\n"), (Some("http://x".into()), Some("k".into())));
+        assert_eq!(read("k\nhttps://x"), (Some("https://x".into()), Some("k".into())));
+        assert_eq!(read("\n"), (None, None));
+    }
+}

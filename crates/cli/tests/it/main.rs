@@ -1,0 +1,219 @@
+//! Commands against a small server that answers from a list and keeps what it was asked.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+
+use clap::Parser;
+use millrace_cli::{ClientCommand, GlobalArgs};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: ClientCommand,
+}
+
+/// A request: method and path, and the body.
+type Seen = (String, Value);
+
+/// A server's address, and what it was asked.
+struct Server {
+    url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    /// Answers a request whose `METHOD /path` begins with the first text with the status and body beside it.
+    async fn start(answers: Vec<(&'static str, u16, Value)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("listens");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let kept = Arc::clone(&seen);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                // A client that goes away early is its own test's concern.
+                let _ = answer(stream, &answers, &kept).await;
+            }
+        });
+        Self { url, seen }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().expect("no test panicked").clone()
+    }
+}
+
+async fn answer(
+    mut stream: TcpStream,
+    answers: &[(&str, u16, Value)],
+    seen: &Mutex<Vec<Seen>>,
+) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    let (head, start) = loop {
+        if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
+            break (String::from_utf8_lossy(&bytes[..end]).into_owned(), end + 4);
+        }
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Ok(());
+        }
+    };
+    let length = head.lines().find_map(|l| {
+        l.to_ascii_lowercase()
+            .strip_prefix("content-length:")
+            .and_then(|v| v.trim().parse::<usize>().ok())
+    });
+    while bytes.len() < start + length.unwrap_or(0) {
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Ok(());
+        }
+    }
+    assert!(head.to_ascii_lowercase().contains("authorization: bearer key-1"), "{head}");
+    let line = head.lines().next().unwrap_or("").trim_end_matches(" HTTP/1.1").to_owned();
+    let found = answers.iter().find(|(start, _, _)| line.starts_with(start));
+    let (status, body) = found.map_or(
+        (404, json!({ "error": "there is none", "code": "not_found", "details": {} })),
+        |(_, s, b)| (*s, b.clone()),
+    );
+    seen.lock()
+        .expect("no test panicked")
+        .push((line, serde_json::from_slice(&bytes[start..]).unwrap_or(Value::Null)));
+    let text = body.to_string();
+    stream
+        .write_all(
+            format!(
+                "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+                text.len()
+            )
+            .as_bytes(),
+        )
+        .await
+}
+
+/// Runs a command line, and says whether its exit status is the one expected.
+async fn exits(server: &Server, args: &[&str], status: u8) -> bool {
+    let given = ["millrace", "--url", &server.url, "--api-key", "key-1"];
+    let cli = Cli::parse_from(given.iter().chain(args));
+    let code = millrace_cli::run(cli.command, cli.global).await;
+    format!("{code:?}") == format!("{:?}", ExitCode::from(status))
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("millrace-cli-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+#[test]
+fn the_command_line_is_well_formed() {
+    use clap::CommandFactory as _;
+    Cli::command().debug_assert();
+    for wrong in [
+        &["millrace"][..],
+        &["millrace", "events", "-n", "101", "x"],
+        &["millrace", "update", "x", "--activate", "--deactivate"],
+    ] {
+        assert_eq!(Cli::try_parse_from(wrong).err().map(|e| e.exit_code()), Some(2), "{wrong:?}");
+    }
+}
+
+#[tokio::test]
+async fn deploy_sends_the_file_with_its_imports_and_props() {
+    let folder = folder("deploy");
+    std::fs::write(folder.join("common.mjs"), "export const n = 1;").expect("writes");
+    std::fs::write(folder.join("a.mjs"), "import { n } from \"./common.mjs\";").expect("writes");
+    let server =
+        Server::start(vec![("POST /v1/sources", 200, json!({ "data": { "id": "dc_1" } }))]).await;
+    let file = folder.join("a.mjs").display().to_string();
+    assert!(
+        exits(&server, &["deploy", &file, "--name", "A", "--prop", "n=60", "--prop", "zip=007"], 0)
+            .await
+    );
+    let expected = json!({
+        "component_code": "import { n } from \"./common.mjs\";", "component_entry": "a.mjs",
+        "component_files": { "a.mjs": "import { n } from \"./common.mjs\";", "common.mjs": "export const n = 1;" },
+        "name": "A", "configured_props": { "n": 60, "zip": "007" },
+    });
+    assert_eq!(server.seen(), [("POST /v1/sources".to_owned(), expected)]);
+    std::fs::remove_dir_all(folder).expect("cleans");
+}
+
+#[tokio::test]
+async fn a_refusal_is_1_and_wrong_use_is_2() {
+    let refusal = json!({ "error": "the prop `url` (string) is required and has no value", "code": "missing_props", "details": { "props": [{ "prop": "url" }] } });
+    let server = Server::start(vec![("POST /v1/sources", 422, refusal)]).await;
+    assert!(exits(&server, &["deploy", "https://example.com/a.mjs"], 1).await);
+    assert!(exits(&server, &["deploy", "https://example.com/a.mjs", "--prop", "url"], 2).await);
+    assert!(exits(&server, &["deploy", "./gone.mjs"], 1).await);
+    assert!(exits(&server, &["describe", "p_gone"], 1).await);
+    assert!(exits(&server, &["update", "dc_1"], 2).await);
+    assert!(exits(&server, &["errors", "dc_1"], 1).await);
+    let nowhere = Server { url: "http://127.0.0.1:1".into(), seen: Arc::default() };
+    assert!(exits(&nowhere, &["list", "so"], 1).await);
+}
+
+#[tokio::test]
+async fn names_are_found_page_by_page_and_slugs_win() {
+    let many: Vec<Value> = (0..100).map(|i| json!({ "id": format!("dc_{i}"), "name": "feed", "name_slug": format!("feed-{i}") })).collect();
+    let first = json!({ "page_info": { "end_cursor": "ZGM" }, "data": many });
+    let second =
+        json!({ "page_info": {}, "data": [{ "id": "dc_last", "name": "x", "name_slug": "feed" }] });
+    let server = Server::start(vec![
+        ("GET /v1/users/me/sources?limit=100&after=ZGM", 200, second),
+        ("GET /v1/users/me/sources?limit=100", 200, first),
+        ("DELETE /v1/sources/dc_last", 200, json!({ "data": { "id": "dc_last" } })),
+        ("GET /v1/workflows", 200, json!({ "data": [] })),
+    ])
+    .await;
+    assert!(exits(&server, &["delete", "feed"], 0).await);
+    assert_eq!(
+        server.seen().last().map(|(line, _)| line.as_str()),
+        Some("DELETE /v1/sources/dc_last")
+    );
+    assert!(exits(&server, &["delete", "nothing"], 1).await);
+}
+
+#[tokio::test]
+async fn the_second_deploy_of_a_workflow_file_is_an_update() {
+    let folder = folder("workflow");
+    std::fs::write(
+        folder.join("w.json"),
+        r#"{"name":"w","triggers":[{"type":"http"}],"steps":[]}"#,
+    )
+    .expect("writes");
+    let made = json!({ "data": { "id": "p_1", "name": "w", "triggers": [] } });
+    let server = Server::start(vec![
+        ("GET /v1/workflows?limit", 200, json!({ "data": [] })),
+        ("POST /v1/workflows", 200, made.clone()),
+        ("GET /v1/workflows/p_1", 200, made.clone()),
+        ("PUT /v1/workflows/p_1", 200, made),
+    ])
+    .await;
+    let file = folder.join("w.json").display().to_string();
+    assert!(exits(&server, &["workflows", "deploy", &file], 0).await);
+    assert!(exits(&server, &["workflows", "deploy", &file], 0).await);
+    let seen = server.seen();
+    let methods: Vec<&str> = seen.iter().filter_map(|(line, _)| line.split(' ').next()).collect();
+    assert_eq!(methods, ["GET", "POST", "GET", "PUT"]);
+    let body = json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": [], "settings": { "auto_deploy": true } });
+    assert_eq!((&seen[1].1, &seen[3].1), (&body, &body));
+    std::fs::remove_dir_all(folder).expect("cleans");
+}
+
+#[tokio::test]
+async fn subscriptions_take_names() {
+    let workflows = json!({ "data": [{ "id": "p_9", "name": "Handler", "name_slug": "handler" }] });
+    let server = Server::start(vec![
+        ("GET /v1/users/me/sources", 200, json!({ "data": [] })),
+        ("GET /v1/workflows", 200, workflows),
+        ("POST /v1/subscriptions", 200, json!({ "data": { "id": "sub_1" } })),
+    ])
+    .await;
+    assert!(exits(&server, &["subscriptions", "add", "o_1", "handler", "$errors"], 0).await);
+    let expected = "POST /v1/subscriptions?emitter_id=o_1&listener_id=p_9&event_name=%24errors";
+    assert_eq!(server.seen().last().map(|(line, _)| line.as_str()), Some(expected));
+}
