@@ -48,11 +48,7 @@ impl Server {
     }
 }
 
-async fn answer(
-    mut stream: TcpStream,
-    answers: &[(&str, u16, Value)],
-    seen: &Mutex<Vec<Seen>>,
-) -> std::io::Result<()> {
+async fn answer(mut stream: TcpStream, answers: &[(&str, u16, Value)], seen: &Mutex<Vec<Seen>>) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     let (head, start) = loop {
         if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
@@ -62,11 +58,7 @@ async fn answer(
             return Ok(());
         }
     };
-    let length = head.lines().find_map(|l| {
-        l.to_ascii_lowercase()
-            .strip_prefix("content-length:")
-            .and_then(|v| v.trim().parse::<usize>().ok())
-    });
+    let length = head.lines().find_map(|l| l.to_ascii_lowercase().strip_prefix("content-length:").and_then(|v| v.trim().parse::<usize>().ok()));
     while bytes.len() < start + length.unwrap_or(0) {
         if stream.read_buf(&mut bytes).await? == 0 {
             return Ok(());
@@ -75,23 +67,10 @@ async fn answer(
     assert!(head.to_ascii_lowercase().contains("authorization: bearer key-1"), "{head}");
     let line = head.lines().next().unwrap_or("").trim_end_matches(" HTTP/1.1").to_owned();
     let found = answers.iter().find(|(start, _, _)| line.starts_with(start));
-    let (status, body) = found.map_or(
-        (404, json!({ "error": "there is none", "code": "not_found", "details": {} })),
-        |(_, s, b)| (*s, b.clone()),
-    );
-    seen.lock()
-        .expect("no test panicked")
-        .push((line, serde_json::from_slice(&bytes[start..]).unwrap_or(Value::Null)));
+    let (status, body) = found.map_or((404, json!({ "error": "there is none", "code": "not_found", "details": {} })), |(_, s, b)| (*s, b.clone()));
+    seen.lock().expect("no test panicked").push((line, serde_json::from_slice(&bytes[start..]).unwrap_or(Value::Null)));
     let text = body.to_string();
-    stream
-        .write_all(
-            format!(
-                "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
-                text.len()
-            )
-            .as_bytes(),
-        )
-        .await
+    stream.write_all(format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len()).as_bytes()).await
 }
 
 /// Runs a command line, and says whether its exit status is the one expected.
@@ -112,11 +91,7 @@ fn folder(name: &str) -> PathBuf {
 fn the_command_line_is_well_formed() {
     use clap::CommandFactory as _;
     Cli::command().debug_assert();
-    for wrong in [
-        &["millrace"][..],
-        &["millrace", "events", "-n", "101", "x"],
-        &["millrace", "update", "x", "--activate", "--deactivate"],
-    ] {
+    for wrong in [&["millrace"][..], &["millrace", "events", "-n", "101", "x"], &["millrace", "update", "x", "--activate", "--deactivate"]] {
         assert_eq!(Cli::try_parse_from(wrong).err().map(|e| e.exit_code()), Some(2), "{wrong:?}");
     }
 }
@@ -126,13 +101,9 @@ async fn deploy_sends_the_file_with_its_imports_and_props() {
     let folder = folder("deploy");
     std::fs::write(folder.join("common.mjs"), "export const n = 1;").expect("writes");
     std::fs::write(folder.join("a.mjs"), "import { n } from \"./common.mjs\";").expect("writes");
-    let server =
-        Server::start(vec![("POST /v1/sources", 200, json!({ "data": { "id": "dc_1" } }))]).await;
+    let server = Server::start(vec![("POST /v1/sources", 200, json!({ "data": { "id": "dc_1" } }))]).await;
     let file = folder.join("a.mjs").display().to_string();
-    assert!(
-        exits(&server, &["deploy", &file, "--name", "A", "--prop", "n=60", "--prop", "zip=007"], 0)
-            .await
-    );
+    assert!(exits(&server, &["deploy", &file, "--name", "A", "--prop", "n=60", "--prop", "zip=007"], 0).await);
     let expected = json!({
         "component_code": "import { n } from \"./common.mjs\";", "component_entry": "a.mjs",
         "component_files": { "a.mjs": "import { n } from \"./common.mjs\";", "common.mjs": "export const n = 1;" },
@@ -144,7 +115,8 @@ async fn deploy_sends_the_file_with_its_imports_and_props() {
 
 #[tokio::test]
 async fn a_refusal_is_1_and_wrong_use_is_2() {
-    let refusal = json!({ "error": "the prop `url` (string) is required and has no value", "code": "missing_props", "details": { "props": [{ "prop": "url" }] } });
+    let refusal =
+        json!({ "error": "the prop `url` (string) is required and has no value", "code": "missing_props", "details": { "props": [{ "prop": "url" }] } });
     let server = Server::start(vec![("POST /v1/sources", 422, refusal)]).await;
     assert!(exits(&server, &["deploy", "https://example.com/a.mjs"], 1).await);
     assert!(exits(&server, &["deploy", "https://example.com/a.mjs", "--prop", "url"], 2).await);
@@ -160,8 +132,7 @@ async fn a_refusal_is_1_and_wrong_use_is_2() {
 async fn names_are_found_page_by_page_and_slugs_win() {
     let many: Vec<Value> = (0..100).map(|i| json!({ "id": format!("dc_{i}"), "name": "feed", "name_slug": format!("feed-{i}") })).collect();
     let first = json!({ "page_info": { "end_cursor": "ZGM" }, "data": many });
-    let second =
-        json!({ "page_info": {}, "data": [{ "id": "dc_last", "name": "x", "name_slug": "feed" }] });
+    let second = json!({ "page_info": {}, "data": [{ "id": "dc_last", "name": "x", "name_slug": "feed" }] });
     let server = Server::start(vec![
         ("GET /v1/users/me/sources?limit=100&after=ZGM", 200, second),
         ("GET /v1/users/me/sources?limit=100", 200, first),
@@ -170,21 +141,14 @@ async fn names_are_found_page_by_page_and_slugs_win() {
     ])
     .await;
     assert!(exits(&server, &["delete", "feed"], 0).await);
-    assert_eq!(
-        server.seen().last().map(|(line, _)| line.as_str()),
-        Some("DELETE /v1/sources/dc_last")
-    );
+    assert_eq!(server.seen().last().map(|(line, _)| line.as_str()), Some("DELETE /v1/sources/dc_last"));
     assert!(exits(&server, &["delete", "nothing"], 1).await);
 }
 
 #[tokio::test]
 async fn the_second_deploy_of_a_workflow_file_is_an_update() {
     let folder = folder("workflow");
-    std::fs::write(
-        folder.join("w.json"),
-        r#"{"name":"w","triggers":[{"type":"http"}],"steps":[]}"#,
-    )
-    .expect("writes");
+    std::fs::write(folder.join("w.json"), r#"{"name":"w","triggers":[{"type":"http"}],"steps":[]}"#).expect("writes");
     let made = json!({ "data": { "id": "p_1", "name": "w", "triggers": [] } });
     let server = Server::start(vec![
         ("GET /v1/workflows?limit", 200, json!({ "data": [] })),
