@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// How long a state is waited for.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The binary, built before the tests by `cargo xtask test`.
 pub fn binary() -> PathBuf {
@@ -177,7 +177,7 @@ impl Server {
                 return answer.json;
             }
             assert!(Instant::now() < deadline, "{what}: {}", answer.text);
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 }
