@@ -47,6 +47,12 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
     for url in source["configured_props"].as_object().into_iter().flatten().filter_map(|(_, v)| v["endpoint_url"].as_str()) {
         printer::note(&format!("endpoint: {url}"));
     }
+    if after.is_some() {
+        // What the hooks of the deploy wrote; later lines come by the stream.
+        for line in client.get(&format!("/sources/{id}/logs")).await?["data"].as_array().into_iter().flatten() {
+            printer::note(&log_line(line));
+        }
+    }
     printer::note("watching for saves; Ctrl-C ends this, the source stays deployed");
     let events = Follow { path: format!("/sources/{id}/sse"), after };
     let logs = Follow { path: format!("/sources/{id}/logs/sse"), after: None };
