@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::CodeRef;
 use serde_json::json;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, id};
+use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::wire::{self, Fields};
 
 /// The code that a request names: `component_id` wins, then `component_code`, then `component_url`, then `key`.
@@ -41,16 +41,17 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
 }
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    query.params.org_is(&caller)?;
     let listing = app.engine.list_components(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |c| wire::component(&c)))
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(id): Path, query: ListQuery) -> Result<Response, ApiError> {
     let component = app.engine.component(&caller, &id).await?;
     Ok(Fields::of(&query.params).data(wire::component(&component)))
 }
 
-pub(crate) async fn unpublish(State(app): State<App>, Auth(caller): Auth, Path(key): Path<String>) -> Result<Response, ApiError> {
+pub(crate) async fn unpublish(State(app): State<App>, Auth(caller): Auth, Path(key): Path) -> Result<Response, ApiError> {
     app.engine.unpublish_component(&caller, &key).await?;
     Ok(Fields::default().data(json!({ "key": key, "published": false })))
 }

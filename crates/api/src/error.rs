@@ -1,6 +1,9 @@
 //! Status codes and the form of errors: only here.
 
 use std::any::Any;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Json;
@@ -14,18 +17,26 @@ tokio::task_local! {
 }
 
 /// Names a request in its answer and in the log.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestId(String);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestId(u64);
 
 impl RequestId {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        // Unique within the process and its log; nothing more is asked of it.
-        Self(format!("req_{:x}_{:x}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)))
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
+    /// That of the request which this task answers.
+    fn current() -> Self {
+        REQUEST_ID.try_with(|id| *id).unwrap_or(Self(0))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A log outlives the process and a container's process is always number 1: the count alone would repeat.
+        static PROCESS: LazyLock<u32> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()) as u32);
+        write!(f, "req_{:08x}_{:x}", *PROCESS, self.0)
     }
 }
 
@@ -45,12 +56,51 @@ pub(crate) struct ApiError {
 }
 
 impl ApiError {
-    pub(crate) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+    fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
         Self { status, code: code.into(), message: message.into(), details: Box::new(json!({})) }
     }
 
+    fn with(mut self, details: Value) -> Self {
+        self.details = Box::new(details);
+        self
+    }
+
+    /// A field that is wrong.
     pub(crate) fn field(field: &str, message: impl Into<String>) -> Self {
-        Self { status: StatusCode::UNPROCESSABLE_ENTITY, code: "invalid_field".into(), message: message.into(), details: Box::new(json!({ "field": field })) }
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", message).with(json!({ "field": field }))
+    }
+
+    /// A body that is not the JSON it should be.
+    pub(crate) fn malformed_json(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "malformed_json", message)
+    }
+
+    /// A body over its limit.
+    pub(crate) fn body_too_large(limit_bytes: usize, hint: &str) -> Self {
+        let message = format!("the body is larger than {limit_bytes} bytes, the limit of this server{hint}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).with(json!({ "limit_bytes": limit_bytes }))
+    }
+
+    /// A body that broke off.
+    pub(crate) fn body_unreadable() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "unreadable_body", "the body could not be read to its end")
+    }
+
+    /// A path that names nothing.
+    pub(crate) fn no_such_path() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "no_such_route", "there is nothing at this path: it is not UTF-8 once decoded")
+    }
+
+    /// The code behind an endpoint answered with a status that HTTP has no final answer for.
+    pub(crate) fn unsendable_status(status: u16) -> Self {
+        let message = format!("the code answered with status {status}, which is no final answer in HTTP; allowed are 200 to 599");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "unsendable_status", message).with(json!({ "status": status }))
+    }
+
+    /// A fault of ours: the client learns only the request's id.
+    fn fault(id: RequestId) -> Self {
+        let message = format!("the server failed; its log tells why under the request id `{id}`");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).with(json!({ "request_id": id.to_string() }))
     }
 }
 
@@ -66,13 +116,13 @@ impl From<EngineError> for ApiError {
             ErrorKind::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Internal => return internal(&error),
         };
-        Self { status, code: error.code().to_owned(), message: error.to_string(), details: Box::new(error.details()) }
+        Self::new(status, error.code(), error.to_string()).with(error.details())
     }
 }
 
 /// The client learns only the request's id; the log has the whole chain.
 fn internal(error: &EngineError) -> ApiError {
-    let id = REQUEST_ID.try_with(|id| id.as_str().to_owned()).unwrap_or_default();
+    let id = RequestId::current();
     let mut chain = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
@@ -80,13 +130,8 @@ fn internal(error: &EngineError) -> ApiError {
         chain.push_str(&error.to_string());
         cause = error.source();
     }
-    tracing::error!(request.id = id, error = chain, "a request failed");
-    ApiError {
-        status: StatusCode::INTERNAL_SERVER_ERROR,
-        code: "internal".into(),
-        message: format!("the server failed; its log tells why under the request id `{id}`"),
-        details: Box::new(json!({ "request_id": id })),
-    }
+    tracing::error!(request.id = %id, error = chain, "a request failed");
+    ApiError::fault(id)
 }
 
 impl IntoResponse for ApiError {
@@ -103,6 +148,18 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// The status of an answer that code gave.
+pub(crate) fn status(given: u16) -> Result<StatusCode, ApiError> {
+    // HTTP answers 1xx are interim: no client would see an end.
+    StatusCode::from_u16(given).ok().filter(|_| (200..600).contains(&given)).ok_or_else(|| ApiError::unsendable_status(given))
+}
+
+/// The answer of what is taken up but perhaps not yet done.
+pub(crate) fn accepted(mut response: Response) -> Response {
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
 pub(crate) async fn no_route(uri: Uri) -> ApiError {
     let path: String = uri.path().chars().take(200).collect();
     ApiError::new(StatusCode::NOT_FOUND, "no_such_route", format!("there is nothing at `{path}`"))
@@ -115,13 +172,48 @@ pub(crate) async fn no_method(method: axum::http::Method, uri: Uri) -> ApiError 
 
 /// A panic is a bug of ours: the client gets an answer all the same, and the log the panic's own line.
 pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
-    let id = REQUEST_ID.try_with(|id| id.as_str().to_owned()).unwrap_or_default();
-    tracing::error!(request.id = id, "a handler panicked");
-    ApiError {
-        status: StatusCode::INTERNAL_SERVER_ERROR,
-        code: "internal".into(),
-        message: format!("the server failed; its log tells why under the request id `{id}`"),
-        details: Box::new(json!({ "request_id": id })),
+    let id = RequestId::current();
+    tracing::error!(request.id = %id, "a handler panicked");
+    ApiError::fault(id).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn check(error: impl Into<ApiError>, status: u16, code: &str, says: &str) -> Value {
+        let response = error.into().into_response();
+        assert_eq!(response.status().as_u16(), status);
+        let body = axum::body::to_bytes(response.into_body(), 1 << 16).await.unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["code"], code);
+        assert!(body["error"].as_str().unwrap().contains(says), "{body}");
+        body["details"].clone()
     }
-    .into_response()
+
+    #[tokio::test]
+    async fn each_family_of_errors_has_its_status() {
+        assert_eq!(check(EngineError::invalid("name", "too long"), 422, "invalid_field", "too long").await, json!({ "field": "name" }));
+        assert_eq!(check(EngineError::not_found("run", "run_1"), 404, "not_found", "`run_1`").await, json!({ "resource": "run", "id": "run_1" }));
+        check(EngineError::Unauthorized, 401, "unauthorized", "Bearer").await;
+        check(EngineError::Forbidden("not yours"), 403, "forbidden", "not yours").await;
+        check(EngineError::Conflict { code: "taken", message: "taken".into() }, 409, "taken", "taken").await;
+        check(EngineError::TooLarge { message: "large".into() }, 413, "too_large", "large").await;
+        check(EngineError::Overloaded, 503, "overloaded", "try again").await;
+        check(ApiError::unsendable_status(101), 500, "unsendable_status", "101").await;
+    }
+
+    #[tokio::test]
+    async fn an_internal_error_tells_the_client_only_the_request_id() {
+        let id = RequestId::new();
+        let error = with_request_id(id, async { ApiError::from(EngineError::internal("could not save", std::io::Error::other("disk full"))) }).await;
+        let details = check(error, 500, "internal", &id.to_string()).await;
+        assert_eq!(details, json!({ "request_id": id.to_string() }));
+    }
+
+    #[test]
+    fn refusals_tell_how_to_go_on() {
+        assert_eq!(ApiError::from(EngineError::Overloaded).into_response().headers()[header::RETRY_AFTER], "1");
+        assert_eq!(ApiError::from(EngineError::Unauthorized).into_response().headers()[header::WWW_AUTHENTICATE], "Bearer");
+    }
 }

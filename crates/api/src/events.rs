@@ -1,22 +1,31 @@
 //! Event summaries.
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use millrace_engine::EngineError;
-use millrace_model::ids::{EventId, SourceId, WorkflowId};
+use axum::extract::State;
+use axum::response::Response;
+use millrace_model::ids::EventId;
 use millrace_model::page::Page;
 use millrace_model::subscription::ERRORS;
 
 use crate::App;
-use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, id, query};
+use crate::error::{ApiError, accepted};
+use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter};
 use crate::wire::{self, Fields};
+
+/// The newest events of an emitter; `event_name` chooses a channel.
+pub(crate) async fn list<E: Emitter>(State(app): State<App>, auth: Auth, Path(id): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let name = query.params.text("event_name")?;
+    summaries(&app, &auth, &emitter::<E>(id)?, name.as_deref(), query).await
+}
+
+/// Errors of its runs (spec 4.2).
+pub(crate) async fn errors<E: Emitter>(State(app): State<App>, auth: Auth, Path(id): Path, query: ListQuery) -> Result<Response, ApiError> {
+    summaries(&app, &auth, &emitter::<E>(id)?, Some(ERRORS), query).await
+}
 
 async fn summaries(app: &App, auth: &Auth, emitter: &str, name: Option<&str>, mut query: ListQuery) -> Result<Response, ApiError> {
     for (field, cursor) in [("after", &query.page.after), ("before", &query.page.before)] {
         if let Some(cursor) = cursor {
-            cursor.parse::<EventId>().map_err(|e| ApiError::field(field, e.to_string()))?;
+            event_id(field, cursor)?;
         }
     }
     // The most recent 100 are returned where no limit is given (spec 4.2).
@@ -24,40 +33,25 @@ async fn summaries(app: &App, auth: &Auth, emitter: &str, name: Option<&str>, mu
         query.page.limit = Page::LIMIT_MAX;
     }
     let listing = app.engine.list_events(&auth.0, emitter, name, &query.page).await?;
-    let expand = query.params.text("expand")?.is_some_and(|e| e.split(',').any(|part| part == "event"));
+    let expand = query.params.text("expand")?.is_some_and(|e| e.split(',').any(|part| part.trim() == "event"));
+    // Cursors of events are the id itself (facts 0).
     let items = listing.items.iter().map(|e| (e.id.to_string(), wire::event(e, expand))).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))
 }
 
-pub(crate) async fn of_source(State(app): State<App>, auth: Auth, Path(source): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
-    let emitter: SourceId = id("source", &source)?;
-    let name = query.params.text("event_name")?;
-    summaries(&app, &auth, emitter.as_str(), name.as_deref(), query).await
-}
-
-pub(crate) async fn of_workflow(State(app): State<App>, auth: Auth, Path(workflow): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
-    let emitter: WorkflowId = id("workflow", &workflow)?;
-    let name = query.params.text("event_name")?;
-    summaries(&app, &auth, emitter.as_str(), name.as_deref(), query).await
-}
-
-pub(crate) async fn errors_of_workflow(State(app): State<App>, auth: Auth, Path(workflow): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
-    let emitter: WorkflowId = id("workflow", &workflow)?;
-    summaries(&app, &auth, emitter.as_str(), Some(ERRORS), query).await
-}
-
-pub(crate) async fn delete(State(app): State<App>, auth: Auth, Path(source): Path<String>, request: axum::extract::Request) -> Result<Response, ApiError> {
-    let params = Params(query(request.uri().query()));
-    let emitter: SourceId = id("source", &source)?;
-    let bound = |field: &str| -> Result<Option<EventId>, ApiError> {
-        params.text(field)?.map(|text| text.parse::<EventId>().map_err(|e| ApiError::field(field, e.to_string()))).transpose()
-    };
+/// Removes an inclusive range; either bound may be missing.
+pub(crate) async fn delete<E: Emitter>(State(app): State<App>, auth: Auth, Path(id): Path, params: Params) -> Result<Response, ApiError> {
+    let bound = |field: &str| params.text(field)?.filter(|text| !text.is_empty()).map(|text| event_id(field, &text)).transpose();
     let (start, end) = (bound("start_id")?, bound("end_id")?);
     if let (Some(start), Some(end)) = (start, end)
         && start > end
     {
-        return Err(EngineError::invalid("start_id", format!("`start_id` {start} is after `end_id` {end}")).into());
+        return Err(ApiError::field("start_id", format!("`start_id` {start} is after `end_id` {end}")));
     }
-    app.engine.delete_events(&auth.0, emitter.as_str(), params.text("event_name")?.as_deref(), start, end).await?;
-    Ok(StatusCode::ACCEPTED.into_response())
+    let removed = app.engine.delete_events(&auth.0, &emitter::<E>(id)?, params.text("event_name")?.as_deref(), start, end).await?;
+    Ok(accepted(Fields::default().data(serde_json::json!({ "deleted": removed }))))
+}
+
+fn event_id(field: &str, text: &str) -> Result<EventId, ApiError> {
+    text.parse().map_err(|e: millrace_model::ids::InvalidId| ApiError::field(field, e.to_string()))
 }

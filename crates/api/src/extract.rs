@@ -9,16 +9,49 @@ use axum::http::{StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_engine::EngineError;
+use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::Caller;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use crate::App;
 use crate::error::ApiError;
+use crate::{App, V1_BODY_BYTES_MAX};
 
-/// Levels of nesting that a JSON body may have is serde's own limit of 128.
+/// The one parameter of a path. Unlike axum's own, it answers in our form of errors.
+pub(crate) struct Path(pub(crate) String);
+
+impl FromRequestParts<App> for Path {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let axum::extract::Path(text) = axum::extract::Path::from_request_parts(parts, app).await.map_err(|_| ApiError::no_such_path())?;
+        Ok(Self(text))
+    }
+}
+
+/// What has events, runs and logs of its own.
+pub(crate) trait Emitter: FromStr + Send {
+    /// As errors call it.
+    const WHAT: &'static str;
+}
+
+impl Emitter for SourceId {
+    const WHAT: &'static str = "source";
+}
+
+impl Emitter for WorkflowId {
+    const WHAT: &'static str = "workflow";
+}
+
+/// An emitter's id in a path, as text; one of the other kind names nothing there.
+pub(crate) fn emitter<E: Emitter>(text: String) -> Result<String, ApiError> {
+    id::<E>(E::WHAT, &text)?;
+    Ok(text)
+}
+
+/// The caller, by its key.
 pub(crate) struct Auth(pub(crate) Caller);
 
 impl FromRequestParts<App> for Auth {
@@ -43,20 +76,25 @@ impl FromRequest<App> for Params {
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let mut params = query(request.uri().query());
         let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is larger than this server takes"),
-            status => ApiError::new(status, "bad_body", "the body could not be read"),
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(V1_BODY_BYTES_MAX, ""),
+            _ => ApiError::body_unreadable(),
         })?;
-        if bytes.iter().any(|b| !b.is_ascii_whitespace()) {
-            let body: Value =
-                serde_json::from_slice(&bytes).map_err(|e| ApiError::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is not JSON: {e}")))?;
-            match body {
-                Value::Object(body) => params.extend(body),
-                Value::Null => {}
-                _ => return Err(ApiError::new(StatusCode::BAD_REQUEST, "malformed_json", "the body is JSON, but not an object")),
-            }
-        }
+        merge(&mut params, &bytes)?;
         Ok(Self(params))
     }
+}
+
+/// Lays the body's fields over those of the query. How deep it may be nested is serde's own limit.
+fn merge(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
+    if body.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    match serde_json::from_slice(body).map_err(|e| ApiError::malformed_json(format!("the body is not JSON: {e}")))? {
+        Value::Object(body) => params.extend(body),
+        Value::Null => {}
+        _ => return Err(ApiError::malformed_json("the body is JSON, but not an object")),
+    }
+    Ok(())
 }
 
 /// A query as parameters.
@@ -104,7 +142,7 @@ impl Params {
         }
     }
 
-    /// An id that another kind of id would not do for; a wrong one names nothing that exists.
+    /// That the organization, where one is named, is the caller's own; another one does not exist for it.
     pub(crate) fn org_is(&self, caller: &Caller) -> Result<(), ApiError> {
         for field in ["org_id", "workspace_id"] {
             if let Some(org) = self.text(field)?
@@ -161,7 +199,38 @@ pub(crate) fn id<T: FromStr>(what: &'static str, text: &str) -> Result<T, ApiErr
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_body_wins_over_the_query_and_must_be_an_object() {
+        let check = |text: &str, body: &str| {
+            let mut params = query(Some(text));
+            merge(&mut params, body.as_bytes()).map(|()| Value::Object(params)).map_err(|e| format!("{e:?}"))
+        };
+        assert_eq!(check("a=1&event_name=%24errors", ""), Ok(json!({ "a": "1", "event_name": "$errors" })));
+        assert_eq!(check("a=1&b=2", r#" {"a": {"c": null}} "#), Ok(json!({ "a": { "c": null }, "b": "2" })));
+        assert_eq!(check("a=x+y%26", "null"), Ok(json!({ "a": "x y&" })));
+        assert!(check("", "[1]").unwrap_err().contains("not an object"));
+        assert!(check("", "{").unwrap_err().contains("malformed_json"));
+        assert!(check("", &"[".repeat(100_000)).unwrap_err().contains("malformed_json"));
+    }
+
+    #[test]
+    fn parameters_are_read_as_texts_of_a_query_or_as_json() {
+        let params = Params(json!({ "yes": "1", "no": false, "none": null, "text": "t", "object": { "a": 1 } }).as_object().cloned().unwrap());
+        assert_eq!((params.flag("yes").ok(), params.flag("no").ok(), params.flag("none").ok()), (Some(Some(true)), Some(Some(false)), Some(None)));
+        assert_eq!(params.text("text").ok(), Some(Some("t".into())));
+        assert!(params.object("object").is_ok_and(|o| o.is_some_and(|o| o["a"] == 1)));
+        assert!(params.flag("text").is_err() && params.text("object").is_err() && params.object("text").is_err());
+    }
+
+    #[test]
+    fn a_path_takes_only_ids_of_its_kind() {
+        assert_eq!(emitter::<SourceId>("dc_1".into()).ok(), Some("dc_1".into()));
+        assert!(emitter::<SourceId>("p_1".into()).is_err() && emitter::<WorkflowId>("dc_1".into()).is_err());
+    }
 
     #[test]
     fn cursors_are_the_id_in_base64url_or_the_id() {

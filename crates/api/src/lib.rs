@@ -24,9 +24,10 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{Next, from_fn};
 use axum::routing::{any, delete, get, post};
 use millrace_engine::Engine;
+use millrace_model::ids::{SourceId, WorkflowId};
 
 /// The largest body of a request to `/v1`: a component with its files.
-const V1_BODY_BYTES_MAX: usize = 10 << 20;
+pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
 
 /// Addresses and bounds of the API.
 #[derive(Clone, Debug)]
@@ -46,20 +47,18 @@ pub(crate) struct App {
 
 /// All routes.
 pub fn router(engine: Engine, config: ApiConfig) -> Router {
-    let body_max = config.http_body_max_bytes;
     let app = App { engine, config: Arc::new(config) };
-    let endpoints = Router::new()
-        .route("/e/{key}", any(endpoints::handle_root))
-        .route("/e/{key}/", any(endpoints::handle_root))
-        .route("/e/{key}/{*path}", any(endpoints::handle))
-        .layer(DefaultBodyLimit::max(body_max));
+    let endpoints =
+        Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
         .nest("/v1", v1())
         .merge(endpoints)
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .route("/runs/{id}", get(pages::run))
-        .route("/assets/run.js", get(pages::run_script))
+        .route("/", get(pages::page))
+        .route("/runs/{id}", get(pages::page))
+        .route("/assets/page.js", get(pages::script))
+        .route("/assets/page.css", get(pages::style))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_method)
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
@@ -81,16 +80,17 @@ fn v1() -> Router<App> {
         .route("/workspaces/{org}/sources", get(sources::list_of))
         .route("/orgs/{org}/sources", get(sources::list_of))
         .route("/components", post(components::create).get(components::list))
+        .route("/components/registry/{id}", get(components::show))
         .route("/components/{id}", get(components::show).delete(components::unpublish))
         .route("/sources", post(sources::create).get(sources::list))
         .route("/sources/{id}", get(sources::show).put(sources::update).delete(sources::remove))
-        .route("/sources/{id}/event_summaries", get(events::of_source))
-        .route("/sources/{id}/events", delete(events::delete))
-        .route("/sources/{id}/sse", get(sse::events))
-        .route("/sources/{id}/logs", get(runs::logs))
-        .route("/sources/{id}/logs/sse", get(sse::logs))
+        .route("/sources/{id}/event_summaries", get(events::list::<SourceId>))
+        .route("/sources/{id}/events", delete(events::delete::<SourceId>))
+        .route("/sources/{id}/sse", get(sse::events::<SourceId>))
+        .route("/sources/{id}/logs", get(runs::logs::<SourceId>))
+        .route("/sources/{id}/logs/sse", get(sse::logs::<SourceId>))
         .route("/sources/{id}/run", post(sources::run_now))
-        .route("/sources/{id}/runs", get(runs::list))
+        .route("/sources/{id}/runs", get(runs::list::<SourceId>))
         .route("/subscriptions", post(subscriptions::create).delete(subscriptions::remove))
         .route("/workflows", post(workflows::create).get(workflows::list))
         .route("/workflows/{id}", get(workflows::show).put(workflows::update).delete(workflows::remove))
@@ -98,11 +98,12 @@ fn v1() -> Router<App> {
         .route("/workflows/{id}/deployments", get(workflows::deployments))
         .route("/workflows/{id}/rollback", post(workflows::rollback))
         .route("/workflows/{id}/test", post(workflows::test))
-        .route("/workflows/{id}/event_summaries", get(events::of_workflow))
-        .route("/workflows/{id}/$errors/event_summaries", get(events::errors_of_workflow))
-        .route("/workflows/{id}/runs", get(runs::list))
-        .route("/workflows/{id}/logs", get(runs::logs))
-        .route("/workflows/{id}/logs/sse", get(sse::logs))
+        .route("/workflows/{id}/event_summaries", get(events::list::<WorkflowId>))
+        .route("/workflows/{id}/$errors/event_summaries", get(events::errors::<WorkflowId>))
+        .route("/workflows/{id}/events", delete(events::delete::<WorkflowId>))
+        .route("/workflows/{id}/runs", get(runs::list::<WorkflowId>))
+        .route("/workflows/{id}/logs", get(runs::logs::<WorkflowId>))
+        .route("/workflows/{id}/logs/sse", get(sse::logs::<WorkflowId>))
         .route("/runs/{id}", get(runs::show))
         .route("/runs/{id}/replay", post(runs::replay))
         .route("/mail", get(mail::list))
@@ -110,12 +111,11 @@ fn v1() -> Router<App> {
 }
 
 /// A request id on every answer, so that a user's report finds its line in the log.
-async fn common_headers(mut request: axum::extract::Request, next: Next) -> axum::response::Response {
+async fn common_headers(request: axum::extract::Request, next: Next) -> axum::response::Response {
     let id = error::RequestId::new();
-    request.extensions_mut().insert(id.clone());
-    let mut response = error::with_request_id(id.clone(), next.run(request)).await;
+    let mut response = error::with_request_id(id, next.run(request)).await;
     let headers = response.headers_mut();
-    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(HeaderName::from_static("x-request-id"), value);
     }
     headers.entry(HeaderName::from_static("x-content-type-options")).or_insert(HeaderValue::from_static("nosniff"));

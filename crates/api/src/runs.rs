@@ -1,7 +1,7 @@
 //! Runs and logs.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::RunFilter;
 use millrace_model::clock::Timestamp;
@@ -10,19 +10,20 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, id};
+use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
 use crate::wire::{self, Fields};
 
 /// Log lines that are kept for inspection.
 const LOGS_SHOWN: u32 = 100;
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(run): Path, query: ListQuery) -> Result<Response, ApiError> {
     let view = app.engine.run(&caller, &id("run", &run)?).await?;
     Ok(Fields::of(&query.params).data(wire::run_with_logs(&view)))
 }
 
-pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, Path(owner): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
-    let listing = app.engine.list_runs(&caller, &owner, &filter(&query.params)?, &query.page).await?;
+/// Runs of a source or workflow.
+pub(crate) async fn list<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let listing = app.engine.list_runs(&caller, &emitter::<E>(owner)?, &filter(&query.params)?, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |r| wire::run(&r)))
 }
 
@@ -43,13 +44,14 @@ fn filter(params: &Params) -> Result<RunFilter, ApiError> {
     Ok(RunFilter { status, from: time("from")?, to: time("to")? })
 }
 
-pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Result<Response, ApiError> {
+pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run): Path) -> Result<Response, ApiError> {
     let run = app.engine.replay_run(&caller, &id("run", &run)?).await?;
     Ok(Fields::default().data(wire::run(&run)))
 }
 
-pub(crate) async fn logs(State(app): State<App>, Auth(caller): Auth, Path(owner): Path<String>) -> Result<Response, ApiError> {
-    let lines = app.engine.owner_logs(&caller, &owner, LOGS_SHOWN).await?;
+/// The newest log lines of a source or workflow.
+pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path) -> Result<Response, ApiError> {
+    let lines = app.engine.owner_logs(&caller, &emitter::<E>(owner)?, LOGS_SHOWN).await?;
     let data: Vec<Value> = lines
         .iter()
         .map(|(run, line)| {

@@ -1,6 +1,6 @@
 //! `/sources`.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{NewSource, UpdateSource};
 use millrace_model::ids::OrgId;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::App;
 use crate::components::{code_of, required_code};
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, id};
+use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
@@ -20,7 +20,8 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     Ok(Fields::of(&params).data(wire::source(&view)))
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(source): Path<String>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
     let update = UpdateSource {
         code: code_of(&params)?,
         name: params.text("name")?,
@@ -31,17 +32,18 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
     Ok(Fields::of(&params).data(wire::source(&view)))
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(source): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(source): Path, query: ListQuery) -> Result<Response, ApiError> {
     let view = app.engine.source(&caller, &id("source", &source)?).await?;
     Ok(Fields::of(&query.params).data(wire::source(&view)))
 }
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    query.params.org_is(&caller)?;
     let listing = app.engine.list_sources(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |s| wire::source(&s)))
 }
 
-pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
     own(&app, &auth.0, &org).await?;
     list(State(app), auth, query).await
 }
@@ -52,12 +54,12 @@ pub(crate) async fn own(app: &App, caller: &Caller, org: &str) -> Result<(), Api
     Ok(())
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(source): Path<String>) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(source): Path) -> Result<Response, ApiError> {
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
 }
 
-pub(crate) async fn run_now(State(app): State<App>, Auth(caller): Auth, Path(source): Path<String>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn run_now(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
     let run = app.engine.run_source(&caller, &id("source", &source)?, params.0.get("event").cloned()).await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }

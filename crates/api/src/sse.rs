@@ -1,29 +1,39 @@
 //! Streams of events and logs.
 
+use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
-use axum::http::HeaderMap;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::StreamExt as _;
-use millrace_engine::StreamItem;
+use futures::{Stream, StreamExt as _, stream};
+use millrace_engine::{Engine, StreamItem};
 use millrace_model::event::Event;
 use millrace_model::ids::EventId;
+use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tokio_stream::wrappers::BroadcastStream;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::Auth;
+use crate::extract::{Auth, Emitter, ListQuery, Path, emitter};
 use crate::wire;
 
-/// Events sent again to a client that resumes.
-const RESUMED_MAX: u32 = 1000;
+/// Events read at once from the history, for a stream that resumes.
+const RESUME_PAGE: u32 = 200;
+/// Ids of sent events that are remembered: more than the live stream holds, so that none is sent twice.
+const REMEMBERED_MAX: usize = 4096;
 
-fn keep_alive() -> KeepAlive {
-    KeepAlive::new().interval(Duration::from_secs(15)).text("keepalive")
+/// Server-sent events, told to proxies as nothing to hold back.
+fn respond(frames: impl Stream<Item = SseEvent> + Send + 'static) -> Response {
+    let hello = stream::once(async { SseEvent::default().comment("connected") });
+    let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("keepalive");
+    let answer = Sse::new(hello.chain(frames).map(Ok::<_, Infallible>)).keep_alive(keep_alive);
+    ([(HeaderName::from_static("x-accel-buffering"), "no")], answer).into_response()
 }
 
 fn event_frame(event: &Event) -> SseEvent {
@@ -32,31 +42,125 @@ fn event_frame(event: &Event) -> SseEvent {
     SseEvent::default().id(event.id.to_string()).data(data.to_string())
 }
 
+fn lag_frame(skipped: u64) -> SseEvent {
+    SseEvent::default().comment(format!("too slow: {skipped} items were skipped"))
+}
+
 /// Emitted events as they settle; `Last-Event-ID` first sends what came since.
-pub(crate) async fn events(State(app): State<App>, Auth(caller): Auth, Path(owner): Path<String>, headers: HeaderMap) -> Result<Response, ApiError> {
+pub(crate) async fn events<E: Emitter>(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(owner): Path,
+    query: ListQuery,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let owner = emitter::<E>(owner)?;
+    let since = last_event_id(&headers)?;
+    let name = query.params.text("event_name")?;
     // Subscribed before the history is read, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
-    let since = headers.get("last-event-id").and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<EventId>().ok());
-    let missed = match since {
-        Some(since) => app.engine.events_after(&caller, &owner, since, RESUMED_MAX).await?,
-        None => Vec::new(),
-    };
-    let sent_until = missed.last().map(|e| e.id);
-    let first = futures::stream::iter(missed.iter().map(event_frame).collect::<Vec<_>>());
-    let live = BroadcastStream::new(live).filter_map(move |item| async move {
-        match item {
-            Ok(StreamItem::Event(event)) if sent_until.is_none_or(|until| event.id > until) => Some(event_frame(&event)),
-            Ok(_) => None,
-            Err(lag) => Some(SseEvent::default().comment(format!("too slow: {lag}"))),
+    let feed = Feed { engine: app.engine, caller, owner, name, live, last: since, behind: since.is_some(), sent: Sent::default(), waiting: VecDeque::new() };
+    Ok(respond(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) })))
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
+    match headers.get("last-event-id").map(|v| String::from_utf8_lossy(v.as_bytes())) {
+        None => Ok(None),
+        Some(text) if text.is_empty() => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|e: millrace_model::ids::InvalidId| ApiError::field("Last-Event-ID", e.to_string())),
+    }
+}
+
+/// One client's stream of events: live, and from the history where the client or the live stream is behind.
+struct Feed {
+    engine: Engine,
+    caller: Caller,
+    owner: String,
+    /// The channel asked for; none: all.
+    name: Option<String>,
+    live: broadcast::Receiver<StreamItem>,
+    /// The greatest id that the client has.
+    last: Option<EventId>,
+    /// Whether the history after `last` has to be read before the live stream goes on.
+    behind: bool,
+    sent: Sent,
+    /// Read from the history and not yet sent; at most a page.
+    waiting: VecDeque<Event>,
+}
+
+impl Feed {
+    async fn next(&mut self) -> Option<SseEvent> {
+        loop {
+            while let Some(event) = self.waiting.pop_front() {
+                if self.is_new(&event) {
+                    return Some(event_frame(&event));
+                }
+            }
+            if let (true, Some(last)) = (self.behind, self.last) {
+                match self.engine.events_after(&self.caller, &self.owner, last, RESUME_PAGE).await {
+                    Ok(events) => {
+                        self.behind = !events.is_empty();
+                        self.waiting = events.into();
+                        continue;
+                    }
+                    Err(error) => {
+                        // The client connects again and resumes; if its emitter is gone, it then gets a 404.
+                        tracing::warn!(emitter.id = self.owner, %error, "a stream of events ended: its history could not be read");
+                        return None;
+                    }
+                }
+            }
+            match self.live.recv().await {
+                Ok(StreamItem::Event(event)) => {
+                    if self.is_new(&event) {
+                        return Some(event_frame(&event));
+                    }
+                }
+                Ok(StreamItem::Log(..)) => {}
+                Err(RecvError::Lagged(skipped)) => {
+                    self.behind = true;
+                    return Some(lag_frame(skipped));
+                }
+                Err(RecvError::Closed) => return None,
+            }
         }
-    });
-    Ok(Sse::new(first.chain(live).map(Ok::<_, Infallible>)).keep_alive(keep_alive()).into_response())
+    }
+
+    /// Notes the event; whether the client asked for it and does not have it yet. Ids alone cannot tell by
+    /// their order: runs that end together may settle in another order than that of their events' ids.
+    fn is_new(&mut self, event: &Event) -> bool {
+        self.last = self.last.max(Some(event.id));
+        self.sent.insert(event.id) && self.name.as_ref().is_none_or(|name| *name == event.name)
+    }
+}
+
+/// The ids sent last.
+#[derive(Default)]
+struct Sent {
+    ids: HashSet<EventId>,
+    order: VecDeque<EventId>,
+}
+
+impl Sent {
+    /// Whether it is not among them; it is from now on.
+    fn insert(&mut self, id: EventId) -> bool {
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > REMEMBERED_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
 }
 
 /// Log lines as they are written.
-pub(crate) async fn logs(State(app): State<App>, Auth(caller): Auth, Path(owner): Path<String>) -> Result<Response, ApiError> {
-    let live = app.engine.stream(&caller, &owner).await?;
-    let lines = BroadcastStream::new(live).filter_map(|item| async move {
+pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path) -> Result<Response, ApiError> {
+    let live = app.engine.stream(&caller, &emitter::<E>(owner)?).await?;
+    Ok(respond(BroadcastStream::new(live).filter_map(|item| async move {
         match item {
             Ok(StreamItem::Log(run, line)) => {
                 let mut shown = wire::log_line(&line);
@@ -64,8 +168,57 @@ pub(crate) async fn logs(State(app): State<App>, Auth(caller): Auth, Path(owner)
                 Some(SseEvent::default().data(shown.to_string()))
             }
             Ok(StreamItem::Event(_)) => None,
-            Err(lag) => Some(SseEvent::default().comment(format!("too slow: {lag}"))),
+            Err(tokio_stream::wrappers::errors::BroadcastStreamRecvError::Lagged(skipped)) => Some(lag_frame(skipped)),
         }
-    });
-    Ok(Sse::new(lines.map(Ok::<_, Infallible>)).keep_alive(keep_alive()).into_response())
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stream_is_written_as_clients_read_it() {
+        let event = Event {
+            id: EventId { ms: 1_606_511_826_306, seq: 1 },
+            org_id: "o_1".parse().unwrap(),
+            emitter_id: "dc_1".into(),
+            name: String::new(),
+            emit_id: "k".into(),
+            payload: r#"{"text":"two\nlines"}"#.into(),
+            metadata: "{}".into(),
+        };
+        let response = respond(stream::iter([event_frame(&event), lag_frame(7)]));
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let body = axum::body::to_bytes(response.into_body(), 1 << 16).await.unwrap();
+        let expected = concat!(
+            ": connected\n\n",
+            "id: 1606511826306-1\n",
+            "data: {\"e\":{\"text\":\"two\\nlines\"},\"k\":\"emit\",\"ts\":1606511826306,\"id\":\"1606511826306-1\",\"name\":\"\"}\n\n",
+            ": too slow: 7 items were skipped\n\n",
+        );
+        assert_eq!(String::from_utf8_lossy(&body), expected);
+    }
+
+    #[test]
+    fn what_was_sent_is_remembered_up_to_a_bound() {
+        let id = |seq: usize| EventId { ms: 1, seq: seq as i64 };
+        let mut sent = Sent::default();
+        assert!(sent.insert(id(2)) && sent.insert(id(1)) && !sent.insert(id(2)));
+        for seq in 3..=REMEMBERED_MAX + 2 {
+            sent.insert(id(seq));
+        }
+        assert_eq!((sent.ids.len(), sent.order.len()), (REMEMBERED_MAX, REMEMBERED_MAX));
+        assert!(sent.insert(id(2)));
+    }
+
+    #[test]
+    fn a_resume_needs_an_event_id() {
+        let check = |value: &'static str| last_event_id(&HeaderMap::from_iter([(HeaderName::from_static("last-event-id"), HeaderValue::from_static(value))]));
+        assert_eq!(check("5-1").ok(), Some(Some(EventId { ms: 5, seq: 1 })));
+        assert_eq!(check("").ok(), Some(None));
+        assert!(check("yesterday").is_err());
+    }
 }

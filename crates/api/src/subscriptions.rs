@@ -1,14 +1,14 @@
 //! `/subscriptions` (spec 4.1).
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::SubscriptionKey;
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Params};
+use crate::extract::{Auth, Params, Path};
 use crate::sources::own;
 use crate::wire::{self, Fields};
 
@@ -35,7 +35,7 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth) -> Result<R
     Ok(Json(json!({ "data": data })).into_response())
 }
 
-pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path<String>) -> Result<Response, ApiError> {
+pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path) -> Result<Response, ApiError> {
     own(&app, &auth.0, &org).await?;
     list(State(app), auth).await
 }

@@ -1,6 +1,6 @@
 //! `/users/me`, `/workspaces`.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::NewOrganization;
 use millrace_model::page::Listing;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, id};
+use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn me(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
@@ -23,7 +23,7 @@ pub(crate) async fn workspaces(State(app): State<App>, Auth(caller): Auth, query
     Ok(Fields::of(&query.params).records(listing, |o| wire::organization(&o)))
 }
 
-pub(crate) async fn workspace(State(app): State<App>, Auth(caller): Auth, Path(org): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn workspace(State(app): State<App>, Auth(caller): Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
     let organization = app.engine.organization(&caller, &id("workspace", &org)?).await?;
     Ok(Fields::of(&query.params).data(wire::organization(&organization)))
 }

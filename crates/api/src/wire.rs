@@ -19,6 +19,9 @@ use crate::extract::{Params, encode_cursor};
 /// An event's data is shown without `expand=event` up to this size (reference 2).
 const EVENT_SHOWN_BYTES: usize = 1024;
 
+/// Of a larger one, so much of its JSON text.
+const EVENT_PREVIEW_BYTES: usize = 512;
+
 /// `include` and `exclude`: names of fields of the record or of each item.
 #[derive(Default)]
 pub(crate) struct Fields {
@@ -29,7 +32,8 @@ pub(crate) struct Fields {
 impl Fields {
     pub(crate) fn of(params: &Params) -> Self {
         let list = |field: &str| {
-            params.0.get(field).and_then(Value::as_str).map(|text| text.split(',').map(|f| f.trim().to_owned()).filter(|f| !f.is_empty()).collect::<Vec<_>>())
+            let names = |text: &str| text.split(',').map(|f| f.trim().to_owned()).filter(|f| !f.is_empty()).collect::<Vec<_>>();
+            params.0.get(field).and_then(Value::as_str).map(names).filter(|names| !names.is_empty())
         };
         Self { include: list("include"), exclude: list("exclude").unwrap_or_default() }
     }
@@ -70,12 +74,16 @@ pub(crate) fn component(c: &SavedComponent) -> Value {
         ComponentType::Source => "source",
         ComponentType::Action => "action",
     };
-    let apps: Vec<&Value> = c.manifest.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")).collect();
     json!({
         "id": c.id, "code": c.code, "code_hash": c.code_hash, "name": c.manifest.name, "key": c.manifest.key, "version": c.manifest.version,
-        "description": c.manifest.description, "type": kind, "configurable_props": c.manifest.props, "apps": apps, "component_url": c.url,
+        "description": c.manifest.description, "type": kind, "configurable_props": c.manifest.props, "apps": apps(c), "component_url": c.url,
         "published": c.published, "created_at": c.created_at.secs(), "updated_at": c.updated_at.secs(),
     })
+}
+
+/// The apps whose accounts a component's props ask for.
+fn apps(c: &SavedComponent) -> Vec<&Value> {
+    c.manifest.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")).collect()
 }
 
 pub(crate) fn source(view: &SourceView) -> Value {
@@ -100,7 +108,8 @@ pub(crate) fn event(e: &Event, expand: bool) -> Value {
     if expand || e.payload.len() <= EVENT_SHOWN_BYTES {
         shown["event"] = serde_json::from_str(&e.payload).unwrap_or(Value::Null);
     } else {
-        shown["event"] = json!({ "$truncated": true, "$bytes": e.payload.len() });
+        let preview = &e.payload[..e.payload.floor_char_boundary(EVENT_PREVIEW_BYTES)];
+        shown["event"] = json!({ "$truncated": true, "$bytes": e.payload.len(), "$preview": preview });
     }
     shown
 }
@@ -128,7 +137,7 @@ fn step(view: &StepView) -> Value {
     let (s, c) = (&view.step, &view.component);
     json!({
         "id": s.id, "namespace": s.namespace, "type": "CodeCell", "lang": "nodejs20.x", "disabled": s.disabled, "component": true, "component_key": c.manifest.key,
-        "savedComponent": { "id": c.id, "code": c.code, "codeHash": c.code_hash, "configurableProps": c.manifest.props, "key": c.manifest.key, "version": c.manifest.version, "apps": [] },
+        "savedComponent": { "id": c.id, "code": c.code, "codeHash": c.code_hash, "configurableProps": c.manifest.props, "key": c.manifest.key, "version": c.manifest.version, "apps": apps(c) },
         "configured_props_json": Value::Object(s.props.clone()).to_string(),
     })
 }
@@ -175,4 +184,99 @@ pub(crate) fn run_with_logs(view: &RunView) -> Value {
 
 pub(crate) fn log_line(line: &LogLine) -> Value {
     json!({ "ts": line.at.ms(), "level": line.level, "text": line.text })
+}
+
+#[cfg(test)]
+mod tests {
+    use millrace_model::clock::Timestamp;
+    use millrace_model::ids::EventId;
+    use millrace_model::run::{LogLevel, RunKind, RunStatus};
+
+    use super::*;
+
+    async fn body(response: Response) -> Value {
+        serde_json::from_slice(&axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap()).unwrap()
+    }
+
+    fn fields(query: &str) -> Fields {
+        Fields::of(&Params(crate::extract::query(Some(query))))
+    }
+
+    fn some_event(payload: String) -> Event {
+        Event {
+            id: EventId { ms: 1_606_511_826_306, seq: 0 },
+            org_id: "o_1".parse().unwrap(),
+            emitter_id: "dc_1".into(),
+            name: "added".into(),
+            emit_id: "1ktF96gAMsLqdYSRWYL9KFS5QqW".into(),
+            payload,
+            metadata: r#"{"id":"a","summary":"An a","ts":5,"name":"not the channel"}"#.into(),
+        }
+    }
+
+    #[test]
+    fn an_event_summary_has_its_metadata_beside_the_event() {
+        let expected = json!({
+            "id": "1606511826306-0", "indexed_at_ms": 1_606_511_826_306_i64, "event": { "b": 1, "a": 2 },
+            "metadata": { "id": "a", "summary": "An a", "ts": 5, "emitter_id": "dc_1", "emit_id": "1ktF96gAMsLqdYSRWYL9KFS5QqW", "name": "added" },
+        });
+        let shown = event(&some_event(r#"{"b":1,"a":2}"#.into()), false);
+        assert_eq!(shown, expected);
+        assert!(shown["event"].to_string().starts_with(r#"{"b""#), "the order of keys is kept");
+    }
+
+    #[test]
+    fn a_large_event_is_cut_unless_asked_for() {
+        let large = some_event(json!({ "text": "é".repeat(EVENT_SHOWN_BYTES) }).to_string());
+        let cut = event(&large, false);
+        assert_eq!((&cut["event"]["$truncated"], &cut["event"]["$bytes"]), (&json!(true), &json!(large.payload.len())));
+        let preview = cut["event"]["$preview"].as_str().unwrap();
+        assert!(preview.len() <= EVENT_PREVIEW_BYTES && large.payload.starts_with(preview));
+        assert_eq!(event(&large, true)["event"]["text"].as_str().map(str::len), Some(2 * EVENT_SHOWN_BYTES));
+    }
+
+    #[tokio::test]
+    async fn lists_tell_their_page_also_when_ids_are_left_out() {
+        let listing = |ids: &[&str]| Listing { total_count: 19, items: ids.iter().map(|id| json!({ "id": id, "name": "n", "code": "c" })).collect() };
+        let shown = body(fields("exclude=id,code").records(listing(&["dc_K0uAee", "dc_2"]), |v| v)).await;
+        let page_info = json!({ "total_count": 19, "count": 2, "start_cursor": "ZGNfSzB1QWVl", "end_cursor": "ZGNfMg" });
+        assert_eq!(shown, json!({ "page_info": page_info, "data": [{ "name": "n" }, { "name": "n" }] }));
+        let none = body(fields("include=id, name").records(listing(&[]), |v| v)).await;
+        assert_eq!(none, json!({ "page_info": { "total_count": 19, "count": 0, "start_cursor": null, "end_cursor": null }, "data": [] }));
+        let one = body(fields("include=id&exclude=").data(json!({ "id": 1, "name": 2 }))).await;
+        assert_eq!(one, json!({ "data": { "id": 1 } }));
+        assert_eq!(body(fields("include=").data(json!({ "id": 1 }))).await, json!({ "data": { "id": 1 } }));
+    }
+
+    #[test]
+    fn a_run_shows_its_steps_error_and_logs() {
+        let run = Run {
+            id: "run_1".parse().unwrap(),
+            org_id: "o_1".parse().unwrap(),
+            owner: Owner::Workflow("p_1".parse().unwrap()),
+            deployment_id: Some("d_1".parse().unwrap()),
+            kind: RunKind::Live,
+            trigger_id: "hi_1".into(),
+            event: r#"{"a":1}"#.into(),
+            context: r#"{"id":"x"}"#.into(),
+            status: RunStatus::Failed,
+            attempt: 1,
+            created_at: Timestamp(1_500),
+            started_at: Some(Timestamp(1_510)),
+            finished_at: None,
+            result: Some(r#"{"steps":[{"namespace":"a","status":"failed","duration_ms":3,"exports":{"n":1}}],"duration_ms":9}"#.into()),
+            error: Some(r#"{"code":"TypeError","message":"m","cellId":"c_1","ts":"t","stack":"s"}"#.into()),
+        };
+        let logs = vec![LogLine { at: Timestamp(1_520), level: LogLevel::Warn, text: "careful".into() }];
+        let expected = json!({
+            "id": "run_1", "workflow_id": "p_1", "source_id": null, "deployment_id": "d_1", "status": "failed", "kind": "live", "attempt": 1, "trigger_id": "hi_1",
+            "event": { "a": 1 }, "context": { "id": "x" },
+            "steps": [{ "namespace": "a", "status": "failed", "duration_ms": 3, "exports": { "n": 1 } }],
+            "return_value": null, "exit_reason": null, "duration_ms": 9,
+            "error": { "code": "TypeError", "message": "m", "cellId": "c_1", "ts": "t", "stack": "s" },
+            "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": null,
+            "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }],
+        });
+        assert_eq!(run_with_logs(&RunView { run, logs }), expected);
+    }
 }

@@ -1,13 +1,13 @@
 //! `/workflows`.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, id};
+use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
@@ -25,7 +25,8 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     Ok(Fields::of(&params).data(wire::workflow(&view, &app.config.base_url)))
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path<String>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
     let update = UpdateWorkflow {
         active: params.flag("active")?,
         name: params.text("name")?,
@@ -43,38 +44,39 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(work
     Ok(Fields::of(&params).data(wire::workflow(&view, &app.config.base_url)))
 }
 
-pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
     let view = app.engine.workflow(&caller, &id("workflow", &workflow)?).await?;
     Ok(Fields::of(&query.params).data(wire::workflow(&view, &app.config.base_url)))
 }
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    query.params.org_is(&caller)?;
     let listing = app.engine.list_workflows(&caller, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |w| wire::workflow(&w, &app.config.base_url)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path<String>) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path) -> Result<Response, ApiError> {
     app.engine.delete_workflow(&caller, &id("workflow", &workflow)?).await?;
     Ok(Fields::default().data(json!({ "id": workflow, "deleted": true })))
 }
 
-pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path<String>) -> Result<Response, ApiError> {
+pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path) -> Result<Response, ApiError> {
     let deployment = app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?).await?;
     Ok(Fields::default().data(wire::deployment(&deployment)))
 }
 
-pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path<String>, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
     let listing = app.engine.list_deployments(&caller, &id("workflow", &workflow)?, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |d| wire::deployment(&d)))
 }
 
-pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path<String>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
     let to = params.text("deployment_id")?.ok_or_else(|| ApiError::field("deployment_id", "`deployment_id` is required: the deployment to make live again"))?;
     let deployment = app.engine.rollback_workflow(&caller, &id("workflow", &workflow)?, &id("deployment", &to)?).await?;
     Ok(Fields::default().data(wire::deployment(&deployment)))
 }
 
-pub(crate) async fn test(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path<String>, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn test(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
     let event = params.0.get("event").cloned().unwrap_or(Value::Object(serde_json::Map::new()));
     let run = app.engine.test_workflow(&caller, &id("workflow", &workflow)?, event, params.text("up_to")?).await?;
     Ok(Fields::of(&params).data(wire::run(&run)))

@@ -1,0 +1,128 @@
+// `/runs/{id}` shows one run; `/` lists what is deployed, with the newest runs of each.
+// Everything from the server is set as text, never as markup.
+const byId = (id) => document.getElementById(id);
+const storage = "millrace-api-key";
+const refreshMs = 1500;
+const isFinal = (status) => status !== "queued" && status !== "running";
+
+function element(tag, text, attributes = {}) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function get(path) {
+  const response = await fetch(`/v1${path}`, { headers: { authorization: `Bearer ${sessionStorage.getItem(storage)}` } });
+  const answer = await response.json();
+  if (!response.ok) throw new Refused(response.status, answer.error);
+  return answer.data;
+}
+
+function section(title, content, className = "") {
+  const text = typeof content === "string" ? content : JSON.stringify(content, null, 2);
+  byId("main").append(element("h2", title, { class: className }), element("pre", text));
+}
+
+function duration(ms) {
+  return ms == null ? "" : `, ${ms} ms`;
+}
+
+function showRun(run) {
+  byId("status").textContent = run.status;
+  byId("status").className = run.status;
+  byId("main").replaceChildren();
+  byId("message").textContent = `${run.workflow_id ?? run.source_id}, ${new Date(run.created_at_ms).toLocaleString()}${isFinal(run.status) ? duration(run.duration_ms) : ""}, attempt ${run.attempt}`;
+  if (run.error) section(`${run.error.code}: ${run.error.message}`, run.error.stack || "(no stack)", "failed");
+  for (const step of run.steps) section(`Step ${step.namespace}: ${step.status}${duration(step.duration_ms)}`, step.exports, step.status);
+  if (run.exit_reason != null) section("Ended by $.flow.exit", run.exit_reason || "(no reason)");
+  if (run.return_value != null) section("Return value", run.return_value);
+  if (run.logs.length > 0) section("Logs", run.logs.map((line) => `${new Date(line.ts).toISOString()} ${line.level} ${line.text}`).join("\n"));
+  section("Event", run.event);
+}
+
+async function loadRun(id) {
+  byId("title").textContent = `Run ${id}`;
+  document.title = `Run ${id} · Millrace`;
+  const run = await get(`/runs/${encodeURIComponent(id)}`);
+  showRun(run);
+  if (!isFinal(run.status)) setTimeout(load, refreshMs);
+}
+
+async function showRuns(kind, item) {
+  const runs = await get(`/${kind}/${encodeURIComponent(item.id)}/runs?limit=20&include=id,status,created_at_ms,duration_ms`);
+  const table = document.createElement("table");
+  for (const run of runs) {
+    const row = document.createElement("tr");
+    const first = document.createElement("td");
+    first.append(element("a", new Date(run.created_at_ms).toLocaleString(), { href: `/runs/${encodeURIComponent(run.id)}` }));
+    row.append(first, element("td", run.status, { class: run.status }), element("td", isFinal(run.status) ? `${run.duration_ms} ms` : ""));
+    table.append(row);
+  }
+  return runs.length > 0 ? table : element("p", "No runs yet.");
+}
+
+async function loadOverview() {
+  byId("title").textContent = "What is deployed";
+  byId("main").replaceChildren();
+  for (const [kind, title] of [["workflows", "Workflows"], ["sources", "Sources"]]) {
+    const items = await get(`/${kind}?limit=100&include=id,name,active`);
+    byId("main").append(element("h2", title));
+    if (items.length === 0) byId("main").append(element("p", "None."));
+    for (const item of items) {
+      const details = document.createElement("details");
+      details.append(element("summary", `${item.name}${item.active ? "" : " (not active)"}`));
+      details.addEventListener("toggle", () => void guarded(async () => {
+        if (details.open) details.replaceChildren(details.firstChild, await showRuns(kind, item));
+      }));
+      byId("main").append(details);
+    }
+  }
+}
+
+async function guarded(task) {
+  try {
+    await task();
+  } catch (error) {
+    byId("message").textContent = error instanceof Refused ? error.message : `The server could not be reached: ${error.message}`;
+    if (error.status === 401) {
+      sessionStorage.removeItem(storage);
+      askForKey();
+    }
+  }
+}
+
+function askForKey() {
+  byId("login").hidden = false;
+  byId("forget").hidden = true;
+  byId("main").replaceChildren();
+  byId("key").focus();
+}
+
+async function load() {
+  if (sessionStorage.getItem(storage) === null) return askForKey();
+  byId("login").hidden = true;
+  byId("forget").hidden = false;
+  byId("message").textContent = "";
+  const run = /^\/runs\/([^/]+)$/.exec(location.pathname);
+  await guarded(() => (run ? loadRun(decodeURIComponent(run[1])) : loadOverview()));
+}
+
+byId("login").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(storage, byId("key").value.trim());
+  byId("key").value = "";
+  void load();
+});
+byId("forget").addEventListener("click", () => {
+  sessionStorage.removeItem(storage);
+  location.reload();
+});
+void load();
