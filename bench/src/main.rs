@@ -1,1 +1,79 @@
-fn main() {}
+//! The benchmark: webhook → one code step → response, every run durable. One run measures everything and writes
+//! `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
+#![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
+
+mod load;
+mod process;
+mod report;
+mod server;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+
+use crate::load::Cell;
+use crate::report::Report;
+use crate::server::Server;
+
+/// Warm-up and length of a cell.
+const WARM: Duration = Duration::from_secs(3);
+const CELL: Duration = Duration::from_secs(10);
+/// How often cold start, deploy and redeploy are measured; the median is shown.
+const REPEATS: usize = 7;
+
+const STEP: &str =
+    "export default defineComponent({ async run({ steps, $ }) { await $.respond({ status: 200, body: { n: steps.trigger.event.body.n + 1 } }); } });";
+const SOURCE: &str = "export default { name: 'cold', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run() { this.http.respond({ status: 200, body: 'x' }); } };";
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let binary = std::env::current_exe()?.with_file_name("millrace");
+    let mut server = Server::start(&binary).await?;
+    let mut report = Report::default();
+    report.line("server RSS, idle, MiB", process::rss_mib(server.pid())?);
+
+    let workflow = server
+        .post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "step", "code": STEP }], "settings": { "name": "bench" } }))
+        .await?;
+    let url = workflow["data"]["triggers"][0]["endpoint_url"].as_str().context("an endpoint")?.to_owned();
+    load::check(&url).await?;
+    for connections in [1, 8, 32] {
+        load::run(&url, connections, WARM).await?;
+        let before = process::cpu_seconds(server.pid())?;
+        let cell = load::run(&url, connections, CELL).await?;
+        let cpu = process::cpu_seconds(server.pid())? - before;
+        report.cell(&Cell { cpu_seconds: cpu, ..cell });
+    }
+    report.line("server RSS, under load, MiB", process::rss_mib(server.pid())?);
+    report.line("all processes RSS, under load, MiB", process::tree_rss_mib(server.pid())?);
+
+    let mut deploys = Vec::new();
+    let mut colds = Vec::new();
+    for n in 0..REPEATS {
+        let code = format!("{SOURCE} // {n}");
+        let (took, source) = server.timed_post("/sources", &json!({ "component_code": code })).await?;
+        deploys.push(took);
+        let url = source["data"]["configured_props"]["http"]["endpoint_url"].as_str().context("an endpoint")?.to_owned();
+        // The blank pool fills up again meanwhile, as it would between two deploys.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        colds.push(load::once(&url).await?);
+    }
+    report.median("deploy, no packages, ms", deploys);
+    report.median("cold first event of a source, ms", colds);
+
+    let with_packages = "import axios from 'axios@1'; export default { name: 'pkg', version: '1', run() { return typeof axios; } };";
+    let first = server.post("/sources", &json!({ "component_code": with_packages })).await?;
+    let id = first["data"]["id"].as_str().context("an id")?.to_owned();
+    let (mut warm, mut redeploys) = (Vec::new(), Vec::new());
+    for n in 0..REPEATS {
+        warm.push(server.timed_post("/sources", &json!({ "component_code": format!("{with_packages} // {n}") })).await?.0);
+        redeploys.push(server.timed_put(&format!("/sources/{id}"), &json!({ "component_code": format!("{with_packages} // again {n}") })).await?.0);
+    }
+    report.median("deploy with axios, packages cached, ms", warm);
+    report.median("redeploy with axios, as `dev` does, ms", redeploys);
+    server.stop()?;
+    let text = report.text();
+    println!("{text}");
+    std::fs::write("bench/RESULTS.md", text).context("could not write bench/RESULTS.md; run from the root of the checkout")
+}

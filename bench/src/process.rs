@@ -1,0 +1,43 @@
+//! CPU time and memory of the server and the processes below it, from `/proc`.
+
+use anyhow::{Context as _, Result};
+
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// The process and all below it.
+fn tree(pid: u32) -> Vec<u32> {
+    let mut pids = vec![pid];
+    let mut at = 0;
+    while let Some(&parent) = pids.get(at) {
+        for entry in std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
+            let children = std::fs::read_to_string(entry.path().join("children")).unwrap_or_default();
+            pids.extend(children.split_whitespace().filter_map(|c| c.parse::<u32>().ok()));
+        }
+        at += 1;
+    }
+    pids
+}
+
+/// User and system time of the tree, ended children included.
+pub fn cpu_seconds(pid: u32) -> Result<f64> {
+    let mut ticks = 0.0;
+    for pid in tree(pid) {
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
+        let fields: Vec<&str> = stat.rsplit_once(')').context("a stat line")?.1.split_whitespace().collect();
+        // utime, stime, cutime, cstime; the first field behind the name is the third of the line.
+        ticks += fields[11..15].iter().filter_map(|f| f.parse::<f64>().ok()).sum::<f64>();
+    }
+    Ok(ticks / TICKS_PER_SECOND)
+}
+
+/// Resident memory of one process.
+pub fn rss_mib(pid: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let kib = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).and_then(|v| v.trim().trim_end_matches(" kB").trim().parse::<f64>().ok());
+    Ok(kib.context("VmRSS")? / 1024.0)
+}
+
+/// Resident memory of the tree; shared pages count for each process.
+pub fn tree_rss_mib(pid: u32) -> Result<f64> {
+    Ok(tree(pid).into_iter().filter_map(|pid| rss_mib(pid).ok()).sum())
+}
