@@ -75,7 +75,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Run { name, event } => {
             let target = client.resolve_kind(Kind::Source, &name).await?;
             let event = event.as_deref().map(parse_event).transpose()?;
-            show.shaped(&client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event })).await?, history::short_run)
+            history::finished_run(show, &client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event })).await?)
         }
         ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
         ClientCommand::Runs(command) => history::runs(client, show, command).await,

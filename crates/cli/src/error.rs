@@ -41,6 +41,8 @@ pub(crate) enum CliError {
     Watch { path: PathBuf, source: notify::Error },
     #[error("{message}")]
     Usage { message: String, hint: &'static str },
+    #[error("the run `{id}` failed: {code}: {message}")]
+    RunFailed { id: String, code: String, message: String },
     /// The reader of standard output went away, as `head` does.
     #[error("standard output was closed")]
     OutputClosed,

@@ -21,12 +21,12 @@ export default {
     items(feed) {
       if (feed.rss?.channel) {
         return list(feed.rss.channel.item).map((item) => ({
-          id: text(item.guid) ?? item.link, title: text(item.title), link: item.link, date: item.pubDate, content: text(item.description),
+          id: text(item.guid) ?? item.link ?? text(item.title), title: text(item.title), link: item.link, date: item.pubDate, content: text(item.description),
         }));
       }
       if (feed.feed) {
         return list(feed.feed.entry).map((entry) => ({
-          id: entry.id, title: text(entry.title), link: list(entry.link)[0]?.["@href"], date: entry.updated ?? entry.published, content: text(entry.summary ?? entry.content),
+          id: entry.id ?? list(entry.link)[0]?.["@href"], title: text(entry.title), link: list(entry.link)[0]?.["@href"], date: entry.updated ?? entry.published, content: text(entry.summary ?? entry.content),
         }));
       }
       throw new ConfigurationError(`${this.url} is neither an RSS nor an Atom feed`);

@@ -1,12 +1,13 @@
-// Greets who is named in the query; throws on purpose when asked to, to show what becomes of an error.
+// Greets who is named in the query or the body; throws on purpose when asked to, to show what becomes of an error.
 export default defineComponent({
   props: {
     greeting: { type: "string", default: "Hello" },
     who: { type: "string", optional: true },
   },
   async run({ steps, $ }) {
-    if (steps.trigger.event.query.fail !== undefined) throw new TypeError("asked to fail");
-    const text = `${this.greeting}, ${this.who ?? "world"}!`;
+    const { query, body } = steps.trigger.event;
+    if (query?.fail !== undefined || body?.fail === true) throw new TypeError("asked to fail");
+    const text = `${this.greeting}, ${this.who ?? body?.name ?? "world"}!`;
     $.export("$summary", text);
     return text;
   },

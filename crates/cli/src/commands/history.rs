@@ -90,6 +90,17 @@ pub(super) async fn list_runs(client: &Client, show: Show, path: &str) -> Result
     show.table(&client.get(path).await?, &columns)
 }
 
+/// Shows a run that was waited for; one that failed is a failure of the command.
+pub(super) fn finished_run(show: Show, answer: &Value) -> Result<(), CliError> {
+    show.shaped(answer, short_run)?;
+    let run = &answer["data"];
+    if run["status"] != "failed" {
+        return Ok(());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
+    Err(CliError::RunFailed { id: text(&run["id"]), code: text(&run["error"]["code"]), message: text(&run["error"]["message"]) })
+}
+
 /// A run for people: what is empty is left out, logs are lines, what is long stands last.
 pub(super) fn short_run(mut run: Value) -> Value {
     let Some(fields) = run.as_object_mut() else { return run };

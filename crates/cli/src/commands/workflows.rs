@@ -29,7 +29,7 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
         WorkflowCommand::Delete { .. } => show.record(&client.call(Method::DELETE, &path, &json!({})).await?),
         WorkflowCommand::Test { event, up_to, .. } => {
             let body = json!({ "event": parse_event(&event)?, "up_to": up_to });
-            show.shaped(&client.call(Method::POST, &path, &body).await?, history::short_run)
+            history::finished_run(show, &client.call(Method::POST, &path, &body).await?)
         }
         WorkflowCommand::Runs { .. } => history::list_runs(client, show, &path).await,
         WorkflowCommand::Deployments { .. } => show.table(&client.get(&path).await?, &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at")]),

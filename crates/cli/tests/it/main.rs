@@ -169,6 +169,16 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
 }
 
 #[tokio::test]
+async fn a_run_that_failed_is_a_failure() {
+    let run = |status: &str| json!({ "data": { "id": "run_1", "status": status, "error": { "code": "TypeError", "message": "m" } } });
+    let server = Server::start(vec![("POST /v1/sources/dc_1/run", 200, run("succeeded")), ("POST /v1/workflows/p_1/test", 200, run("failed"))]).await;
+    assert!(exits(&server, &["run", "dc_1", "--event", "{\"n\":1}"], 0).await);
+    assert!(exits(&server, &["workflows", "test", "p_1"], 1).await);
+    assert!(exits(&server, &["run", "dc_1", "--event", "{"], 2).await);
+    assert_eq!(server.seen().first().map(|(_, body)| body.clone()), Some(json!({ "event": { "n": 1 } })));
+}
+
+#[tokio::test]
 async fn subscriptions_take_names() {
     let workflows = json!({ "data": [{ "id": "p_9", "name": "Handler", "name_slug": "handler" }] });
     let server = Server::start(vec![
