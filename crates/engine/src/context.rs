@@ -58,7 +58,7 @@ impl Engine {
             handles_error: origin.handles_error,
         };
         Ok(NewRun {
-            id: RunId::generate(&self.0.ids),
+            id: RunId::at(&self.0.ids, now),
             org_id: identity.org_id.clone(),
             owner: identity.owner.clone(),
             deployment_id: identity.deployment_id.cloned(),

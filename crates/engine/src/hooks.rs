@@ -19,7 +19,7 @@ impl Engine {
         if !source.has_hook(hook) {
             return Ok(Ok(()));
         }
-        let run_id = RunId::generate(&self.0.ids);
+        let run_id = RunId::at(&self.0.ids, self.now());
         let body = source_call(source, Some(hook), "null")?;
         let sink = Arc::new(Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None));
         let isolate = self.source_isolate(source).await?;

@@ -187,6 +187,13 @@ id_type! {
     MailId = "mail_";
 }
 
+impl RunId {
+    /// A new id that orders by the second: runs that are written together lie together.
+    pub fn at(ids: &IdSource, now: Timestamp) -> Self {
+        Self(format!("{}{}", Self::PREFIX, ids.ksuid(now)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
