@@ -158,10 +158,17 @@ fn parse_props(props: &[String]) -> Result<Map<String, Value>, CliError> {
 /// again; else text, so that `007` and `1e3` are what was typed.
 pub(crate) fn prop_value(text: &str) -> Value {
     match serde_json::from_str::<Value>(text) {
-        Ok(Value::Number(number)) if number.to_string() != text => Value::from(text),
+        Ok(Value::Number(number)) if !stays(&number, text) => Value::from(text),
         Ok(value) => value,
         Err(_) => Value::from(text),
     }
+}
+
+/// Whether a number is written again as it was typed. It goes through `f64` and the integers, which is what components read,
+/// and not through the digits that serde_json keeps where a crate of the workspace asks it to.
+fn stays(number: &serde_json::Number, text: &str) -> bool {
+    let read = number.as_i64().map(|n| n.to_string()).or_else(|| number.as_u64().map(|n| n.to_string()));
+    read.or_else(|| text.contains('.').then(|| number.as_f64().map(|n| n.to_string())).flatten()).is_some_and(|read| read == text)
 }
 
 fn parse_event(text: &str) -> Result<Value, CliError> {
