@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use millrace_api::ApiConfig;
-use millrace_bundle::{Bundler, BundlerConfig};
+use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::{IdSource, SystemClock};
 use millrace_runner::{Runner, RunnerConfig};
@@ -21,6 +21,8 @@ use crate::data_dir::DataDir;
 /// Our answers to package names.
 const PLATFORM_MODULES: &[(&str, &str)] =
     &[("@pipedream/platform", include_str!("../../../runtime/dist/platform.mjs")), ("@pipedream/types", include_str!("../../../runtime/dist/types.mjs"))];
+/// The subcommand that bundles one component in a process of its own.
+pub(crate) const BUNDLE_WORKER: &str = "bundle-worker";
 /// How long runs under way may go on after SIGTERM.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -50,6 +52,11 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     Ok(())
 }
 
+/// The process of one bundle: a question on standard input, its answer on standard output.
+pub(crate) async fn bundle_worker() -> Result<()> {
+    millrace_bundle::work(tokio::io::stdin(), tokio::io::stdout(), PLATFORM_MODULES).await.map_err(anyhow::Error::new)
+}
+
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
     let ids = Arc::new(IdSource::default());
     let store = SqliteStore::open(&SqliteOptions::at(data.file("millrace.db"))).context("could not open the database")?;
@@ -60,13 +67,14 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         ..RunnerConfig::default()
     };
     let runner = Runner::start(runner_config).await?;
-    let bundler = Bundler::new(BundlerConfig {
+    let bundler_config = BundlerConfig {
         cache_dir: data.file("cache"),
         registry_url: config.npm_registry.clone(),
         metadata_max_age: Duration::from_secs(300),
         platform_modules: PLATFORM_MODULES,
-    })
-    .map_err(anyhow::Error::new)?;
+    };
+    // This very program, also where its file was replaced since.
+    let bundler = Bundler::in_processes(bundler_config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] });
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),
         artifact_dir: data.file("artifacts"),
