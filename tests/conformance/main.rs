@@ -1,5 +1,6 @@
 //! A file for each chapter of the spec, a test for each clause, named after it.
 
+mod accounts;
 mod bad_input;
 mod s2_resources;
 mod s3_lifecycle;

@@ -54,6 +54,8 @@ impl Engine {
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
         let mut configured = props::check(&component.manifest.props, &new.configured_props, Site::Source, now).map_err(|e| invalid_props(&e))?;
+        self.infer_apps(caller, &component.manifest.props).await?;
+        self.check_accounts(&caller.org_id, &component.manifest.props, &configured, Site::Source).await?;
         self.0.master_key.seal_props(&self.0.ids, id.as_str(), &component.manifest.props, &mut configured)?;
         let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
         let mut source = Source {
@@ -109,6 +111,8 @@ impl Engine {
             new.name = check_name(name)?;
         }
         new.configured_props = self.merged_props(&old, &component, update.configured_props.as_ref())?;
+        self.infer_apps(caller, &component.manifest.props).await?;
+        self.check_accounts(&caller.org_id, &component.manifest.props, &new.configured_props, Site::Source).await?;
         let mut interfaces = self.interfaces_of(&new, &component.manifest.props, &old_interfaces)?;
         let active = update.active.unwrap_or(old.active);
         if let Some(code) = &update.code {

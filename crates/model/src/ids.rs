@@ -185,6 +185,10 @@ id_type! {
     ApiKeyId = "key_";
     /// A queued or sent e-mail.
     MailId = "mail_";
+    /// An app.
+    AppId = "app_";
+    /// A connected account ("auth provision").
+    AccountId = "apn_";
 }
 
 impl RunId {

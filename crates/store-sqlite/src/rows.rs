@@ -1,5 +1,6 @@
 //! Rows to the product's records. A row that does not fit is an error, never a panic.
 
+use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::event::Event;
@@ -247,4 +248,31 @@ pub(crate) fn execute(connection: &rusqlite::Connection, sql: &str, params: impl
 /// A number.
 pub(crate) fn number(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params) -> StoreResult<i64> {
     connection.prepare_cached(sql).and_then(|mut s| s.query_row(params, |row| row.get(0))).map_err(database)
+}
+
+pub(crate) fn app(row: &Row<'_>) -> StoreResult<App> {
+    Ok(App {
+        id: AppId::from_row(get(row, "id")?),
+        org_id: Some(OrgId::from_row(get(row, "org_id")?)),
+        name_slug: get(row, "name_slug")?,
+        definition: json(row, "definition")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn account(row: &Row<'_>) -> StoreResult<Account> {
+    Ok(Account {
+        id: AccountId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        app: get(row, "app")?,
+        name: get(row, "name")?,
+        credentials: get(row, "credentials")?,
+        healthy: get(row, "healthy")?,
+        problem: get(row, "problem")?,
+        expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
+        version: get(row, "version")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
 }

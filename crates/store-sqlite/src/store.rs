@@ -1,6 +1,7 @@
 //! The trait, each method one transaction on the writer or one query on a reader.
 
 use async_trait::async_trait;
+use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::event::Event;
@@ -17,7 +18,7 @@ use serde::Serialize;
 
 use crate::db::database;
 use crate::rows::{self, many, number, one};
-use crate::{SqliteStore, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{SqliteStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
 
 /// JSON text of a stored value.
 pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
@@ -312,6 +313,37 @@ impl Store for SqliteStore {
     }
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         self.db.write(move |c| history::prune(c, before, limit)).await
+    }
+
+    async fn put_app(&self, app: App) -> StoreResult<()> {
+        self.db.write(move |c| accounts::put_app(c, &app)).await
+    }
+    async fn app(&self, org: &OrgId, slug: &str) -> StoreResult<Option<App>> {
+        let (org, slug) = (org.to_string(), slug.to_owned());
+        self.db.read(move |c| one(c, "SELECT * FROM apps WHERE org_id = ?1 AND name_slug = ?2", [org, slug], rows::app)).await
+    }
+    async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>> {
+        let org = org.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM apps WHERE org_id = ?1 ORDER BY name_slug LIMIT 10000", [org], rows::app)).await
+    }
+    async fn create_account(&self, account: Account) -> StoreResult<()> {
+        self.db.write(move |c| accounts::create(c, &account)).await
+    }
+    async fn update_account(&self, account: Account) -> StoreResult<()> {
+        self.db.write(move |c| accounts::update(c, &account)).await
+    }
+    async fn delete_account(&self, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| accounts::delete(c, &org, &id)).await
+    }
+    async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>> {
+        by_id!(self, "accounts", org, id, rows::account)
+    }
+    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
+        let (key, page) = (format!("{org} {}", app.unwrap_or("")), page.clone());
+        // One key, as all lists have: the organization, a space, and the app or nothing.
+        let filter = "org_id = substr(?1, 1, instr(?1, ' ') - 1) AND (substr(?1, instr(?1, ' ') + 1) IN ('', app))";
+        self.db.read(move |c| list(c, "accounts", filter, &key, &page, rows::account)).await
     }
 
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
