@@ -1,0 +1,150 @@
+//! Connections, transactions, and what the database's errors mean.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use millrace_store::{StoreError, StoreResult};
+use tokio_postgres::NoTls;
+use tokio_postgres::error::SqlState;
+
+use crate::PostgresOptions;
+
+/// Operations that wait for a connection, beyond which they are refused.
+const WAITING_MAX: usize = 10_000;
+/// How long an operation waits for a connection, and how long connecting may take.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// How often a transaction is tried where the database gave it up for another.
+pub(crate) const TRIES_MAX: u32 = 5;
+
+/// Settings of each connection. A server that was told not to wait for its disk is told to wait: `Ok` of a write means
+/// that it survives a power cut. Stronger settings (`remote_apply`) stay. A node that hangs within a transaction lets
+/// go of its locks.
+const SESSION: &str = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+SET idle_in_transaction_session_timeout = '60s';
+SET default_transaction_isolation = 'read committed'";
+
+pub(crate) struct Db {
+    pool: Pool,
+}
+
+impl Db {
+    pub(crate) fn open(options: &PostgresOptions) -> StoreResult<Self> {
+        let mut config: tokio_postgres::Config = options.url.parse().map_err(database)?;
+        if config.get_application_name().is_none() {
+            config.application_name("millrace");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(WAIT_MAX);
+        }
+        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let pool = Pool::builder(manager)
+            .max_size(options.connections.max(1))
+            .wait_timeout(Some(WAIT_MAX))
+            .create_timeout(Some(WAIT_MAX))
+            .recycle_timeout(Some(WAIT_MAX))
+            .runtime(Runtime::Tokio1)
+            .post_create(Hook::async_fn(|client, _| Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })))
+            .build()
+            .map_err(|e| StoreError::Database(Box::new(e)))?;
+        Ok(Self { pool })
+    }
+
+    /// A connection of the pool.
+    pub(crate) async fn client(&self) -> StoreResult<Client> {
+        if self.pool.status().waiting >= WAITING_MAX {
+            return Err(StoreError::Overloaded);
+        }
+        self.pool.get().await.map_err(|error| match error {
+            PoolError::Closed => StoreError::Closed,
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => database(error),
+            PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => StoreError::Overloaded,
+            other => StoreError::Database(Box::new(other)),
+        })
+    }
+
+    /// Lets operations under way end, refuses new ones.
+    pub(crate) fn close(&self) {
+        self.pool.close();
+    }
+}
+
+/// Runs an operation in a transaction and commits it; again, a bounded number of times, where the database gave it up
+/// for another. A macro, because a closure cannot yet say that its future is `Send`.
+macro_rules! transaction {
+    ($db:expr, |$t:ident| $operation:expr) => {{
+        let mut tries = 1;
+        loop {
+            let mut client = $db.client().await?;
+            let done = async {
+                let $t = client.transaction().await.map_err($crate::db::database)?;
+                let value = $operation.await?;
+                $t.commit().await.map_err($crate::db::database)?;
+                Ok(value)
+            }
+            .await;
+            match done {
+                Err(error) if tries < $crate::db::TRIES_MAX && $crate::db::is_transient(&error) => {
+                    tracing::debug!(tries, "a transaction gave way to another and is tried again");
+                    // The connection is needed by the one that this one gave way to.
+                    drop(client);
+                    tokio::time::sleep(std::time::Duration::from_millis(5 << tries)).await;
+                    tries += 1;
+                }
+                done => break done,
+            }
+        }
+    }};
+}
+pub(crate) use transaction;
+
+/// Whether the same transaction may well succeed if it is tried again.
+pub(crate) fn is_transient(error: &StoreError) -> bool {
+    let StoreError::Database(source) = error else { return false };
+    let code = source.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
+    code.is_some_and(|code| *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED)
+}
+
+/// A failure of the database, or of a constraint that the caller can understand.
+pub(crate) fn database(error: tokio_postgres::Error) -> StoreError {
+    if let Some(db) = error.as_db_error()
+        && *db.code() == SqlState::UNIQUE_VIOLATION
+    {
+        // Constraints are named `<table>_<what>`; a primary key's name ends with `_pkey`.
+        let constraint = db.constraint().unwrap_or_default();
+        let name = [("_name_slug", "name_slug"), ("_orgname", "orgname"), ("_key_hash", "key_hash"), ("_key", "key")]
+            .into_iter()
+            .find_map(|(end, name)| constraint.ends_with(end).then_some(name));
+        return StoreError::Taken(name.unwrap_or("id"));
+    }
+    StoreError::Database(Box::new(error))
+}
+
+/// A text that Postgres takes: U+0000, which its TEXT refuses, becomes U+FFFD. For texts that people write; JSON holds
+/// no such character, and code and keys are BYTEA.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{FFFD}")) } else { Cow::Borrowed(text) }
+}
+
+/// JSON that could not be written.
+pub(crate) fn unwritable(error: serde_json::Error) -> StoreError {
+    StoreError::Database(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_character_that_postgres_refuses_is_replaced() {
+        assert_eq!(text("a\u{1}b"), "a\u{1}b");
+        assert_eq!(text("a\0b"), "a\u{FFFD}b");
+    }
+
+    #[test]
+    fn a_url_that_is_none_is_an_error_without_its_contents() {
+        let error = Db::open(&PostgresOptions::at("postgres://user:hunter2@host:notaport/db")).err().map(|e| format!("{e:?}"));
+        assert!(error.is_some_and(|e| !e.contains("hunter2")));
+        assert!(!format!("{:?}", PostgresOptions::at("postgres://user:hunter2@host/db")).contains("hunter2"));
+    }
+}
