@@ -100,9 +100,17 @@ pub(crate) use transaction;
 
 /// Whether the same transaction may well succeed if it is tried again.
 pub(crate) fn is_transient(error: &StoreError) -> bool {
-    let StoreError::Database(source) = error else { return false };
-    let code = source.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
-    code.is_some_and(|code| *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED)
+    code(error).is_some_and(|code| *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED)
+}
+
+/// Whether the statement was refused only because an earlier one of its transaction failed.
+pub(crate) fn is_aborted(error: &StoreError) -> bool {
+    code(error) == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+}
+
+fn code(error: &StoreError) -> Option<&SqlState> {
+    let StoreError::Database(source) = error else { return None };
+    source.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code)
 }
 
 /// A failure of the database, or of a constraint that the caller can understand.

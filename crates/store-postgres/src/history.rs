@@ -9,7 +9,7 @@ use millrace_model::run::{LogLine, Run};
 use millrace_store::{RunFilter, StoreResult, status_text};
 
 use crate::db::text;
-use crate::rows::{self, Cursors, Params, execute, many, number};
+use crate::rows::{self, Cursors, Params, execute, many, newest_first, number, order};
 
 /// Events that a stream shows (spec 2.5, 8).
 const EVENTS_SHOWN: i64 = 100;
@@ -22,14 +22,15 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, pa
     let filter = "owner_id = $1 AND org_id = $2 AND ($3::text IS NULL OR status = $3) AND created_at >= $4 AND created_at < $5";
     let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
     let mut params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&owner, &org, &status, &from, &to];
-    let clause = cursors.clause("runs", params.len() + 2);
-    let sql = format!("SELECT {} FROM runs WHERE {filter}{clause} ORDER BY created_at DESC, id DESC LIMIT $6", rows::RUN);
+    let (clause, order) = (cursors.clause("runs", params.len() + 2), order(page));
+    let sql = format!("SELECT {} FROM runs WHERE {filter}{clause} ORDER BY created_at {order}, id {order} LIMIT $6", rows::RUN);
     params.push(&limit);
     let mut counted = params.clone();
     cursors.push(&mut params);
     counted[5] = &RUNS_COUNTED;
     let count = format!("SELECT count(*) FROM (SELECT 1 FROM runs WHERE {filter} LIMIT $6) AS r");
-    let (items, total) = tokio::try_join!(many(c, &sql, &params, rows::run), number(c, &count, &counted))?;
+    let (mut items, total) = tokio::try_join!(many(c, &sql, &params, rows::run), number(c, &count, &counted))?;
+    newest_first(&mut items, page);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
 
@@ -60,10 +61,11 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
     };
     let shown = format!("SELECT {} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} ORDER BY ordinal DESC LIMIT $4", rows::EVENT);
     let (emitter, name, org, limit) = (text(emitter), name.map(text), org.as_str(), i64::from(page.limit));
-    let items = format!("SELECT * FROM ({shown}) AS e WHERE ordinal < $5 AND ordinal > $6 ORDER BY ordinal DESC LIMIT $7");
+    let items = format!("SELECT * FROM ({shown}) AS e WHERE ordinal < $5 AND ordinal > $6 ORDER BY ordinal {} LIMIT $7", order(page));
     let count = format!("SELECT count(*) FROM ({shown}) AS e");
     let all: Params<'_> = &[&emitter, &org, &name, &EVENTS_SHOWN, &below, &above, &limit];
-    let (items, total) = tokio::try_join!(many(c, &items, all, rows::event), number(c, &count, &all[..4]))?;
+    let (mut items, total) = tokio::try_join!(many(c, &items, all, rows::event), number(c, &count, &all[..4]))?;
+    newest_first(&mut items, page);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
 

@@ -280,12 +280,18 @@ pub(crate) async fn list<T>(c: &Client, table: &Table, filter: Params<'_>, page:
     let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
     let mut params = filter.to_vec();
     params.push(&limit);
-    let clause = cursors.clause(table.name, params.len() + 1);
+    let (clause, order) = (cursors.clause(table.name, params.len() + 1), order(page));
     cursors.push(&mut params);
-    let items =
-        format!("SELECT {} FROM {} WHERE {}{clause} ORDER BY created_at DESC, id DESC LIMIT ${}", table.columns, table.name, table.filter, filter.len() + 1);
+    let items = format!(
+        "SELECT {} FROM {} WHERE {}{clause} ORDER BY created_at {order}, id {order} LIMIT ${}",
+        table.columns,
+        table.name,
+        table.filter,
+        filter.len() + 1
+    );
     let count = format!("SELECT count(*) FROM {} WHERE {}", table.name, table.filter);
-    let (items, total) = tokio::try_join!(many(c, &items, &params, read), number(c, &count, filter))?;
+    let (mut items, total) = tokio::try_join!(many(c, &items, &params, read), number(c, &count, filter))?;
+    newest_first(&mut items, page);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
 
@@ -313,4 +319,16 @@ pub(crate) async fn execute(c: &impl GenericClient, sql: &str, params: Params<'_
 pub(crate) async fn number(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<i64> {
     let statement = c.prepare_cached(sql).await.map_err(database)?;
     c.query_one(&statement, params).await.and_then(|row| row.try_get(0)).map_err(database)
+}
+
+/// The order in which a page is read: from its end where it goes back.
+pub(crate) fn order(page: &Page) -> &'static str {
+    if page.from_end() { "ASC" } else { "DESC" }
+}
+
+/// Puts what [`order`] gave in the order that is shown.
+pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
+    if page.from_end() {
+        items.reverse();
+    }
 }

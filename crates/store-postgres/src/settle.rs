@@ -5,7 +5,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
 use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 
-use crate::db::{database, text};
+use crate::db::{database, is_aborted, text};
 use crate::rows::execute;
 use crate::{mail, runs, sources};
 
@@ -51,7 +51,14 @@ pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()>
     };
     let (change, events, runs, logs, notice) =
         tokio::join!(biased; change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), notice);
-    change.and(events).and(runs).and(logs).and(notice)
+    first_cause([change, events, runs, logs, notice])
+}
+
+/// The failure that made the others fail: after one the database refuses whatever follows it in the transaction.
+fn first_cause(parts: impl IntoIterator<Item = StoreResult<()>>) -> StoreResult<()> {
+    let mut failed = parts.into_iter().filter(Result::is_err).peekable();
+    let first = failed.next_if(|part| part.as_ref().is_err_and(is_aborted));
+    failed.find(|part| !part.as_ref().is_err_and(is_aborted)).or(first).unwrap_or(Ok(()))
 }
 
 async fn insert_events(t: &Transaction<'_>, events: &[Event]) -> StoreResult<()> {

@@ -4,6 +4,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
+use millrace_model::page::Page;
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
@@ -247,4 +248,16 @@ pub(crate) fn execute(connection: &rusqlite::Connection, sql: &str, params: impl
 /// A number.
 pub(crate) fn number(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params) -> StoreResult<i64> {
     connection.prepare_cached(sql).and_then(|mut s| s.query_row(params, |row| row.get(0))).map_err(database)
+}
+
+/// The order in which a page is read: from its end where it goes back.
+pub(crate) fn order(page: &Page) -> &'static str {
+    if page.from_end() { "ASC" } else { "DESC" }
+}
+
+/// Puts what [`order`] gave in the order that is shown.
+pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
+    if page.from_end() {
+        items.reverse();
+    }
 }
