@@ -6,10 +6,13 @@ use std::time::Duration;
 use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use millrace_store::{StoreError, StoreResult};
 use tokio_postgres::NoTls;
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 
 use crate::PostgresOptions;
 
+/// The port where none is given.
+const PORT: u16 = 5432;
 /// Operations that wait for a connection, beyond which they are refused.
 const WAITING_MAX: usize = 10_000;
 /// How long an operation waits for a connection, and how long connecting may take.
@@ -67,6 +70,22 @@ impl Db {
     pub(crate) fn close(&self) {
         self.pool.close();
     }
+}
+
+/// See [`PostgresOptions::place`].
+pub(crate) fn place(url: &str) -> Option<String> {
+    let config: tokio_postgres::Config = url.parse().ok()?;
+    let ports = config.get_ports();
+    let hosts = config.get_hosts().iter().enumerate().map(|(at, host)| match host {
+        // One port may stand for all hosts.
+        Host::Tcp(name) => format!("`{name}:{}`", ports.get(at).or(ports.first()).unwrap_or(&PORT)),
+        Host::Unix(folder) => format!("`{}`", folder.display()),
+    });
+    let (hosts, user) = (hosts.collect::<Vec<_>>().join(", "), config.get_user());
+    // As the client does: without a name, the database of the user's name; without a user, the user of this process.
+    let name = config.get_dbname().or(user).map_or_else(|| "database".into(), |name| format!("database `{name}`"));
+    let user = user.map_or_else(String::new, |user| format!(" as `{user}`"));
+    (!hosts.is_empty()).then(|| format!("{name} on {hosts}{user}"))
 }
 
 /// Runs an operation in a transaction and commits it; again, a bounded number of times, where the database gave it up
@@ -147,6 +166,19 @@ mod tests {
     fn only_the_character_that_postgres_refuses_is_replaced() {
         assert_eq!(text("a\u{1}b"), "a\u{1}b");
         assert_eq!(text("a\0b"), "a\u{FFFD}b");
+    }
+
+    #[test]
+    fn a_place_is_shown_without_the_password() {
+        let place = |url: &str| PostgresOptions::at(url).place();
+        let shown = |text: &str| Some(text.to_owned());
+        assert_eq!(place("postgres://me:hunter2@db.test/app"), shown("database `app` on `db.test:5432` as `me`"));
+        assert_eq!(place("host=a,b port=6000 user=me password=hunter2"), shown("database `me` on `a:6000`, `b:6000` as `me`"));
+        assert_eq!(place("postgres://db.test"), shown("database on `db.test:5432`"));
+        assert_eq!(place("postgres://me@%2Frun%2Fpg/app"), shown("database `app` on `/run/pg` as `me`"));
+        for none in ["", "hunter2", "mysql://me:hunter2@db.test/app", "postgres://me:hunter2@db.test:port/app"] {
+            assert_eq!(place(none), None, "{none}");
+        }
     }
 
     #[test]

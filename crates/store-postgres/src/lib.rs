@@ -34,6 +34,12 @@ impl PostgresOptions {
     pub fn at(url: impl Into<String>) -> Self {
         Self { url: url.into(), connections: 8 }
     }
+
+    /// Database, host and user, to be shown: "database `app` on `db.example.test:5432` as `millrace`". `None` where the
+    /// URL is none.
+    pub fn place(&self) -> Option<String> {
+        db::place(&self.url)
+    }
 }
 
 // By hand: the URL holds a password.
