@@ -89,17 +89,25 @@ pub(crate) async fn entries(c: &Client, id: &SourceId) -> StoreResult<Vec<(Strin
     .await
 }
 
+/// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
+/// SQLite looks first; here that would be a round trip for each settlement, so that the statements look themselves.
 pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreResult<()> {
     let id = change.source_id.as_str();
     if let Some((version, dedupe)) = &change.dedupe {
         // A row that another transaction is writing is waited for, then looked at anew: the later one finds another version.
         let changed = if *version == 0 {
-            execute(t, "INSERT INTO source_states (source_id, version, dedupe) VALUES ($1, 1, $2) ON CONFLICT (source_id) DO NOTHING", &[&id, dedupe]).await?
+            execute(
+                t,
+                "INSERT INTO source_states (source_id, version, dedupe) SELECT id, 1, $2 FROM sources WHERE id = $1 ON CONFLICT (source_id) DO NOTHING",
+                &[&id, dedupe],
+            )
+            .await?
         } else {
             execute(t, "UPDATE source_states SET version = version + 1, dedupe = $3 WHERE source_id = $1 AND version = $2", &[&id, version, dedupe]).await?
         };
         if changed == 0 {
-            return Err(StoreError::StateChanged);
+            let exists = one(t, "SELECT 1 FROM sources WHERE id = $1", &[&id], |_| Ok(())).await?;
+            return if exists.is_some() { Err(StoreError::StateChanged) } else { Ok(()) };
         }
     }
     if change.db.is_empty() {
@@ -113,7 +121,7 @@ pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreR
     if !keys.is_empty() {
         execute(
             t,
-            "INSERT INTO source_db (source_id, key, value) SELECT $1, key, value FROM UNNEST($2::bytea[], $3::text[]) AS n (key, value)
+            "INSERT INTO source_db (source_id, key, value) SELECT s.id, n.key, n.value FROM sources s, UNNEST($2::bytea[], $3::text[]) AS n (key, value) WHERE s.id = $1
              ON CONFLICT (source_id, sha256(key)) DO UPDATE SET value = excluded.value",
             &[&id, &keys, &values],
         )

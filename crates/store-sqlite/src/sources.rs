@@ -6,7 +6,7 @@ use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreRes
 use rusqlite::{Connection, params};
 
 use crate::db::database;
-use crate::rows::{execute, one};
+use crate::rows::{execute, number, one};
 use crate::store::json;
 use crate::{interfaces, runs, subscriptions};
 
@@ -77,8 +77,12 @@ pub(crate) fn state(c: &Connection, id: &SourceId) -> StoreResult<SourceState> {
     Ok(state.unwrap_or_default())
 }
 
+/// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
 pub(crate) fn change(c: &Connection, change: &SourceChange) -> StoreResult<()> {
     let id = change.source_id.as_str();
+    if number(c, "SELECT EXISTS (SELECT 1 FROM sources WHERE id = ?1)", [id])? == 0 {
+        return Ok(());
+    }
     if let Some((version, dedupe)) = &change.dedupe {
         let changed = if *version == 0 {
             execute(c, "INSERT INTO source_states (source_id, version, dedupe) VALUES (?1, 1, ?2) ON CONFLICT (source_id) DO NOTHING", params![id, dedupe])?

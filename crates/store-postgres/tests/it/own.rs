@@ -36,6 +36,19 @@ async fn claim(store: &dyn Store, node: &str, limit: u32) -> Vec<RunId> {
     store.claim(claim).await.expect("claims").into_iter().map(|run| run.id).collect()
 }
 
+/// A source, without the ceremony.
+async fn source(database: &Database, ids: &IdSource) -> SourceId {
+    let id = SourceId::generate(ids);
+    let sql = format!(
+        "INSERT INTO organizations VALUES ('o_a', '', '', '', '', 0);
+         INSERT INTO artifacts VALUES ('a', '', NULL, '', false);
+         INSERT INTO components VALUES ('sc_a', 'o_a', '', '', NULL, 'source', NULL, '{{}}', 'a', false, 0, 0);
+         INSERT INTO sources VALUES ('{id}', 'o_a', '', 'sc_a', '', '', '{{}}', true, NULL, 0, 0);"
+    );
+    database.client().await.batch_execute(&sql).await.expect("a source");
+    id
+}
+
 async fn refusal(database: &Database) -> Option<StoreError> {
     PostgresStore::open(PostgresOptions::at(database.url())).await.err()
 }
@@ -127,7 +140,7 @@ async fn what_another_server_has_locked_is_passed_over() {
 async fn sources_that_settle_at_once_never_lose_a_change() {
     let Some(database) = fresh().await else { return };
     let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
-    let source_id = SourceId::generate(&ids);
+    let source_id = source(&database, &ids).await;
     let effects = |version: i64, text: &str| {
         let source = SourceChange { source_id: source_id.clone(), dedupe: Some((version, text.into())), db: vec![(text.into(), Some("1".into()))] };
         Effects { source: Some(source), ..Effects::default() }
@@ -174,7 +187,7 @@ async fn errors_at_once_on_many_servers_are_one_mail() {
 async fn a_transaction_that_gave_way_to_another_is_tried_again() {
     let Some(database) = fresh().await else { return };
     let (ids, store) = (IdSource::default(), database.open().await);
-    let source_id = SourceId::generate(&ids);
+    let source_id = source(&database, &ids).await;
     let effects = |version: i64| {
         let source = SourceChange { source_id: source_id.clone(), dedupe: Some((version, "[]".into())), db: vec![("k".into(), Some(version.to_string()))] };
         Effects { source: Some(source), ..Effects::default() }
@@ -220,7 +233,7 @@ async fn the_cause_of_a_failure_is_not_hidden_by_what_it_stopped() {
     // Statements that a connection has prepared overtake those it has not.
     let events = vec![event.clone()];
     store.settle_effects(Effects { events, ..Effects::default() }).await.expect("settles");
-    let source = Some(SourceChange { source_id: SourceId::generate(&ids), dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))] });
+    let source = Some(SourceChange { source_id: source(&database, &ids).await, dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))] });
     let settled = store.settle_effects(Effects { events: vec![event], source, runs: vec![run(&ids, 0)], ..Effects::default() }).await;
     assert!(matches!(settled, Err(StoreError::Taken("id"))), "{settled:?}");
     assert_eq!(store.unfinished_runs().await.expect("counts"), 0);

@@ -113,6 +113,7 @@ macro_rules! suite {
                 a_clash_leaves_nothing,
                 hooks_leave_effects_without_a_run,
                 effects_on_a_state_that_moved_on_leave_nothing,
+                a_run_that_outlives_its_source_leaves_no_state,
                 texts_of_any_characters_are_kept,
             }
             mail {

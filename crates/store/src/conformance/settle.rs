@@ -154,6 +154,27 @@ pub async fn effects_on_a_state_that_moved_on_leave_nothing(database: &dyn Datab
     nothing_left(&org, &source, &run, &SourceState::default()).await;
 }
 
+pub async fn a_run_that_outlives_its_source_leaves_no_state(database: &dyn Database) {
+    let (org, source, run) = under_way(database).await;
+    let another = org.start(&Owner::Source(source.clone()), 1).await;
+    let moved = SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new() };
+    org.store.settle_effects(Effects { source: Some(moved), ..Effects::default() }).await.expect("settles");
+    org.store.delete_source(&org.id, &source).await.expect("deletes");
+    // One decided on what was there before the end, the other after it.
+    let (mut before, mut after) = (everything(&org, &source, &run, 1), everything(&org, &source, &another, 0));
+    after.events.clear();
+    (before.notice, after.notice) = (None, None);
+    for (run, effects) in [(&run, before), (&another, after)] {
+        org.store.settle(failed(run, 1, effects)).await.expect("settles");
+        assert_eq!(org.store.source_state(&source).await.expect("reads"), SourceState::default());
+        assert!(org.store.source_db(&source).await.expect("reads").is_empty());
+        // Its history is kept.
+        assert_eq!(org.stored(run).await.status, RunStatus::Failed);
+        assert_eq!(org.store.run_logs(run).await.expect("reads").len(), 2);
+    }
+    assert_eq!(org.events(source.as_str()).await.len(), 3);
+}
+
 pub async fn texts_of_any_characters_are_kept(database: &dyn Database) {
     let (org, source, run) = under_way(database).await;
     let text = "a \u{7}\u{1F600}\r\n\t\u{FFFE} z".repeat(1000);
