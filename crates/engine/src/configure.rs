@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::SavedComponent;
+use millrace_model::component::{PropDef, SavedComponent};
 use millrace_model::props::Site;
 use millrace_model::tenant::Caller;
 use millrace_runner::{Call, CallFailure, IsolateSpec, ModuleSpec};
@@ -88,6 +88,23 @@ impl Engine {
             Ok(mut answer) => PropsAnswer { props: answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default(), errors: Vec::new() },
             Err(error) => PropsAnswer { errors: vec![error], ..PropsAnswer::default() },
         })
+    }
+
+    /// The definitions that hold for these values: the component's, or what its `additionalProps` makes of them.
+    pub(crate) async fn definitions(
+        &self,
+        caller: &Caller,
+        component: &SavedComponent,
+        values: &Map<String, Value>,
+    ) -> Result<Option<Vec<PropDef>>, EngineError> {
+        if !component.manifest.has_additional_props {
+            return Ok(None);
+        }
+        let refused = |message: String| EngineError::Component { code: "additional_props_failed", message, details: json!({ "field": "configured_props" }) };
+        let answer = self.ask(caller, component, json!({ "kind": "additional_props" }), values).await?;
+        let mut answer = answer.map_err(|error| refused(format!("the component could not say which props it needs: {error}")))?;
+        let defs = serde_json::from_value(answer["props"].take());
+        defs.map(Some).map_err(|error| refused(format!("the props that `additionalProps` gave are not of the expected form: {error}")))
     }
 
     /// Asks a component in a host of its own, with the accounts that the values name. `Ok(Err)` is the code's own failure.

@@ -169,7 +169,8 @@ impl Engine {
         let strategy = manifest.dedupe_strategy()?;
         let mut props = source.configured_props.clone();
         self.0.master_key.open_props(source.id.as_str(), &mut props)?;
-        for def in &manifest.props {
+        let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
+        for def in defs {
             if def.prop_type == "$.interface.http"
                 && let Some(http) = interfaces.http.first()
             {
@@ -188,7 +189,7 @@ impl Engine {
             hosts_max: 1,
         };
         let owner = Owner::Source(source.id.clone());
-        let accounts = AccountUse::of(None, &manifest.props, &props).collect();
+        let accounts = AccountUse::of(None, defs, &props).collect();
         Ok(Program::Source(Box::new(SourceProgram { props: Inputs::new(Value::Object(props), accounts), source, manifest, strategy, isolate, owner })))
     }
 

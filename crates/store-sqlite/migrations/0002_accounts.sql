@@ -24,3 +24,6 @@ CREATE TABLE accounts (
   updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX accounts_newest ON accounts (org_id, created_at, id);
+
+-- Definitions that `additionalProps` gave when the source was configured, JSON; none: those of its component.
+ALTER TABLE sources ADD COLUMN dynamic_props TEXT;

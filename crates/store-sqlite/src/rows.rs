@@ -5,6 +5,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
+use millrace_model::page::Page;
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
@@ -90,6 +91,10 @@ pub(crate) fn source(row: &Row<'_>) -> StoreResult<Source> {
         component_id: ComponentId::from_row(get(row, "component_id")?),
         name: get(row, "name")?,
         name_slug: get(row, "name_slug")?,
+        dynamic_props: match get::<Option<String>>(row, "dynamic_props")? {
+            Some(_) => Some(json(row, "dynamic_props")?),
+            None => None,
+        },
         configured_props: json(row, "configured_props")?,
         active: get(row, "active")?,
         inactive_reason: get(row, "inactive_reason")?,
@@ -275,4 +280,16 @@ pub(crate) fn account(row: &Row<'_>) -> StoreResult<Account> {
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })
+}
+
+/// The order in which a page is read: from its end where it goes back.
+pub(crate) fn order(page: &Page) -> &'static str {
+    if page.from_end() { "ASC" } else { "DESC" }
+}
+
+/// Puts what [`order`] gave in the order that is shown.
+pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
+    if page.from_end() {
+        items.reverse();
+    }
 }

@@ -1,8 +1,10 @@
 //! The store in the product's words. It knows no rule of the product: what must be decided is decided in the engine
 //! and handed over as values, so that each method is one transaction. Engines: `store-sqlite`, `store-postgres`.
 //!
-//! Start at [`Store::accept`], [`Store::claim`] and [`Store::settle`]. [`conformance`] is the suite every engine passes.
+//! Start at [`Store::accept`], [`Store::claim`] and [`Store::settle`]. `conformance` is the suite every engine passes; it is
+//! for tests only, behind the feature of that name.
 
+#[cfg(feature = "conformance")]
 pub mod conformance;
 mod ops;
 
