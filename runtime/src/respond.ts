@@ -25,7 +25,7 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   if (body instanceof Readable || (body !== null && typeof body === "object" && Symbol.asyncIterator in body)) {
     if (immediate === true) throw new TypeError("respond: a stream cannot be sent with `immediate: true`");
     const sent = collect(body as AsyncIterable<unknown>).then((bytes) => frame(bytes.toString("base64"), "base64"));
-    call.pending.push(sent);
+    call.track(sent);
     return sent;
   }
   if (body === undefined || body === null) frame("", "utf8");
