@@ -2,6 +2,8 @@
 import { Socket } from "node:net";
 
 const FRAME_BYTES_MAX = 64 << 20;
+/** The server ends a host that sends a longer one. */
+const SENT_BYTES_MAX = 16 << 20;
 
 export class Wire {
   readonly #socket = new Socket({ fd: 3, readable: true, writable: true });
@@ -32,6 +34,7 @@ export class Wire {
   /** `json`: the text of one object. */
   sendText(json: string): void {
     const length = Buffer.byteLength(json);
+    if (length > SENT_BYTES_MAX) throw new RangeError(`what is sent here has ${length} bytes as JSON; allowed are ${SENT_BYTES_MAX}: keep large data outside and pass on where it is`);
     const bytes = Buffer.allocUnsafe(4 + length);
     bytes.writeUInt32LE(length, 0);
     bytes.write(json, 4);

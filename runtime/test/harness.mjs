@@ -20,15 +20,23 @@ export class Host {
   /** Takes each frame as it comes, in place of `frames`. */
   onFrame = undefined;
   #chunks = Buffer.alloc(0);
-  #wake = () => {};
+  #waiting = [];
 
   constructor() {
     this.child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "inherit", "pipe"], env: {} });
     this.exited = new Promise((resolve) => this.child.on("exit", (code) => resolve(code)));
     this.exited.then(() => this.#wake());
+    // A test that fails does not keep its host; what waits for a frame keeps the tests.
+    this.child.unref();
+    process.once("exit", () => this.end());
     this.wire = this.child.stdio[3];
+    this.wire.unref();
     this.wire.on("data", (chunk) => this.#take(chunk));
     this.wire.on("error", () => {});
+  }
+
+  #wake() {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   #take(chunk) {
@@ -51,15 +59,16 @@ export class Host {
 
   /** The first frame that `found` accepts; waits for the frame, never for a time. */
   async until(found) {
-    const late = setTimeout(() => {
-      throw new Error(`no such frame came; there are ${JSON.stringify(this.frames).slice(0, 2000)}`);
-    }, DEADLINE_MS);
+    let late;
+    const tooLate = new Promise((_, reject) => {
+      late = setTimeout(() => reject(new Error(`no such frame came; there are ${JSON.stringify(this.frames).slice(0, 2000)}`)), DEADLINE_MS);
+    });
     try {
       for (;;) {
         const frame = this.frames.find(found);
         if (frame) return frame;
         if (this.child.exitCode !== null) throw new Error(`the host ended with ${this.child.exitCode}`);
-        await new Promise((resolve) => (this.#wake = resolve));
+        await Promise.race([tooLate, new Promise((wake) => this.#waiting.push(wake))]);
       }
     } finally {
       clearTimeout(late);

@@ -28,6 +28,7 @@ const modules = Object.entries(MODULES).map(([name, code]) => {
 });
 const host = new Host();
 host.send({ t: "load", protocol: 1, modules, env: {}, db: {}, tmp: folder });
+host.wire.ref();
 await host.until((frame) => frame.t === "loaded" || frame.t === "load_failed");
 
 let id = 0;
