@@ -1,7 +1,7 @@
 // Which call the running code belongs to, and in a workflow which of its steps.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import type { Wire } from "./wire.ts";
+import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */
 const LATE_LINES_MAX = 100;
@@ -20,6 +20,8 @@ export class CallContext implements Scope {
   readonly #pending = new Set<Promise<unknown>>();
   #done = false;
   #lateLines = 0;
+  /** A frame that waits for the next. */
+  #held: string | undefined;
   /** Fails the call from outside its own promise: an error of something it did not await. */
   fail: (error: unknown, namespace: string | undefined) => void = () => {};
   /** Takes answers of the server to what this call asked. */
@@ -40,19 +42,35 @@ export class CallContext implements Scope {
 
   /** Sends a frame of this call; nothing after its end. */
   send(frame: Record<string, unknown>): void {
-    if (!this.#done) this.#wire.send({ ...frame, id: this.id });
+    if (!this.#done) this.#write(JSON.stringify({ ...frame, id: this.id }));
   }
 
   /** Sends a frame whose tail is JSON text already: `tail` is what follows the id. */
   sendText(tail: string): void {
-    if (!this.#done) this.#wire.sendText(`{"id":${this.id},${tail}`);
+    if (!this.#done) this.#write(`{"id":${this.id},${tail}`);
+  }
+
+  /** As `sendText`, but it goes with the next frame: for one that no code of users follows. Writes are what a call costs most. */
+  hold(tail: string): void {
+    if (this.#done) return;
+    const text = `{"id":${this.id},${tail}`;
+    // Where it fits no frame it is this step's error, not that of what comes next.
+    checked(text);
+    if (this.#held !== undefined) this.#wire.sendText(this.#held);
+    this.#held = text;
+  }
+
+  #write(text: string): void {
+    const held = this.#held;
+    this.#held = undefined;
+    this.#wire.sendText(text, held);
   }
 
   /** A line of output. After the end it still belongs to this call. */
   log(level: string, text: string): void {
     if (this.#done && this.#lateLines++ >= LATE_LINES_MAX) return;
     const late = this.#done ? `,"late":true` : "";
-    this.#wire.sendText(`{"id":${this.id},"t":"log","level":"${level}","text":${JSON.stringify(text)},"ts":${Date.now()}${late}}`);
+    this.#write(`{"id":${this.id},"t":"log","level":"${level}","text":${JSON.stringify(text)},"ts":${Date.now()}${late}}`);
   }
 
   /** The call is not over before this has settled. Whoever holds the promise deals with its failure. */
@@ -82,21 +100,30 @@ export class CallContext implements Scope {
 
   /** The server no longer waits: what the code still does goes nowhere. */
   abandon(): void {
+    this.#held = undefined;
     this.#done = true;
   }
 }
 
 export const calls = new AsyncLocalStorage<Scope>();
 
-let turning: Promise<void> | undefined;
+let ending: (() => void)[] | undefined;
 
-/** A turn of the event loop, shared by all that wait for one: by then rejections that nobody handles have been told. */
-export function turn(): Promise<void> {
-  turning ??= new Promise((resolve) => {
-    setImmediate(() => {
-      turning = undefined;
-      resolve();
+/**
+ * Ends a call after a turn of the event loop: by then rejections that nobody handles have been told. Calls that end in
+ * the same turn share a write.
+ */
+export function atTurn(wire: Wire, end: () => void): void {
+  if (ending) {
+    ending.push(end);
+    return;
+  }
+  ending = [end];
+  setImmediate(() => {
+    const ends = ending ?? [];
+    ending = undefined;
+    wire.together(() => {
+      for (const one of ends) one();
     });
   });
-  return turning;
 }

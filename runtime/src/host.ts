@@ -1,5 +1,5 @@
 // The program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
-import { CallContext, calls, turn } from "./context.ts";
+import { atTurn, CallContext, calls } from "./context.ts";
 import { loadDb } from "./db.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
@@ -83,16 +83,23 @@ function failure(error: unknown, namespace?: string): string {
 
 async function perform(frame: CallFrame, call: CallContext): Promise<void> {
   call.fail = (error, namespace) => {
-    call.finish(failure(error, namespace));
-    underWay.delete(call.id);
+    end(call, failure(error, namespace));
   };
   try {
     const text = await answer(frame, call);
     if (call.waits) await call.settled();
-    // What nobody awaited and has failed by now fails the run.
-    await turn();
-    call.finish(`"ok":true,${text}}`);
+    // What nobody awaited and has failed by then fails the run.
+    atTurn(wire, () => end(call, `"ok":true,${text}}`));
   } catch (error) {
+    end(call, failure(error));
+  }
+}
+
+function end(call: CallContext, tail: string): void {
+  try {
+    call.finish(tail);
+  } catch (error) {
+    // It fits no frame.
     call.finish(failure(error));
   }
   underWay.delete(call.id);

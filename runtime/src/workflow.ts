@@ -71,7 +71,11 @@ async function runStep(step: StepSpec, steps: Bag, $: Dollar, call: CallContext)
   const paused = $.flow.exit === undefined ? $.flow.pause : undefined;
   // A step that runs again is not finished.
   if (paused?.kind === "rerun") return { paused: { ...paused, exports: text, duration_ms } };
-  call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"finished","duration_ms":${duration_ms},"exports":${text}}`);
+  try {
+    call.hold(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"finished","duration_ms":${duration_ms},"exports":${text}}`);
+  } catch (error) {
+    throw new StepFailure(namespace, error);
+  }
   if ($.flow.exit !== undefined) return { exit: $.flow.exit };
   if (paused) return { paused: { ...paused, duration_ms } };
   // Later steps see what was recorded: a copy, as after a restart.

@@ -220,3 +220,23 @@ test("an export or a result that is no JSON is an error that names it", async ()
   assert.match(done(await run(`export default { run({ $ }) { $.export("big", 5n); } };`, workflow({}))).error.message, /the export `big` of the step `one` is not JSON-serializable/);
   assert.match(done(await run(`export default { run() { const a = []; a.push(a); return a; } };`, workflow({}))).error.message, /the value returned by the step `one` is not JSON-serializable/);
 });
+
+test("a result that is larger than a frame may be is its step's error", async () => {
+  const host = await Host.load({ m: `export default { run() { return "x".repeat(17 * 1024 * 1024); } };` });
+  const steps = ["one", "two"].map((namespace) => ({ namespace, module: "m", props: {}, disabled: false }));
+  const end = done(await host.call(1, { ...workflow({}), steps }));
+  assert.deepEqual([end.error.code, end.namespace], ["RangeError", "one"]);
+  assert.match(done(await host.call(2, { kind: "action" })).error.message, /allowed are/);
+  host.end();
+});
+
+test("what a step writes is there when it blocks the event loop right after", async () => {
+  const code = `export default { props: { db: "$.service.db" }, run({ $ }) { if ($) { console.log("before"); $.send.sse({ channel: "c", payload: 1 }); } else { this.db.set("a", 1); this.$emit({}, { id: 1 }); } for (;;); } };`;
+  for (const [call, expected] of [[workflow({}), ["step", "log", "send"]], [source, ["db", "emit"]]]) {
+    const host = await Host.load({ m: code }, { db: {} });
+    host.send({ t: "call", id: 1, deadline_ms: 5000, module: "m", props: {}, ...call });
+    await host.until((f) => f.t === expected.at(-1));
+    assert.deepEqual(host.frames.filter((f) => f.id === 1).map((f) => f.t), expected);
+    host.end();
+  }
+});
