@@ -121,6 +121,7 @@ function onFrame(frame: Bag): void {
       break;
     case "cancel":
       underWay.get(frame["id"] as number)?.abandon();
+      underWay.delete(frame["id"] as number);
       wire.send({ t: "cancelled", id: frame["id"] });
       break;
   }
