@@ -1,6 +1,6 @@
 //! One host: a process, its wire, and the calls under way in it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -12,6 +12,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use crate::call::{After, UnderWay, thrown};
 use crate::death::Death;
@@ -23,6 +24,8 @@ use crate::wire::{self, FromHost, WireError};
 const WRITE_QUEUE: usize = 1024;
 /// Bytes of standard error that are kept to tell a cause of death.
 const STDERR_KEPT: usize = 16 << 10;
+/// How long the last words of a process are waited for once it is gone.
+const WORDS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 /// The version of the protocol.
 const PROTOCOL: u32 = 1;
 
@@ -37,8 +40,9 @@ pub(crate) enum Load {
 /// A host with an isolate.
 pub(crate) struct Host {
     pub(crate) isolate: String,
+    pub(crate) organization: String,
     writer: mpsc::Sender<Bytes>,
-    calls: Mutex<HashMap<u64, UnderWay>>,
+    calls: Mutex<Calls>,
     /// Those who wait for the answer to a cancel: it shows that the event loop turns.
     cancels: Mutex<HashMap<u64, oneshot::Sender<()>>>,
     pub(crate) load: watch::Receiver<Load>,
@@ -48,6 +52,25 @@ pub(crate) struct Host {
     /// Takes no new calls.
     pub(crate) retiring: AtomicBool,
     pub(crate) used: Mutex<Instant>,
+}
+
+/// The calls that a host was given.
+#[derive(Default)]
+struct Calls {
+    under_way: HashMap<u64, UnderWay>,
+    /// The newest id. Ids count from 1 in each host: one host's ids say nothing about another's.
+    newest: u64,
+    /// Calls that we gave up and whose frames may still come.
+    late: HashSet<u64>,
+    /// The process is gone, or is being ended.
+    dead: bool,
+}
+
+/// How far a host's frames are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Silent,
+    Greeted,
 }
 
 /// A started process that waits for an isolate.
@@ -66,8 +89,13 @@ impl Blank {
         matches!(self.launched.child.try_wait(), Ok(None))
     }
 
+    /// Ends its process.
+    pub(crate) async fn end(mut self) {
+        end_process(&mut self.launched.child).await;
+    }
+
     /// Gives it an isolate. `on_end` is told when the process is gone.
-    pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
+    pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, lives: &TaskTracker, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
         let Launched { mut child, wire, tmp } = self.launched;
         let (read, write) = wire.into_split();
         let (writer, queue) = mpsc::channel(WRITE_QUEUE);
@@ -76,6 +104,7 @@ impl Blank {
         let stderr = child.stderr.take();
         let host = Arc::new(Host {
             isolate: spec.id.clone(),
+            organization: spec.organization.clone(),
             writer,
             calls: Mutex::default(),
             cancels: Mutex::default(),
@@ -87,7 +116,7 @@ impl Blank {
         });
         tokio::spawn(write_frames(write, queue, load_frame(spec, tmp.path())));
         let life = Life { host: host.clone(), loading, child, stderr, tmp, heap_mb: self.heap_mb, frame_bytes_max: config.frame_bytes_max };
-        tokio::spawn(async move {
+        lives.spawn(async move {
             life.live(read, killed).await;
             on_end();
         });
@@ -96,22 +125,35 @@ impl Blank {
 }
 
 impl Host {
-    /// Starts a call: registers it and sends its frame.
-    pub(crate) async fn start(&self, id: u64, call: UnderWay, frame: Bytes) {
-        self.calls.lock().insert(id, call);
-        if self.writer.send(frame).await.is_err() {
-            // The process is gone: what ends it has taken or will take the call.
-            tokio::task::yield_now().await;
-            if let Some(call) = self.calls.lock().remove(&id) {
-                let step = call.step();
-                call.end(Err(Death::Ended.failure(step)));
+    /// Starts a call: registers it under an id of its own, and sends the frame that `frame` makes of the id. None: the host is gone and never had it.
+    pub(crate) async fn start(&self, call: UnderWay, frame: impl FnOnce(u64) -> Bytes) -> Option<u64> {
+        let id = {
+            let mut calls = self.calls.lock();
+            if calls.dead {
+                return None;
             }
+            calls.newest += 1;
+            let id = calls.newest;
+            calls.under_way.insert(id, call);
+            id
+        };
+        if self.writer.send(frame(id)).await.is_err() {
+            // It reads no more. Where the call is still here, nothing of it was sent; else the end of the process has taken it, and has ended it.
+            self.kill(Death::Ended);
+            self.calls.lock().under_way.remove(&id)?;
+            return None;
         }
+        Some(id)
     }
 
     /// Takes a call away that ran over its time; None if it ended meanwhile.
     pub(crate) fn give_up(&self, id: u64) -> Option<UnderWay> {
-        self.calls.lock().remove(&id)
+        let mut calls = self.calls.lock();
+        let call = calls.under_way.remove(&id);
+        if call.is_some() {
+            calls.late.insert(id);
+        }
+        call
     }
 
     /// Tells the host that a call is not waited for; the receiver ends when it answers.
@@ -133,19 +175,24 @@ impl Host {
     }
 
     pub(crate) fn calls(&self) -> usize {
-        self.calls.lock().len()
+        self.calls.lock().under_way.len()
     }
 
     /// Handles one frame of a call or of loading.
-    fn frame(&self, bytes: &Bytes, loading: &watch::Sender<Load>) -> Result<(), WireError> {
+    fn frame(&self, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<(), WireError> {
         let frame = wire::parse(bytes)?;
+        if matches!(frame, FromHost::Hello { .. }) != (*phase == Phase::Silent) {
+            return Err(WireError::OutOfOrder("`hello` comes first, and once"));
+        }
+        let pending = matches!(*loading.borrow(), Load::Pending);
         let id = match &frame {
-            FromHost::Hello { protocol } if *protocol == PROTOCOL => return Ok(()),
+            FromHost::Hello { protocol } if *protocol == PROTOCOL => {
+                *phase = Phase::Greeted;
+                return Ok(());
+            }
             FromHost::Hello { .. } => return Err(WireError::OutOfOrder("another version of the protocol")),
+            FromHost::Loaded | FromHost::LoadFailed { .. } if !pending => return Err(WireError::OutOfOrder("loaded twice")),
             FromHost::Loaded => {
-                if !matches!(*loading.borrow(), Load::Pending) {
-                    return Err(WireError::OutOfOrder("loaded twice"));
-                }
                 loading.send_replace(Load::Loaded);
                 return Ok(());
             }
@@ -155,10 +202,9 @@ impl Host {
                 return Ok(());
             }
             FromHost::Cancelled { id } => {
-                if let Some(told) = self.cancels.lock().remove(id) {
-                    // Whoever asked may have gone away.
-                    let _ = told.send(());
-                }
+                let told = self.cancels.lock().remove(id).ok_or(WireError::UnknownCall)?;
+                // Whoever asked may have gone away.
+                let _ = told.send(());
                 return Ok(());
             }
             FromHost::Log { id, .. }
@@ -169,22 +215,31 @@ impl Host {
             | FromHost::Send { id, .. }
             | FromHost::Done { id, .. } => *id,
         };
-        // A frame of a call that is over is late, not forged: ids are never used again.
-        let Some(call) = self.calls.lock().remove(&id) else {
-            return if id <= self.last_id() { Ok(()) } else { Err(WireError::UnknownCall) };
-        };
-        match call.frame(frame, bytes.len())? {
-            After::GoesOn(call) => {
-                self.calls.lock().insert(id, call);
+        // Held while the frame is handled: a call is given up before a frame of it or after, and one whose frame is a violation ends as its host does.
+        let mut calls = self.calls.lock();
+        let Some(call) = calls.under_way.get_mut(&id) else {
+            // Frames of a call that we gave up are late, until it is done; all others are forged, or follow an end.
+            if !calls.late.contains(&id) {
+                return Err(WireError::UnknownCall);
             }
-            After::Over => {}
-            After::OverWithHost => self.kill(Death::Ended),
+            if matches!(frame, FromHost::Done { .. }) {
+                calls.late.remove(&id);
+            }
+            return Ok(());
+        };
+        let (ended, with_host) = match call.frame(frame, bytes.len())? {
+            After::GoesOn => return Ok(()),
+            After::Over(ended) => (ended, false),
+            After::OverWithHost(failure) => (Err(failure), true),
+        };
+        if let Some(call) = calls.under_way.remove(&id) {
+            call.end(ended);
+        }
+        drop(calls);
+        if with_host {
+            self.kill(Death::Ended);
         }
         Ok(())
-    }
-
-    fn last_id(&self) -> u64 {
-        crate::pool::last_call_id()
     }
 }
 
@@ -217,12 +272,12 @@ impl Life {
         self.host.retiring.store(true, Ordering::SeqCst);
         let death = match ended {
             Some(death) => {
-                // It may have exited by itself meanwhile.
-                let _ = self.child.start_kill();
-                let _ = self.child.wait().await;
+                end_process(&mut self.child).await;
                 death
             }
             None => {
+                // Its wire ends when it has exited: what it may have started goes with it.
+                kill_group(&self.child);
                 let status = match tokio::time::timeout(std::time::Duration::from_secs(1), self.child.wait()).await {
                     Ok(status) => status.ok(),
                     Err(_) => {
@@ -231,7 +286,9 @@ impl Life {
                         self.child.wait().await.ok()
                     }
                 };
-                Death::of(status, &words.await.unwrap_or_default(), self.heap_mb)
+                // Should another process hold its standard error open, that is not waited for.
+                let words = tokio::time::timeout(WORDS_TIMEOUT, words).await.ok().and_then(Result::ok).unwrap_or_default();
+                Death::of(status, &words, self.heap_mb)
             }
         };
         tracing::debug!(isolate = self.host.isolate, tmp = %self.tmp.path().display(), ?death, "a host ended");
@@ -242,8 +299,12 @@ impl Life {
             }
             pending
         });
-        let calls: Vec<UnderWay> = self.host.calls.lock().drain().map(|(_, call)| call).collect();
-        for call in calls {
+        let calls = {
+            let mut calls = self.host.calls.lock();
+            calls.dead = true;
+            std::mem::take(&mut calls.under_way)
+        };
+        for call in calls.into_values() {
             let step = call.step();
             call.end(Err(death.failure(step)));
         }
@@ -252,18 +313,37 @@ impl Life {
     /// Reads frames until the wire ends.
     async fn read(&self, mut read: OwnedReadHalf) -> Result<(), WireError> {
         let mut buffer = BytesMut::with_capacity(64 << 10);
+        let mut phase = Phase::Silent;
         loop {
             match read.read_buf(&mut buffer).await {
                 Ok(0) | Err(_) => return Ok(()),
                 Ok(_) => {}
             }
             while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
-                self.host.frame(&frame, &self.loading)?;
+                self.host.frame(&frame, &mut phase, &self.loading)?;
             }
             if buffer.is_empty() && buffer.capacity() < 4 << 10 {
                 buffer.reserve(64 << 10);
             }
         }
+    }
+}
+
+/// Ends a process and all of its group, and reaps it.
+async fn end_process(child: &mut Child) {
+    kill_group(child);
+    // It may have exited by itself meanwhile.
+    let _ = child.start_kill();
+    let _ = child.wait().await;
+}
+
+/// A host leads a session, so a group, of its own.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn kill_group(child: &Child) {
+    // None once it is reaped: then its number may be another's.
+    if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
+        // SAFETY: a plain system call on a process of ours that is not reaped.
+        unsafe { libc::kill(-id, libc::SIGKILL) };
     }
 }
 

@@ -5,6 +5,8 @@
 mod call;
 mod death;
 mod host;
+mod node;
+mod places;
 mod pool;
 mod sandbox;
 mod types;

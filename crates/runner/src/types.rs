@@ -255,4 +255,6 @@ pub struct RunnerStats {
     pub blank_hosts: usize,
     /// Calls under way.
     pub calls: usize,
+    /// Calls that wait for a host.
+    pub waiting: usize,
 }
