@@ -1,6 +1,6 @@
 // `@pipedream/platform` and `@pipedream/types` as components import them (registry-facts, section 3).
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,6 +44,13 @@ test("all exports are there, and there are no others", () => {
   assert.equal(platform.$event, undefined);
   assert.equal(platform.$send, undefined);
   assert.equal(typeof platform.PD_OFFICIAL_GMAIL_OAUTH_CLIENT_ID, "string");
+});
+
+test("what is exported is declared, and what is declared is exported", () => {
+  const declared = (file) => [...readFileSync(new URL(`../types/${file}`, import.meta.url), "utf8").matchAll(/^export (?:const|function|class) ([$\w]+)/gm)].map((found) => found[1]);
+  const exported = (module) => Object.keys(module).filter((name) => !["default", "$event", "$send"].includes(name)).sort();
+  assert.deepEqual([...new Set(declared("platform.d.ts"))].sort(), exported(platform));
+  assert.deepEqual([...new Set(declared("index.d.ts"))].sort(), exported(types));
 });
 
 test("define functions give back what they get", () => {

@@ -1,2 +1,2 @@
 // What workflow code finds without an import.
-declare const defineComponent: typeof import("./index").defineAction;
+declare const defineComponent: typeof import("./index").defineComponent;

@@ -177,6 +177,9 @@ export interface Action<P extends Props, M extends Methods> extends Described {
   run(this: ActionThis<P, M>, input: { $: Dollar; steps: Steps }): unknown;
 }
 
+/** A step's own code: an action that needs no name. */
+export type Step<P extends Props, M extends Methods> = Omit<Action<P, M>, "name" | "version" | "type"> & Partial<Pick<Action<P, M>, "name" | "version" | "type">>;
+
 export interface App<D extends Record<string, PropType | TypedProp | ReferringProp>, M extends Methods> {
   type: "app";
   /** Slug of the app. */
@@ -187,6 +190,7 @@ export interface App<D extends Record<string, PropType | TypedProp | ReferringPr
 
 export function defineSource<const P extends Props = {}, M extends Methods = {}>(source: Source<P, M>): Source<P, M>;
 export function defineAction<const P extends Props = {}, M extends Methods = {}>(action: Action<P, M>): Action<P, M>;
+export function defineComponent<const P extends Props = {}, M extends Methods = {}>(step: Step<P, M>): Step<P, M>;
 export function defineApp<const D extends Record<string, PropType | TypedProp | ReferringProp> = {}, M extends Methods = {}>(
   app: App<D, M>,
 ): { type: "app"; app: string; propDefinitions: D; methods: M };
