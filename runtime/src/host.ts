@@ -8,6 +8,7 @@ import { loadModules, moduleOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";
 import { runSource } from "./source.ts";
+import { leadTmp } from "./tmp.ts";
 import type { Bag, CallFrame } from "./types.ts";
 import { Wire } from "./wire.ts";
 import { type Ending, exportsText, recordReturned, runAction, runWorkflow, StepFailure } from "./workflow.ts";
@@ -18,6 +19,7 @@ const underWay = new Map<number, CallContext>();
 async function load(frame: Bag): Promise<void> {
   try {
     Object.assign(process.env, frame["env"]);
+    leadTmp(String(frame["tmp"]));
     loadDb(frame["db"] as Record<string, unknown> | null);
     await loadModules(frame["modules"] as { name: string; path: string }[]);
     wire.send({ t: "loaded" });

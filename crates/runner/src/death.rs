@@ -18,6 +18,8 @@ pub(crate) enum Death {
     Violation(WireError),
     /// Its heap was full.
     OutOfMemory { heap_mb: u32 },
+    /// We ended it: it kept too much in its temporary folder.
+    TmpFull { bytes_max: u64 },
     /// It exited or was killed.
     Exited(Option<ExitStatus>, String),
     /// It could not be started.
@@ -46,6 +48,14 @@ impl Death {
                 FailureKind::OutOfMemory,
                 "OutOfMemory",
                 format!("the code needed more memory than its limit of {heap_mb} MiB; raise `settings.memory_mb` of the workflow, or hold less in memory"),
+            ),
+            Self::TmpFull { bytes_max } => (
+                FailureKind::PayloadTooLarge,
+                "PayloadTooLarge",
+                format!(
+                    "the code keeps more in /tmp than its limit of {} MiB, or more files than can be counted; remove what is no longer needed",
+                    bytes_max >> 20
+                ),
             ),
             Self::Exited(status, words) => {
                 let how = match status {

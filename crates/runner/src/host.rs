@@ -4,30 +4,23 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use parking_lot::Mutex;
-use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::call::{After, UnderWay, thrown};
 use crate::death::Death;
+use crate::life::{Life, end_process};
 use crate::sandbox::Launched;
 use crate::types::{CallFailure, FailureKind, IsolateSpec, RunnerConfig};
 use crate::wire::{self, FromHost, WireError};
 
 /// Frames that wait to be written.
 const WRITE_QUEUE: usize = 1024;
-/// Bytes of standard error that are kept to tell a cause of death.
-const STDERR_KEPT: usize = 16 << 10;
-/// How long the last words of a process are waited for once it is gone.
-const WORDS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 /// The version of the protocol.
-const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 
 /// How far loading is.
 #[derive(Clone, Debug)]
@@ -68,7 +61,7 @@ struct Calls {
 
 /// How far a host's frames are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     Silent,
     Greeted,
 }
@@ -76,12 +69,14 @@ enum Phase {
 /// A started process that waits for an isolate.
 pub(crate) struct Blank {
     pub(crate) heap_mb: u32,
+    /// When it was started.
+    pub(crate) since: Instant,
     launched: Launched,
 }
 
 impl Blank {
     pub(crate) fn new(launched: Launched, heap_mb: u32) -> Self {
-        Self { heap_mb, launched }
+        Self { heap_mb, since: Instant::now(), launched }
     }
 
     /// Whether its process still lives.
@@ -92,16 +87,14 @@ impl Blank {
     /// Ends its process.
     pub(crate) async fn end(mut self) {
         end_process(&mut self.launched.child).await;
+        self.launched.private.remove().await;
     }
 
     /// Gives it an isolate. `on_end` is told when the process is gone.
     pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, lives: &TaskTracker, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
-        let Launched { mut child, wire, tmp } = self.launched;
-        let (read, write) = wire.into_split();
         let (writer, queue) = mpsc::channel(WRITE_QUEUE);
         let (loading, load) = watch::channel(Load::Pending);
         let (kill, killed) = oneshot::channel();
-        let stderr = child.stderr.take();
         let host = Arc::new(Host {
             isolate: spec.id.clone(),
             organization: spec.organization.clone(),
@@ -114,10 +107,19 @@ impl Blank {
             retiring: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
         });
-        tokio::spawn(write_frames(write, queue, load_frame(spec, tmp.path())));
-        let life = Life { host: host.clone(), loading, child, stderr, tmp, heap_mb: self.heap_mb, frame_bytes_max: config.frame_bytes_max };
+        let Launched { child, wire, private } = self.launched;
+        let life = Life {
+            host: host.clone(),
+            loading,
+            child,
+            private,
+            heap_mb: self.heap_mb,
+            frame_bytes_max: config.frame_bytes_max,
+            tmp_bytes_max: config.tmp_bytes_max,
+        };
+        let spec = spec.clone();
         lives.spawn(async move {
-            life.live(read, killed).await;
+            life.live(&spec, wire, queue, killed).await;
             on_end();
         });
         host
@@ -174,12 +176,25 @@ impl Host {
         }
     }
 
+    /// Ends the calls that are under way and takes no more.
+    pub(crate) fn bury(&self, death: &Death) {
+        let calls = {
+            let mut calls = self.calls.lock();
+            calls.dead = true;
+            std::mem::take(&mut calls.under_way)
+        };
+        for call in calls.into_values() {
+            let step = call.step();
+            call.end(Err(death.failure(step)));
+        }
+    }
+
     pub(crate) fn calls(&self) -> usize {
         self.calls.lock().under_way.len()
     }
 
     /// Handles one frame of a call or of loading.
-    fn frame(&self, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<(), WireError> {
+    pub(crate) fn frame(&self, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<(), WireError> {
         let frame = wire::parse(bytes)?;
         if matches!(frame, FromHost::Hello { .. }) != (*phase == Phase::Silent) {
             return Err(WireError::OutOfOrder("`hello` comes first, and once"));
@@ -241,153 +256,4 @@ impl Host {
         }
         Ok(())
     }
-}
-
-/// The life of a host's process, from its assignment to its end.
-struct Life {
-    host: Arc<Host>,
-    loading: watch::Sender<Load>,
-    child: Child,
-    stderr: Option<ChildStderr>,
-    /// Removed when this is dropped.
-    tmp: TempDir,
-    heap_mb: u32,
-    frame_bytes_max: usize,
-}
-
-impl Life {
-    async fn live(mut self, read: OwnedReadHalf, killed: oneshot::Receiver<Death>) {
-        let stderr = self.stderr.take();
-        let words = tokio::spawn(async move {
-            match stderr {
-                Some(stderr) => last_words(stderr).await,
-                None => String::new(),
-            }
-        });
-        let ended = tokio::select! {
-            biased;
-            death = killed => Some(death.unwrap_or(Death::Ended)),
-            read = self.read(read) => read.err().map(Death::Violation),
-        };
-        self.host.retiring.store(true, Ordering::SeqCst);
-        let death = match ended {
-            Some(death) => {
-                end_process(&mut self.child).await;
-                death
-            }
-            None => {
-                // Its wire ends when it has exited: what it may have started goes with it.
-                kill_group(&self.child);
-                let status = match tokio::time::timeout(std::time::Duration::from_secs(1), self.child.wait()).await {
-                    Ok(status) => status.ok(),
-                    Err(_) => {
-                        // It closed its wire and lives on: that is of no use.
-                        let _ = self.child.start_kill();
-                        self.child.wait().await.ok()
-                    }
-                };
-                // Should another process hold its standard error open, that is not waited for.
-                let words = tokio::time::timeout(WORDS_TIMEOUT, words).await.ok().and_then(Result::ok).unwrap_or_default();
-                Death::of(status, &words, self.heap_mb)
-            }
-        };
-        tracing::debug!(isolate = self.host.isolate, tmp = %self.tmp.path().display(), ?death, "a host ended");
-        self.loading.send_if_modified(|load| {
-            let pending = matches!(load, Load::Pending);
-            if pending {
-                *load = Load::Failed(death.failure(None));
-            }
-            pending
-        });
-        let calls = {
-            let mut calls = self.host.calls.lock();
-            calls.dead = true;
-            std::mem::take(&mut calls.under_way)
-        };
-        for call in calls.into_values() {
-            let step = call.step();
-            call.end(Err(death.failure(step)));
-        }
-    }
-
-    /// Reads frames until the wire ends.
-    async fn read(&self, mut read: OwnedReadHalf) -> Result<(), WireError> {
-        let mut buffer = BytesMut::with_capacity(64 << 10);
-        let mut phase = Phase::Silent;
-        loop {
-            match read.read_buf(&mut buffer).await {
-                Ok(0) | Err(_) => return Ok(()),
-                Ok(_) => {}
-            }
-            while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
-                self.host.frame(&frame, &mut phase, &self.loading)?;
-            }
-            if buffer.is_empty() && buffer.capacity() < 4 << 10 {
-                buffer.reserve(64 << 10);
-            }
-        }
-    }
-}
-
-/// Ends a process and all of its group, and reaps it.
-async fn end_process(child: &mut Child) {
-    kill_group(child);
-    // It may have exited by itself meanwhile.
-    let _ = child.start_kill();
-    let _ = child.wait().await;
-}
-
-/// A host leads a session, so a group, of its own.
-#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-fn kill_group(child: &Child) {
-    // None once it is reaped: then its number may be another's.
-    if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
-        // SAFETY: a plain system call on a process of ours that is not reaped.
-        unsafe { libc::kill(-id, libc::SIGKILL) };
-    }
-}
-
-/// Writes frames, all that wait in one go.
-async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Bytes>, first: Bytes) {
-    if write.write_all(&first).await.is_err() {
-        return;
-    }
-    let mut batch = BytesMut::new();
-    while let Some(frame) = queue.recv().await {
-        let sent = match queue.try_recv() {
-            Err(_) => write.write_all(&frame).await,
-            Ok(second) => {
-                batch.clear();
-                batch.extend_from_slice(&frame);
-                batch.extend_from_slice(&second);
-                while let Ok(next) = queue.try_recv() {
-                    batch.extend_from_slice(&next);
-                }
-                write.write_all(&batch).await
-            }
-        };
-        if sent.is_err() {
-            return;
-        }
-    }
-}
-
-fn load_frame(spec: &IsolateSpec, tmp: &std::path::Path) -> Bytes {
-    let modules: Vec<_> = spec.modules.iter().map(|m| serde_json::json!({ "name": m.name, "path": m.path })).collect();
-    let frame = serde_json::json!({ "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "db": spec.db, "tmp": tmp });
-    wire::frame(&[&frame.to_string()])
-}
-
-/// The end of standard error.
-async fn last_words(mut stderr: ChildStderr) -> String {
-    let mut kept = BytesMut::new();
-    while let Ok(n) = stderr.read_buf(&mut kept).await {
-        if n == 0 {
-            break;
-        }
-        if kept.len() > STDERR_KEPT {
-            let _ = kept.split_to(kept.len() - STDERR_KEPT);
-        }
-    }
-    String::from_utf8_lossy(&kept).into_owned()
 }

@@ -5,6 +5,7 @@
 mod call;
 mod death;
 mod host;
+mod life;
 mod node;
 mod places;
 mod pool;
@@ -13,4 +14,5 @@ mod types;
 mod wire;
 
 pub use pool::Runner;
+pub use sandbox::{WallReport, Walls, probe};
 pub use types::*;

@@ -15,7 +15,7 @@ use crate::death::{self, Death};
 use crate::host::{Blank, Host, Load};
 use crate::node::check_node;
 use crate::places::{Offer, Pool};
-use crate::sandbox::{Launch, launch};
+use crate::sandbox::{Sandbox, WallReport, Walls, check, clear, probe, trial};
 use crate::types::{Call, CallFailure, CallOutcome, EffectSink, IsolateSpec, RunnerConfig, RunnerStats, StartError};
 use crate::wire;
 
@@ -25,6 +25,8 @@ const CANCEL_GRACE: Duration = Duration::from_millis(250);
 const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often idle hosts are looked for, at least.
 const SWEEP: Duration = Duration::from_secs(10);
+/// The age at which a blank host is replaced.
+const BLANK_AGE_MAX: Duration = Duration::from_secs(600);
 /// How often another host is tried for a call whose host died before it had the call.
 const HOSTS_TRIED: u32 = 3;
 /// How long shutting down waits until the processes are gone.
@@ -37,6 +39,7 @@ pub struct Runner(Arc<Inner>);
 struct Inner {
     config: RunnerConfig,
     script: PathBuf,
+    sandbox: Sandbox,
     pool: Mutex<Pool>,
     refilling: AtomicBool,
     /// The lives of the hosts' processes.
@@ -44,26 +47,36 @@ struct Inner {
 }
 
 impl Runner {
-    /// Checks Node, writes the runtime to its file and starts the blank hosts.
+    /// Checks Node and the walls, writes the runtime to its file and starts the blank hosts.
     ///
     /// # Errors
-    /// Where Node is missing or too old, or the scratch folder cannot be written.
+    /// Where Node is missing or too old, the scratch folder cannot be written, a required wall is missing, or Node does not run within them.
     pub async fn start(config: RunnerConfig) -> Result<Self, StartError> {
+        let walls = check(config.walls, probe())?;
         let node = check_node(&config.node).await?;
         let scratch = |source| StartError::Scratch { path: config.scratch_dir.clone(), source };
         // What an earlier process left there is of no use.
-        let _ = tokio::fs::remove_dir_all(&config.scratch_dir).await;
+        let left = config.scratch_dir.clone();
+        let _ = tokio::task::spawn_blocking(move || clear(&left)).await;
         tokio::fs::create_dir_all(&config.scratch_dir).await.map_err(scratch)?;
         // Hosts have another working directory.
         let scratch_dir = tokio::fs::canonicalize(&config.scratch_dir).await.map_err(scratch)?;
         let script = scratch_dir.join("host.mjs");
         tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
-        let config = RunnerConfig { node, scratch_dir, ..config };
-        let inner = Inner { config, script, pool: Mutex::default(), refilling: AtomicBool::new(false), lives: TaskTracker::new() };
+        let sandbox = Sandbox { node, walls, scratch_dir, file_bytes_max: config.tmp_bytes_max };
+        if config.walls != Walls::Off {
+            trial(&sandbox).await?;
+        }
+        let inner = Inner { config, script, sandbox, pool: Mutex::default(), refilling: AtomicBool::new(false), lives: TaskTracker::new() };
         let runner = Self(Arc::new(inner));
         runner.refill();
         runner.spawn_sweeper();
         Ok(runner)
+    }
+
+    /// The walls that stand around hosts.
+    pub fn walls(&self) -> WallReport {
+        self.0.sandbox.walls
     }
 
     /// Runs a call in a host of its isolate; waits for one where all are busy. The wait does not count into the call's time.
@@ -167,9 +180,7 @@ impl Runner {
     }
 
     fn start_blank(&self, heap_mb: u32) -> std::io::Result<Blank> {
-        let config = &self.0.config;
-        let launched = launch(&Launch { node: &config.node, script: &self.0.script, scratch_dir: &config.scratch_dir, heap_mb })?;
-        Ok(Blank::new(launched, heap_mb))
+        Ok(Blank::new(self.0.sandbox.launch(&self.0.script, heap_mb)?, heap_mb))
     }
 
     /// Starts blank hosts, a little later than they are missed, so that the call which took one goes first.
@@ -230,6 +241,8 @@ impl Runner {
         pool.wake_one(&self.0.config);
     }
 
+    /// Ends hosts that are unused for long. Blank ones are made anew from time to time: what they may read is fixed when they start, and a file
+    /// such as /etc/resolv.conf may be another one by then.
     fn spawn_sweeper(&self) {
         let inner = Arc::downgrade(&self.0);
         let pause = SWEEP.min(self.0.config.idle_evict / 2).max(Duration::from_millis(1));
@@ -237,15 +250,24 @@ impl Runner {
             loop {
                 tokio::time::sleep(pause).await;
                 let Some(inner) = inner.upgrade() else { return };
-                let mut pool = inner.pool.lock();
-                if pool.closed {
-                    return;
-                }
-                let unused = |h: &&Arc<Host>| h.taken.load(Ordering::SeqCst) == 0 && h.used.lock().elapsed() > inner.config.idle_evict;
-                let idle: Vec<_> = pool.hosts.values().flatten().filter(unused).cloned().collect();
-                for host in idle {
-                    pool.remove(&host);
-                    host.kill(Death::Ended);
+                let old: Vec<_> = {
+                    let mut pool = inner.pool.lock();
+                    if pool.closed {
+                        return;
+                    }
+                    let unused = |h: &&Arc<Host>| h.taken.load(Ordering::SeqCst) == 0 && h.used.lock().elapsed() > inner.config.idle_evict;
+                    let idle: Vec<_> = pool.hosts.values().flatten().filter(unused).cloned().collect();
+                    for host in idle {
+                        pool.remove(&host);
+                        host.kill(Death::Ended);
+                    }
+                    pool.blanks.extract_if(.., |b| b.since.elapsed() > BLANK_AGE_MAX).collect()
+                };
+                if !old.is_empty() {
+                    for blank in old {
+                        blank.end().await;
+                    }
+                    Self(inner).refill();
                 }
             }
         });

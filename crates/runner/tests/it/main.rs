@@ -7,3 +7,4 @@ mod limits;
 mod places;
 mod start;
 mod support;
+mod walls;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_runner::{Call, CallDone, CallFailure, CallOutcome, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig};
+use millrace_runner::{Call, CallDone, CallFailure, CallOutcome, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig, Walls};
 use parking_lot::Mutex;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -87,7 +87,8 @@ impl Bench {
 
     async fn with(host_script: String, change: impl FnOnce(&mut RunnerConfig)) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let mut config = RunnerConfig { host_script, scratch_dir: dir.path().join("hosts"), blank_hosts: 1, ..RunnerConfig::default() };
+        let mut config =
+            RunnerConfig { host_script, scratch_dir: dir.path().join("hosts"), blank_hosts: 1, walls: Walls::BestEffort, ..RunnerConfig::default() };
         change(&mut config);
         let runner = Runner::start(config).await.expect("the runner starts");
         Self { runner, dir }
