@@ -30,6 +30,12 @@ pub(super) fn at(ms: i64) -> Timestamp {
     NOW.plus_ms(ms)
 }
 
+/// Lets a store open what it opens when it is needed, so that calls at once do meet.
+pub(super) async fn ready(store: &dyn Store) {
+    let (a, b, c) = tokio::join!(store.ping(), store.ping(), store.ping());
+    a.and(b).and(c).expect("answers");
+}
+
 /// Records are compared by what they show, as not all of them can be compared.
 #[track_caller]
 pub(super) fn same(got: &impl Debug, expected: &impl Debug) {
