@@ -123,7 +123,7 @@ impl Engine {
                     Ok(props) => props,
                     Err(outcome) => return Ok(outcome),
                 };
-                let body = source_call(&props, None, &held.event)?;
+                let body = source_call(&props, &source.dynamic_props, None, &held.event)?;
                 (self.source_isolate(source).await?, Call { body, timeout: self.0.config.source_timeout })
             }
             Program::Workflow(workflow) => {

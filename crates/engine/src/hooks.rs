@@ -23,7 +23,7 @@ impl Engine {
         let sink = Arc::new(Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None));
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
-                let body = source_call(&props, Some(hook), "null")?;
+                let body = source_call(&props, &source.dynamic_props, Some(hook), "null")?;
                 let isolate = self.source_isolate(source).await?;
                 self.0.runner.call(isolate, Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await
             }
@@ -39,10 +39,13 @@ impl Engine {
     }
 }
 
-/// The body of a source's call: `event` and `props` are JSON text.
-pub(crate) fn source_call(props: &str, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
+/// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text.
+pub(crate) fn source_call(props: &str, dynamic_props: &str, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
     let hook = hook.map_or_else(|| "null".to_owned(), |h| format!("\"{}\"", h.name()));
-    let body = format!(r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props}}}"#, crate::components::MODULE);
+    let body = format!(
+        r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props},"dynamic_props":{dynamic_props}}}"#,
+        crate::components::MODULE
+    );
     RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::{Hook, Manifest};
+use millrace_model::component::{Hook, Manifest, PropDef};
 use millrace_model::dedupe::Strategy;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
 use millrace_model::source::{Owner, Source};
@@ -37,6 +37,8 @@ pub(crate) struct SourceProgram {
     pub(crate) strategy: Option<Strategy>,
     /// Values by prop name as the host gets them.
     pub(crate) props: Inputs,
+    /// Definitions that `additionalProps` gave, JSON text of a list.
+    pub(crate) dynamic_props: String,
     /// The isolate, without the `$.service.db` snapshot.
     pub(crate) isolate: IsolateSpec,
     owner: Owner,
@@ -190,7 +192,16 @@ impl Engine {
         };
         let owner = Owner::Source(source.id.clone());
         let accounts = AccountUse::of(None, defs, &props).collect();
-        Ok(Program::Source(Box::new(SourceProgram { props: Inputs::new(Value::Object(props), accounts), source, manifest, strategy, isolate, owner })))
+        let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
+        Ok(Program::Source(Box::new(SourceProgram {
+            props: Inputs::new(Value::Object(props), accounts),
+            dynamic_props,
+            source,
+            manifest,
+            strategy,
+            isolate,
+            owner,
+        })))
     }
 
     /// The isolate of a source with what it has stored so far.
@@ -224,12 +235,16 @@ impl Engine {
             }
             let mut props = step.props.clone();
             self.0.master_key.open_props(workflow.id.as_str(), &mut props)?;
-            if step.props.values().any(|value| value.get(PROVISION).is_some())
-                && let Some(component) = self.0.store.component(&workflow.org_id, &step.component_id).await?
-            {
-                accounts.extend(AccountUse::of(Some(at), &component.manifest.props, &props));
-            }
-            steps.push(json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "disabled": step.disabled }));
+            let names_account = step.props.values().any(|value| value.get(PROVISION).is_some());
+            let manifest = match names_account || step.dynamic_props.is_some() {
+                true => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),
+                false => Manifest::default(),
+            };
+            accounts.extend(AccountUse::of(Some(at), step.dynamic_props.as_deref().unwrap_or(&manifest.props), &props));
+            let dynamic_props = dynamic_of(&manifest.props, step.dynamic_props.as_deref());
+            steps.push(
+                json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "dynamic_props": dynamic_props, "disabled": step.disabled }),
+            );
         }
         let version_key = deployment_id.as_ref().map_or_else(|| format!("{}:draft:{}", workflow.id, self.0.ids.base62(8)), ToString::to_string);
         let isolate = Arc::new(IsolateSpec {
@@ -253,6 +268,11 @@ impl Engine {
             owner,
         })))
     }
+}
+
+/// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.
+fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
+    all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
 }
 
 /// Whether any step's code answers HTTP requests itself.
