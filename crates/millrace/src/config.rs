@@ -17,6 +17,19 @@ pub enum LogFormat {
     Json,
 }
 
+/// The walls around code that runs here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// All walls, or the server does not start.
+    #[default]
+    Required,
+    /// Those that this machine has.
+    BestEffort,
+    /// None: every component is trusted.
+    Off,
+}
+
 /// Flags of `serve`. Each has an environment variable and a key of the same name in `millrace.toml`.
 #[derive(Args, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -58,6 +71,9 @@ pub struct ServeArgs {
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
+    /// The walls around code that runs here [default: required]
+    #[arg(long, env = "MILLRACE_SANDBOX")]
+    pub sandbox: Option<Sandbox>,
     /// The form of the log [default: text]
     #[arg(long, env = "MILLRACE_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -77,6 +93,7 @@ pub struct Config {
     pub npm_registry: String,
     pub http_body_max_bytes: usize,
     pub keep_days: u32,
+    pub sandbox: Sandbox,
     pub log_format: LogFormat,
 }
 
@@ -102,6 +119,7 @@ impl Config {
             npm_registry: args.npm_registry.or(file.npm_registry).unwrap_or_else(|| "https://registry.npmjs.org".into()),
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
             keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
+            sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
         };
         if let Some(url) = &config.base_url
@@ -130,10 +148,11 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("millrace-config-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a folder");
         let path = dir.join("millrace.toml");
-        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\ndatabase_url = \"postgres://db/app\"\n").expect("writes");
+        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\ndatabase_url = \"postgres://db/app\"\nsandbox = \"best-effort\"\n").expect("writes");
         let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
         let config = Config::read(args).expect("reads");
         assert_eq!((config.listen.as_str(), config.keep_days), ("127.0.0.1:2", 7));
+        assert_eq!(config.sandbox, Sandbox::BestEffort);
         assert_eq!(config.database_url.as_deref(), Some("postgres://db/app"));
         std::fs::write(&path, "lissten = \"x\"\n").expect("writes");
         let error = Config::read(ServeArgs { config: Some(path), ..ServeArgs::default() }).expect_err("refuses");

@@ -30,6 +30,9 @@ pub(crate) enum Load {
     Failed(CallFailure),
 }
 
+/// Lines that a host may send after the end of a call, on average of its calls.
+const LATE_LINES_MAX: u64 = 100;
+
 /// A host with an isolate.
 pub(crate) struct Host {
     pub(crate) isolate: String,
@@ -55,6 +58,8 @@ struct Calls {
     newest: u64,
     /// Calls that we gave up and whose frames may still come.
     late: HashSet<u64>,
+    /// Lines that came after the end of their call.
+    late_lines: u64,
     /// The process is gone, or is being ended.
     dead: bool,
 }
@@ -235,7 +240,10 @@ impl Host {
         let Some(call) = calls.under_way.get_mut(&id) else {
             // Frames of a call that we gave up are late, until it is done; all others are forged, or follow an end.
             if !calls.late.contains(&id) {
-                return Err(WireError::UnknownCall);
+                // What nobody awaited may still write when its call is over. The line has no run to belong to any more.
+                let is_late_line = matches!(frame, FromHost::Log { .. }) && (1..=calls.newest).contains(&id);
+                calls.late_lines += 1;
+                return if is_late_line && calls.late_lines <= calls.newest.saturating_mul(LATE_LINES_MAX) { Ok(()) } else { Err(WireError::UnknownCall) };
             }
             if matches!(frame, FromHost::Done { .. }) {
                 calls.late.remove(&id);
