@@ -70,6 +70,7 @@ pub(crate) fn app(a: &App) -> Value {
     let d = &a.definition;
     json!({
         "id": a.id, "name_slug": a.name_slug, "name": d.name, "auth_type": d.auth_type, "description": d.description, "img_src": d.img_src,
+        "oauth": d.oauth.as_ref().map(|c| json!({ "authorize_url": c.authorize_url, "token_url": c.token_url, "scopes": c.scopes, "client_id": c.client_id })),
         // A JSON text, as clients of such platforms expect (facts 1.4).
         "custom_fields_json": json!(d.custom_fields).to_string(), "categories": d.categories, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
     })

@@ -17,6 +17,7 @@ mod hooks;
 mod http_event;
 mod mailer;
 mod notice;
+mod oauth;
 mod program;
 mod scheduler;
 mod secrets;
@@ -50,6 +51,7 @@ pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
 pub use millrace_store::{Mail, RunFilter, SubscriptionKey};
+pub use oauth::{ConnectLink, NewConnection};
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
@@ -147,6 +149,8 @@ struct Inner {
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
     settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    /// One refresh of an account's token at a time within this node.
+    refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
@@ -182,6 +186,7 @@ impl Engine {
             held: Mutex::default(),
             waiters: Mutex::default(),
             settling: Mutex::default(),
+            refreshing: Mutex::default(),
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),

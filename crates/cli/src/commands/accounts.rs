@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::args::AccountCommand;
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::Show;
+use crate::printer::{self, Show};
 use crate::prompt;
 
 pub(super) async fn accounts(client: &Client, show: Show, command: AccountCommand) -> Result<(), CliError> {
@@ -15,6 +15,11 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
         AccountCommand::List { app } => {
             let filter = app.map_or_else(String::new, |app| format!("&app={}", segment(&app)));
             show.table(&client.get(&format!("/accounts?limit=100{filter}")).await?, COLUMNS)
+        }
+        AccountCommand::Add { app, name } if uses_oauth(client, &app).await? => {
+            let link = client.call(Method::POST, "/accounts/connect", &json!({ "app": app, "name": name })).await?;
+            printer::note("open this address in a browser; `millrace accounts list` shows the account once you have logged in there");
+            if show.json { show.record(&link) } else { printer::data(link["data"]["connect_url"].as_str().unwrap_or_default()) }
         }
         AccountCommand::Add { app, name } => {
             let mut account = connect(client, &app, name).await?;
@@ -37,6 +42,12 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
 pub(super) async fn apps(client: &Client, show: Show, query: &str) -> Result<(), CliError> {
     let columns = [("SLUG", "name_slug"), ("NAME", "name"), ("AUTH", "auth_type")];
     show.table(&client.get(&format!("/apps?limit=100&q={}", segment(query))).await?, &columns)
+}
+
+/// Whether accounts of an app are connected in a browser: it is an OAuth app, and has the operator's client.
+async fn uses_oauth(client: &Client, app: &str) -> Result<bool, CliError> {
+    let app = client.get(&format!("/apps/{}", segment(app))).await?;
+    Ok(app["data"]["auth_type"] == "oauth" && !app["data"]["oauth"].is_null())
 }
 
 /// Connects an account; its values are asked for, or read from standard input: a command line can be seen by others.
