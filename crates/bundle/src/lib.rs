@@ -5,12 +5,15 @@
 mod author;
 mod dependencies;
 mod error;
+pub mod extract;
 mod guarded;
+mod index;
 mod packages;
 mod plugin;
 mod registry;
 mod responds;
 mod specifier;
+mod tree;
 mod worker;
 mod workshop;
 
@@ -23,6 +26,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 pub use crate::error::BundleError;
+pub use crate::index::{Index, IndexEntry, Unindexed};
+pub use crate::tree::{Files, Folder};
 pub use crate::worker::{WorkerCommand, work};
 use crate::workshop::Workshop;
 
