@@ -45,6 +45,7 @@ pub struct StepRequest {
     /// Its name in `steps.<namespace>`.
     pub namespace: String,
     /// A published action.
+    #[serde(alias = "key")]
     pub component_key: Option<String>,
     /// A saved action.
     pub component_id: Option<String>,
@@ -178,6 +179,9 @@ impl Engine {
             };
             let mut values =
                 props::check(&component.manifest.props, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
+            self.infer_apps(caller, &component.manifest.props).await?;
+            let checked = self.check_accounts(&caller.org_id, &component.manifest.props, &values, Site::Step).await;
+            checked.map_err(|e| in_step(e, &request.namespace))?;
             self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), &component.manifest.props, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
             steps.push(Step {

@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow, bail};
 use millrace_api::ApiConfig;
 use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::{IdSource, SystemClock};
 use millrace_runner::{Runner, RunnerConfig};
+use millrace_store::{Store, StoreError};
+use millrace_store_postgres::{PostgresOptions, PostgresStore};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -58,8 +60,8 @@ pub(crate) async fn bundle_worker() -> Result<()> {
 }
 
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
-    let ids = Arc::new(IdSource::default());
-    let store = SqliteStore::open(&SqliteOptions::at(data.file("millrace.db"))).context("could not open the database")?;
+    let store = open_store(config, data).await?;
+    let ids = Arc::new(if store.single_node() { IdSource::default() } else { IdSource::of_many() });
     let runner_config = RunnerConfig {
         node: config.node.clone(),
         host_script: include_str!("../../../runtime/dist/host.mjs").to_owned(),
@@ -83,8 +85,28 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         mail_from: config.mail_from.clone(),
         ..EngineConfig::default()
     };
-    let parts = Parts { store: Arc::new(store), bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };
+    let parts = Parts { store, bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };
     Ok(Engine::start(engine_config, parts).await?)
+}
+
+/// Postgres where its address is given, else SQLite in the data directory.
+async fn open_store(config: &Config, data: &DataDir) -> Result<Arc<dyn Store>> {
+    let Some(url) = &config.database_url else {
+        let path = data.file("millrace.db");
+        let store = SqliteStore::open(&SqliteOptions::at(&path)).with_context(|| format!("could not open the database `{}`", path.display()))?;
+        return Ok(Arc::new(store));
+    };
+    // The address may hold a password: it is never shown, not as part of what the parser says of it either.
+    let options = PostgresOptions::at(url);
+    let Some(place) = options.place() else {
+        bail!("the value of --database-url is not the address of a Postgres database; expected is postgres://user:password@host:port/database");
+    };
+    match PostgresStore::open(options).await {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(StoreError::Database(cause)) => Err(anyhow!(cause)
+            .context(format!("could not use the Postgres {place}; check that it runs, that --database-url is right, and that its user may create tables"))),
+        Err(error) => Err(anyhow!(error).context(format!("could not open the Postgres {place}"))),
+    }
 }
 
 /// Serves until SIGTERM or SIGINT; requests under way are answered, for as long as runs may go on.

@@ -14,13 +14,19 @@ use crate::wire::{FromHost, StepState, WireError, WireFailure};
 /// The most bytes of an error's text that are kept.
 const STACK_BYTES_MAX: usize = 64 << 10;
 
+/// What a line of output counts beside its text, bytes: empty lines need room too.
+const LINE_BYTES: usize = 64;
+/// A call that writes so many times what is kept of its output is ended: reading on costs the server, and keeps nothing.
+const FLOOD_FACTOR: usize = 256;
+
 pub(crate) type Ended = Result<CallDone, CallFailure>;
 
 /// A call under way.
 pub(crate) struct UnderWay {
     sink: Arc<dyn EffectSink>,
     end: oneshot::Sender<Ended>,
-    log_bytes_left: usize,
+    log_bytes_max: usize,
+    log_bytes: usize,
     result_bytes_left: usize,
     result_bytes_max: usize,
     logs_cut: bool,
@@ -31,16 +37,16 @@ pub(crate) struct UnderWay {
 /// What a frame means for its call.
 pub(crate) enum After {
     /// It goes on.
-    GoesOn(UnderWay),
+    GoesOn,
     /// It is over, well or not.
-    Over,
+    Over(Ended),
     /// It is over and the host goes with it.
-    OverWithHost,
+    OverWithHost(CallFailure),
 }
 
 impl UnderWay {
     pub(crate) fn new(sink: Arc<dyn EffectSink>, end: oneshot::Sender<Ended>, log_bytes_max: usize, result_bytes_max: usize) -> Self {
-        Self { sink, end, log_bytes_left: log_bytes_max, result_bytes_left: result_bytes_max, result_bytes_max, logs_cut: false, step: None }
+        Self { sink, end, log_bytes_max, log_bytes: 0, result_bytes_left: result_bytes_max, result_bytes_max, logs_cut: false, step: None }
     }
 
     /// The step it is in.
@@ -54,20 +60,18 @@ impl UnderWay {
     }
 
     /// Takes a frame that names this call.
-    pub(crate) fn frame(mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
+    pub(crate) fn frame(&mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
         if !matches!(frame, FromHost::Log { .. } | FromHost::Done { ok: false, .. }) {
             match self.result_bytes_left.checked_sub(bytes) {
                 Some(left) => self.result_bytes_left = left,
                 None => {
-                    let failure = self.too_large();
-                    self.end(Err(failure));
-                    return Ok(After::OverWithHost);
+                    return Ok(After::OverWithHost(self.too_large()));
                 }
             }
         }
         let owned = |raw: &RawValue| raw.to_owned();
         let effect = match frame {
-            FromHost::Log { level, text, ts, .. } => return Ok(After::GoesOn(self.log(&level, text, ts))),
+            FromHost::Log { level, text, ts, .. } => return Ok(self.log(&level, text, ts)),
             FromHost::Emit { event, meta, .. } => Effect::Emit { event: event.map(owned), meta: meta.map(owned) },
             FromHost::Db { key, value, .. } => Effect::Db { key, value: value.map(owned) },
             FromHost::Respond { status, headers, body, encoding, immediate, .. } => {
@@ -95,39 +99,43 @@ impl UnderWay {
             FromHost::Done { ok: true, result, exit, .. } => {
                 let null = || RawValue::NULL.to_owned();
                 let done = CallDone { result: result.map_or_else(null, owned), exit: exit.map(|e| e.reason.unwrap_or_default()) };
-                self.end(Ok(done));
-                return Ok(After::Over);
+                return Ok(After::Over(Ok(done)));
             }
             FromHost::Done { ok: false, error, namespace, .. } => {
                 let namespace = namespace.or_else(|| self.step());
-                self.end(Err(thrown(error.unwrap_or_default(), namespace)));
-                return Ok(After::Over);
+                return Ok(After::Over(Err(thrown(error.unwrap_or_default(), namespace))));
             }
             FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } => {
                 return Err(WireError::OutOfOrder("not a frame of a call"));
             }
         };
         self.sink.effect(effect);
-        Ok(After::GoesOn(self))
+        Ok(After::GoesOn)
     }
 
-    fn log(mut self, level: &str, text: String, ts_ms: i64) -> Self {
-        if text.len() <= self.log_bytes_left {
-            self.log_bytes_left -= text.len();
+    fn log(&mut self, level: &str, text: String, ts_ms: i64) -> After {
+        self.log_bytes = self.log_bytes.saturating_add(text.len() + LINE_BYTES);
+        if self.log_bytes <= self.log_bytes_max && !self.logs_cut {
             self.sink.effect(Effect::Log { level: LogLevel::parse(level), text, ts_ms });
         } else if !self.logs_cut {
             self.logs_cut = true;
-            self.log_bytes_left = 0;
             self.sink.effect(Effect::Log { level: LogLevel::Warn, text: "[the output of this run is longer than is kept; the rest is cut]".into(), ts_ms });
+        } else if self.log_bytes > self.log_bytes_max.saturating_mul(FLOOD_FACTOR) {
+            let limit = self.log_bytes_max.saturating_mul(FLOOD_FACTOR);
+            let failure = self.payload_too_large(format!("the run wrote more than {limit} bytes of output, the limit; write less of it"));
+            return After::OverWithHost(failure);
         }
-        self
+        After::GoesOn
     }
 
     fn too_large(&self) -> CallFailure {
-        let message = format!(
+        self.payload_too_large(format!(
             "the results, exports and emitted events of the run have more than {} bytes in all, the limit; keep large data outside and pass on where it is",
             self.result_bytes_max
-        );
+        ))
+    }
+
+    fn payload_too_large(&self, message: String) -> CallFailure {
         CallFailure {
             kind: FailureKind::PayloadTooLarge,
             code: "PayloadTooLarge".into(),

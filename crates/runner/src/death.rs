@@ -2,6 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use crate::types::{CallFailure, FailureKind};
 use crate::wire::WireError;
@@ -17,6 +18,8 @@ pub(crate) enum Death {
     Violation(WireError),
     /// Its heap was full.
     OutOfMemory { heap_mb: u32 },
+    /// We ended it: it kept too much in its temporary folder.
+    TmpFull { bytes_max: u64 },
     /// It exited or was killed.
     Exited(Option<ExitStatus>, String),
     /// It could not be started.
@@ -27,7 +30,7 @@ impl Death {
     /// Reads the cause off the exit status and the last words on standard error.
     pub(crate) fn of(status: Option<ExitStatus>, stderr: &str, heap_mb: u32) -> Self {
         let aborted = status.is_some_and(|s| s.signal() == Some(libc::SIGABRT) || s.signal() == Some(libc::SIGTRAP) || s.code() == Some(134));
-        if aborted && (stderr.contains("heap limit") || stderr.contains("out of memory")) {
+        if aborted && (["heap limit", "out of memory", "bad_alloc"].iter().any(|w| stderr.contains(w))) {
             return Self::OutOfMemory { heap_mb };
         }
         Self::Exited(status, last_line(stderr))
@@ -46,6 +49,14 @@ impl Death {
                 "OutOfMemory",
                 format!("the code needed more memory than its limit of {heap_mb} MiB; raise `settings.memory_mb` of the workflow, or hold less in memory"),
             ),
+            Self::TmpFull { bytes_max } => (
+                FailureKind::PayloadTooLarge,
+                "PayloadTooLarge",
+                format!(
+                    "the code keeps more in /tmp than its limit of {} MiB, or more files than can be counted; remove what is no longer needed",
+                    bytes_max >> 20
+                ),
+            ),
             Self::Exited(status, words) => {
                 let how = match status {
                     Some(status) => status
@@ -60,6 +71,25 @@ impl Death {
         };
         CallFailure { kind, code: code.into(), stack: format!("{code}: {message}"), message, namespace }
     }
+}
+
+/// A call ran over its time.
+pub(crate) fn timed_out(limit: Duration, namespace: Option<String>) -> CallFailure {
+    let message =
+        format!("the run did not end within its limit of {} ms; raise `settings.timeout_ms` of the workflow, or do less in one run", limit.as_millis());
+    CallFailure { kind: FailureKind::Timeout, code: "Timeout".into(), stack: format!("Timeout: {message}"), message, namespace }
+}
+
+/// A module's top level did not end.
+pub(crate) fn not_loaded(limit: Duration) -> CallFailure {
+    let message = format!("the code was not loaded within {} s; its top level must not wait or loop", limit.as_secs());
+    CallFailure { kind: FailureKind::LoadFailed, code: "Timeout".into(), stack: format!("Timeout: {message}"), message, namespace: None }
+}
+
+/// No room to wait.
+pub(crate) fn overloaded() -> CallFailure {
+    let message = "too many runs wait for a process".to_owned();
+    CallFailure { kind: FailureKind::Overloaded, code: "InternalFailure".into(), stack: format!("InternalFailure: {message}"), message, namespace: None }
 }
 
 fn last_line(text: &str) -> String {

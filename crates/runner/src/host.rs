@@ -1,30 +1,26 @@
 //! One host: a process, its wire, and the calls under way in it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use parking_lot::Mutex;
-use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use crate::call::{After, UnderWay, thrown};
 use crate::death::Death;
+use crate::life::{Life, end_process};
 use crate::sandbox::Launched;
 use crate::types::{CallFailure, FailureKind, IsolateSpec, RunnerConfig};
 use crate::wire::{self, FromHost, WireError};
 
 /// Frames that wait to be written.
 const WRITE_QUEUE: usize = 1024;
-/// Bytes of standard error that are kept to tell a cause of death.
-const STDERR_KEPT: usize = 16 << 10;
 /// The version of the protocol.
-const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 
 /// How far loading is.
 #[derive(Clone, Debug)]
@@ -37,8 +33,9 @@ pub(crate) enum Load {
 /// A host with an isolate.
 pub(crate) struct Host {
     pub(crate) isolate: String,
+    pub(crate) organization: String,
     writer: mpsc::Sender<Bytes>,
-    calls: Mutex<HashMap<u64, UnderWay>>,
+    calls: Mutex<Calls>,
     /// Those who wait for the answer to a cancel: it shows that the event loop turns.
     cancels: Mutex<HashMap<u64, oneshot::Sender<()>>>,
     pub(crate) load: watch::Receiver<Load>,
@@ -50,15 +47,36 @@ pub(crate) struct Host {
     pub(crate) used: Mutex<Instant>,
 }
 
+/// The calls that a host was given.
+#[derive(Default)]
+struct Calls {
+    under_way: HashMap<u64, UnderWay>,
+    /// The newest id. Ids count from 1 in each host: one host's ids say nothing about another's.
+    newest: u64,
+    /// Calls that we gave up and whose frames may still come.
+    late: HashSet<u64>,
+    /// The process is gone, or is being ended.
+    dead: bool,
+}
+
+/// How far a host's frames are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Silent,
+    Greeted,
+}
+
 /// A started process that waits for an isolate.
 pub(crate) struct Blank {
     pub(crate) heap_mb: u32,
+    /// When it was started.
+    pub(crate) since: Instant,
     launched: Launched,
 }
 
 impl Blank {
     pub(crate) fn new(launched: Launched, heap_mb: u32) -> Self {
-        Self { heap_mb, launched }
+        Self { heap_mb, since: Instant::now(), launched }
     }
 
     /// Whether its process still lives.
@@ -66,16 +84,20 @@ impl Blank {
         matches!(self.launched.child.try_wait(), Ok(None))
     }
 
+    /// Ends its process.
+    pub(crate) async fn end(mut self) {
+        end_process(&mut self.launched.child).await;
+        self.launched.private.remove().await;
+    }
+
     /// Gives it an isolate. `on_end` is told when the process is gone.
-    pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
-        let Launched { mut child, wire, tmp } = self.launched;
-        let (read, write) = wire.into_split();
+    pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, lives: &TaskTracker, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
         let (writer, queue) = mpsc::channel(WRITE_QUEUE);
         let (loading, load) = watch::channel(Load::Pending);
         let (kill, killed) = oneshot::channel();
-        let stderr = child.stderr.take();
         let host = Arc::new(Host {
             isolate: spec.id.clone(),
+            organization: spec.organization.clone(),
             writer,
             calls: Mutex::default(),
             cancels: Mutex::default(),
@@ -85,10 +107,19 @@ impl Blank {
             retiring: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
         });
-        tokio::spawn(write_frames(write, queue, load_frame(spec, tmp.path())));
-        let life = Life { host: host.clone(), loading, child, stderr, tmp, heap_mb: self.heap_mb, frame_bytes_max: config.frame_bytes_max };
-        tokio::spawn(async move {
-            life.live(read, killed).await;
+        let Launched { child, wire, private } = self.launched;
+        let life = Life {
+            host: host.clone(),
+            loading,
+            child,
+            private,
+            heap_mb: self.heap_mb,
+            frame_bytes_max: config.frame_bytes_max,
+            tmp_bytes_max: config.tmp_bytes_max,
+        };
+        let spec = spec.clone();
+        lives.spawn(async move {
+            life.live(&spec, wire, queue, killed).await;
             on_end();
         });
         host
@@ -96,22 +127,35 @@ impl Blank {
 }
 
 impl Host {
-    /// Starts a call: registers it and sends its frame.
-    pub(crate) async fn start(&self, id: u64, call: UnderWay, frame: Bytes) {
-        self.calls.lock().insert(id, call);
-        if self.writer.send(frame).await.is_err() {
-            // The process is gone: what ends it has taken or will take the call.
-            tokio::task::yield_now().await;
-            if let Some(call) = self.calls.lock().remove(&id) {
-                let step = call.step();
-                call.end(Err(Death::Ended.failure(step)));
+    /// Starts a call: registers it under an id of its own, and sends the frame that `frame` makes of the id. None: the host is gone and never had it.
+    pub(crate) async fn start(&self, call: UnderWay, frame: impl FnOnce(u64) -> Bytes) -> Option<u64> {
+        let id = {
+            let mut calls = self.calls.lock();
+            if calls.dead {
+                return None;
             }
+            calls.newest += 1;
+            let id = calls.newest;
+            calls.under_way.insert(id, call);
+            id
+        };
+        if self.writer.send(frame(id)).await.is_err() {
+            // It reads no more. Where the call is still here, nothing of it was sent; else the end of the process has taken it, and has ended it.
+            self.kill(Death::Ended);
+            self.calls.lock().under_way.remove(&id)?;
+            return None;
         }
+        Some(id)
     }
 
     /// Takes a call away that ran over its time; None if it ended meanwhile.
     pub(crate) fn give_up(&self, id: u64) -> Option<UnderWay> {
-        self.calls.lock().remove(&id)
+        let mut calls = self.calls.lock();
+        let call = calls.under_way.remove(&id);
+        if call.is_some() {
+            calls.late.insert(id);
+        }
+        call
     }
 
     /// Tells the host that a call is not waited for; the receiver ends when it answers.
@@ -132,20 +176,38 @@ impl Host {
         }
     }
 
+    /// Ends the calls that are under way and takes no more.
+    pub(crate) fn bury(&self, death: &Death) {
+        let calls = {
+            let mut calls = self.calls.lock();
+            calls.dead = true;
+            std::mem::take(&mut calls.under_way)
+        };
+        for call in calls.into_values() {
+            let step = call.step();
+            call.end(Err(death.failure(step)));
+        }
+    }
+
     pub(crate) fn calls(&self) -> usize {
-        self.calls.lock().len()
+        self.calls.lock().under_way.len()
     }
 
     /// Handles one frame of a call or of loading.
-    fn frame(&self, bytes: &Bytes, loading: &watch::Sender<Load>) -> Result<(), WireError> {
+    pub(crate) fn frame(&self, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<(), WireError> {
         let frame = wire::parse(bytes)?;
+        if matches!(frame, FromHost::Hello { .. }) != (*phase == Phase::Silent) {
+            return Err(WireError::OutOfOrder("`hello` comes first, and once"));
+        }
+        let pending = matches!(*loading.borrow(), Load::Pending);
         let id = match &frame {
-            FromHost::Hello { protocol } if *protocol == PROTOCOL => return Ok(()),
+            FromHost::Hello { protocol } if *protocol == PROTOCOL => {
+                *phase = Phase::Greeted;
+                return Ok(());
+            }
             FromHost::Hello { .. } => return Err(WireError::OutOfOrder("another version of the protocol")),
+            FromHost::Loaded | FromHost::LoadFailed { .. } if !pending => return Err(WireError::OutOfOrder("loaded twice")),
             FromHost::Loaded => {
-                if !matches!(*loading.borrow(), Load::Pending) {
-                    return Err(WireError::OutOfOrder("loaded twice"));
-                }
                 loading.send_replace(Load::Loaded);
                 return Ok(());
             }
@@ -155,10 +217,9 @@ impl Host {
                 return Ok(());
             }
             FromHost::Cancelled { id } => {
-                if let Some(told) = self.cancels.lock().remove(id) {
-                    // Whoever asked may have gone away.
-                    let _ = told.send(());
-                }
+                let told = self.cancels.lock().remove(id).ok_or(WireError::UnknownCall)?;
+                // Whoever asked may have gone away.
+                let _ = told.send(());
                 return Ok(());
             }
             FromHost::Log { id, .. }
@@ -169,145 +230,30 @@ impl Host {
             | FromHost::Send { id, .. }
             | FromHost::Done { id, .. } => *id,
         };
-        // A frame of a call that is over is late, not forged: ids are never used again.
-        let Some(call) = self.calls.lock().remove(&id) else {
-            return if id <= self.last_id() { Ok(()) } else { Err(WireError::UnknownCall) };
-        };
-        match call.frame(frame, bytes.len())? {
-            After::GoesOn(call) => {
-                self.calls.lock().insert(id, call);
+        // Held while the frame is handled: a call is given up before a frame of it or after, and one whose frame is a violation ends as its host does.
+        let mut calls = self.calls.lock();
+        let Some(call) = calls.under_way.get_mut(&id) else {
+            // Frames of a call that we gave up are late, until it is done; all others are forged, or follow an end.
+            if !calls.late.contains(&id) {
+                return Err(WireError::UnknownCall);
             }
-            After::Over => {}
-            After::OverWithHost => self.kill(Death::Ended),
+            if matches!(frame, FromHost::Done { .. }) {
+                calls.late.remove(&id);
+            }
+            return Ok(());
+        };
+        let (ended, with_host) = match call.frame(frame, bytes.len())? {
+            After::GoesOn => return Ok(()),
+            After::Over(ended) => (ended, false),
+            After::OverWithHost(failure) => (Err(failure), true),
+        };
+        if let Some(call) = calls.under_way.remove(&id) {
+            call.end(ended);
+        }
+        drop(calls);
+        if with_host {
+            self.kill(Death::Ended);
         }
         Ok(())
     }
-
-    fn last_id(&self) -> u64 {
-        crate::pool::last_call_id()
-    }
-}
-
-/// The life of a host's process, from its assignment to its end.
-struct Life {
-    host: Arc<Host>,
-    loading: watch::Sender<Load>,
-    child: Child,
-    stderr: Option<ChildStderr>,
-    /// Removed when this is dropped.
-    tmp: TempDir,
-    heap_mb: u32,
-    frame_bytes_max: usize,
-}
-
-impl Life {
-    async fn live(mut self, read: OwnedReadHalf, killed: oneshot::Receiver<Death>) {
-        let stderr = self.stderr.take();
-        let words = tokio::spawn(async move {
-            match stderr {
-                Some(stderr) => last_words(stderr).await,
-                None => String::new(),
-            }
-        });
-        let ended = tokio::select! {
-            biased;
-            death = killed => Some(death.unwrap_or(Death::Ended)),
-            read = self.read(read) => read.err().map(Death::Violation),
-        };
-        self.host.retiring.store(true, Ordering::SeqCst);
-        let death = match ended {
-            Some(death) => {
-                // It may have exited by itself meanwhile.
-                let _ = self.child.start_kill();
-                let _ = self.child.wait().await;
-                death
-            }
-            None => {
-                let status = match tokio::time::timeout(std::time::Duration::from_secs(1), self.child.wait()).await {
-                    Ok(status) => status.ok(),
-                    Err(_) => {
-                        // It closed its wire and lives on: that is of no use.
-                        let _ = self.child.start_kill();
-                        self.child.wait().await.ok()
-                    }
-                };
-                Death::of(status, &words.await.unwrap_or_default(), self.heap_mb)
-            }
-        };
-        tracing::debug!(isolate = self.host.isolate, tmp = %self.tmp.path().display(), ?death, "a host ended");
-        self.loading.send_if_modified(|load| {
-            let pending = matches!(load, Load::Pending);
-            if pending {
-                *load = Load::Failed(death.failure(None));
-            }
-            pending
-        });
-        let calls: Vec<UnderWay> = self.host.calls.lock().drain().map(|(_, call)| call).collect();
-        for call in calls {
-            let step = call.step();
-            call.end(Err(death.failure(step)));
-        }
-    }
-
-    /// Reads frames until the wire ends.
-    async fn read(&self, mut read: OwnedReadHalf) -> Result<(), WireError> {
-        let mut buffer = BytesMut::with_capacity(64 << 10);
-        loop {
-            match read.read_buf(&mut buffer).await {
-                Ok(0) | Err(_) => return Ok(()),
-                Ok(_) => {}
-            }
-            while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
-                self.host.frame(&frame, &self.loading)?;
-            }
-            if buffer.is_empty() && buffer.capacity() < 4 << 10 {
-                buffer.reserve(64 << 10);
-            }
-        }
-    }
-}
-
-/// Writes frames, all that wait in one go.
-async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Bytes>, first: Bytes) {
-    if write.write_all(&first).await.is_err() {
-        return;
-    }
-    let mut batch = BytesMut::new();
-    while let Some(frame) = queue.recv().await {
-        let sent = match queue.try_recv() {
-            Err(_) => write.write_all(&frame).await,
-            Ok(second) => {
-                batch.clear();
-                batch.extend_from_slice(&frame);
-                batch.extend_from_slice(&second);
-                while let Ok(next) = queue.try_recv() {
-                    batch.extend_from_slice(&next);
-                }
-                write.write_all(&batch).await
-            }
-        };
-        if sent.is_err() {
-            return;
-        }
-    }
-}
-
-fn load_frame(spec: &IsolateSpec, tmp: &std::path::Path) -> Bytes {
-    let modules: Vec<_> = spec.modules.iter().map(|m| serde_json::json!({ "name": m.name, "path": m.path })).collect();
-    let frame = serde_json::json!({ "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "db": spec.db, "tmp": tmp });
-    wire::frame(&[&frame.to_string()])
-}
-
-/// The end of standard error.
-async fn last_words(mut stderr: ChildStderr) -> String {
-    let mut kept = BytesMut::new();
-    while let Ok(n) = stderr.read_buf(&mut kept).await {
-        if n == 0 {
-            break;
-        }
-        if kept.len() > STDERR_KEPT {
-            let _ = kept.split_to(kept.len() - STDERR_KEPT);
-        }
-    }
-    String::from_utf8_lossy(&kept).into_owned()
 }

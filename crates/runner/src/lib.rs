@@ -5,10 +5,14 @@
 mod call;
 mod death;
 mod host;
+mod life;
+mod node;
+mod places;
 mod pool;
 mod sandbox;
 mod types;
 mod wire;
 
 pub use pool::Runner;
+pub use sandbox::{WallReport, Walls, probe};
 pub use types::*;

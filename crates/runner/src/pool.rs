@@ -1,38 +1,36 @@
-//! The pool: which host takes a call, when hosts are started, and when they end.
+//! The runner: it gives calls to hosts, starts hosts, and ends them.
 
-use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use crate::call::{Ended, UnderWay};
-use crate::death::Death;
+use crate::death::{self, Death};
 use crate::host::{Blank, Host, Load};
-use crate::sandbox::{Launch, launch};
-use crate::types::{Call, CallFailure, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig, RunnerStats, StartError};
+use crate::node::check_node;
+use crate::places::{Offer, Pool};
+use crate::sandbox::{Sandbox, WallReport, Walls, check, clear, probe, trial};
+use crate::types::{Call, CallFailure, CallOutcome, EffectSink, IsolateSpec, RunnerConfig, RunnerStats, StartError};
 use crate::wire;
 
-/// The oldest Node that runs components.
-const NODE_MAJOR_MIN: u32 = 20;
 /// How long a host has to show that its event loop turns.
 const CANCEL_GRACE: Duration = Duration::from_millis(250);
 /// The longest time that loading may take.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often idle hosts are looked for.
+/// How often idle hosts are looked for, at least.
 const SWEEP: Duration = Duration::from_secs(10);
-
-static LAST_CALL: AtomicU64 = AtomicU64::new(0);
-
-/// The newest id given to a call: a host that names a greater one forges it.
-pub(crate) fn last_call_id() -> u64 {
-    LAST_CALL.load(Ordering::SeqCst)
-}
+/// The age at which a blank host is replaced.
+const BLANK_AGE_MAX: Duration = Duration::from_secs(600);
+/// How often another host is tried for a call whose host died before it had the call.
+const HOSTS_TRIED: u32 = 3;
+/// How long shutting down waits until the processes are gone.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs calls in hosts. Cheap to clone.
 #[derive(Clone)]
@@ -41,139 +39,87 @@ pub struct Runner(Arc<Inner>);
 struct Inner {
     config: RunnerConfig,
     script: PathBuf,
+    sandbox: Sandbox,
     pool: Mutex<Pool>,
-    closed: AtomicBool,
     refilling: AtomicBool,
-}
-
-#[derive(Default)]
-struct Pool {
-    hosts: HashMap<String, Vec<Arc<Host>>>,
-    blanks: Vec<Blank>,
-    /// Those who wait until a place is free.
-    waiting: VecDeque<oneshot::Sender<()>>,
-}
-
-/// What the pool says to one who wants a host.
-enum Offer {
-    Host(Arc<Host>),
-    Start,
-    Wait(oneshot::Receiver<()>),
-    Full,
-}
-
-impl Pool {
-    fn count(&self) -> usize {
-        self.hosts.values().map(Vec::len).sum()
-    }
-
-    /// The idle host unused for longest, of any isolate.
-    fn idlest(&self) -> Option<Arc<Host>> {
-        let idle = self.hosts.values().flatten().filter(|h| h.taken.load(Ordering::SeqCst) == 0);
-        idle.min_by_key(|h| *h.used.lock()).cloned()
-    }
-
-    fn remove(&mut self, host: &Arc<Host>) {
-        if let Some(hosts) = self.hosts.get_mut(&host.isolate) {
-            hosts.retain(|h| !Arc::ptr_eq(h, host));
-            if hosts.is_empty() {
-                self.hosts.remove(&host.isolate);
-            }
-        }
-    }
-
-    fn wake_one(&mut self) {
-        while let Some(waiting) = self.waiting.pop_front() {
-            if waiting.send(()).is_ok() {
-                return;
-            }
-        }
-    }
-
-    fn offer(&mut self, spec: &IsolateSpec, config: &RunnerConfig) -> Offer {
-        let open = self.hosts.get(&spec.id).into_iter().flatten().filter(|h| !h.retiring.load(Ordering::SeqCst));
-        let (mut best, mut count) = (None::<&Arc<Host>>, 0);
-        for host in open {
-            count += 1;
-            if best.is_none_or(|b| host.taken.load(Ordering::SeqCst) < b.taken.load(Ordering::SeqCst)) {
-                best = Some(host);
-            }
-        }
-        if let Some(host) = best.filter(|h| h.taken.load(Ordering::SeqCst) < spec.calls_max) {
-            host.taken.fetch_add(1, Ordering::SeqCst);
-            return Offer::Host(host.clone());
-        }
-        if count < spec.hosts_max as usize {
-            if self.count() < config.hosts_max {
-                return Offer::Start;
-            }
-            if let Some(idle) = self.idlest() {
-                self.remove(&idle);
-                idle.kill(Death::Ended);
-                return Offer::Start;
-            }
-        }
-        if self.waiting.len() >= config.waiting_max {
-            return Offer::Full;
-        }
-        let (wake, woken) = oneshot::channel();
-        self.waiting.push_back(wake);
-        Offer::Wait(woken)
-    }
+    /// The lives of the hosts' processes.
+    lives: TaskTracker,
 }
 
 impl Runner {
-    /// Checks Node, writes the runtime to its file and starts the blank hosts.
+    /// Checks Node and the walls, writes the runtime to its file and starts the blank hosts.
+    ///
+    /// # Errors
+    /// Where Node is missing or too old, the scratch folder cannot be written, a required wall is missing, or Node does not run within them.
     pub async fn start(config: RunnerConfig) -> Result<Self, StartError> {
+        let walls = check(config.walls, probe())?;
         let node = check_node(&config.node).await?;
         let scratch = |source| StartError::Scratch { path: config.scratch_dir.clone(), source };
         // What an earlier process left there is of no use.
-        let _ = tokio::fs::remove_dir_all(&config.scratch_dir).await;
+        let left = config.scratch_dir.clone();
+        let _ = tokio::task::spawn_blocking(move || clear(&left)).await;
         tokio::fs::create_dir_all(&config.scratch_dir).await.map_err(scratch)?;
-        let script = config.scratch_dir.join("host.mjs");
+        // Hosts have another working directory.
+        let scratch_dir = tokio::fs::canonicalize(&config.scratch_dir).await.map_err(scratch)?;
+        let script = scratch_dir.join("host.mjs");
         tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
-        let config = RunnerConfig { node, ..config };
-        let runner = Self(Arc::new(Inner { config, script, pool: Mutex::default(), closed: AtomicBool::new(false), refilling: AtomicBool::new(false) }));
+        let sandbox = Sandbox { node, walls, scratch_dir, file_bytes_max: config.tmp_bytes_max };
+        if config.walls != Walls::Off {
+            trial(&sandbox).await?;
+        }
+        let inner = Inner { config, script, sandbox, pool: Mutex::default(), refilling: AtomicBool::new(false), lives: TaskTracker::new() };
+        let runner = Self(Arc::new(inner));
         runner.refill();
         runner.spawn_sweeper();
         Ok(runner)
     }
 
-    /// Runs a call in a host of its isolate; waits for one where all are busy.
-    pub async fn call(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> CallOutcome {
-        let host = match self.take_host(&isolate).await {
-            Ok(host) => host,
-            Err(failure) => return CallOutcome { result: Err(failure), duration: Duration::ZERO },
-        };
-        let place = Place { runner: self, host };
-        if let Err(failure) = loaded(&place.host).await {
-            place.host.kill(Death::Ended);
-            return CallOutcome { result: Err(failure), duration: Duration::ZERO };
-        }
-        let started = Instant::now();
-        let result = self.call_in(&place.host, call, sink).await;
-        *place.host.used.lock() = Instant::now();
-        CallOutcome { result, duration: started.elapsed() }
+    /// The walls that stand around hosts.
+    pub fn walls(&self) -> WallReport {
+        self.0.sandbox.walls
     }
 
-    async fn call_in(&self, host: &Arc<Host>, call: Call, sink: Arc<dyn EffectSink>) -> Ended {
+    /// Runs a call in a host of its isolate; waits for one where all are busy. The wait does not count into the call's time.
+    pub async fn call(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> CallOutcome {
+        let failed = |failure| CallOutcome { result: Err(failure), duration: Duration::ZERO };
+        for _ in 0..HOSTS_TRIED {
+            let host = match self.take_host(&isolate).await {
+                Ok(host) => host,
+                Err(failure) => return failed(failure),
+            };
+            let place = Place { runner: self, host };
+            if let Err(failure) = loaded(&place.host).await {
+                place.host.kill(Death::Ended);
+                return failed(failure);
+            }
+            let started = Instant::now();
+            // A host may die between two calls: then the next call has lost nothing, and goes to another one.
+            if let Some(result) = self.call_in(&place.host, &call, sink.clone()).await {
+                *place.host.used.lock() = Instant::now();
+                return CallOutcome { result, duration: started.elapsed() };
+            }
+        }
+        failed(Death::Ended.failure(None))
+    }
+
+    /// None: the host died before it had the call.
+    async fn call_in(&self, host: &Arc<Host>, call: &Call, sink: Arc<dyn EffectSink>) -> Option<Ended> {
         let config = &self.0.config;
-        let id = LAST_CALL.fetch_add(1, Ordering::SeqCst) + 1;
         let (end, ended) = oneshot::channel();
         let under_way = UnderWay::new(sink, end, config.log_bytes_max, config.result_bytes_max);
         let tail = call.body.get().trim_start().strip_prefix('{').unwrap_or("}");
-        let head = format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis());
-        host.start(id, under_way, wire::frame(&[&head, tail])).await;
-        match tokio::time::timeout(call.timeout, ended).await {
+        let frame = |id: u64| wire::frame(&[&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis()), tail]);
+        let id = host.start(under_way, frame).await?;
+        Some(match tokio::time::timeout(call.timeout, ended).await {
             Ok(Ok(ended)) => ended,
             Ok(Err(_)) => Err(Death::Ended.failure(None)),
             Err(_) => {
                 // It may have ended in this very moment: then its end was lost with the receiver, and it counts as late.
                 let step = host.give_up(id).and_then(|c| c.step());
                 self.retire_after_timeout(host, id).await;
-                Err(timed_out(call.timeout, step))
+                Err(death::timed_out(call.timeout, step))
             }
-        }
+        })
     }
 
     /// A host with a call that never ended takes no new ones; it is ended at once if its event loop is blocked or nobody else is in it.
@@ -189,26 +135,25 @@ impl Runner {
         }
     }
 
-    async fn take_host(&self, spec: &IsolateSpec) -> Result<Arc<Host>, CallFailure> {
+    async fn take_host(&self, spec: &Arc<IsolateSpec>) -> Result<Arc<Host>, CallFailure> {
+        let mut turn = Turn { runner: self, isolate: &spec.id, ticket: None };
         loop {
-            if self.0.closed.load(Ordering::SeqCst) {
-                return Err(Death::Ended.failure(None));
-            }
             let offer = {
                 let mut pool = self.0.pool.lock();
-                match pool.offer(spec, &self.0.config) {
-                    Offer::Start => match self.start_host(&mut pool, spec) {
-                        Ok(host) => Offer::Host(host),
-                        Err(error) => return Err(Death::NotStarted(error.to_string()).failure(None)),
-                    },
+                match pool.offer(spec, &self.0.config, turn.ticket) {
+                    Offer::Start => return self.start_host(&mut pool, spec).map_err(|e| Death::NotStarted(e.to_string()).failure(None)),
                     other => other,
                 }
             };
             match offer {
                 Offer::Host(host) => return Ok(host),
-                // A waiter that is woken looks again.
-                Offer::Wait(woken) => drop(woken.await),
-                Offer::Full | Offer::Start => return Err(overloaded()),
+                Offer::Wait(ticket, woken) => {
+                    turn.ticket = Some(ticket);
+                    // Who is woken looks again, also where the pool was closed.
+                    drop(woken.await);
+                }
+                Offer::Full | Offer::Start => return Err(death::overloaded()),
+                Offer::Closed => return Err(Death::Ended.failure(None)),
             }
         }
     }
@@ -228,16 +173,14 @@ impl Runner {
             None => self.start_blank(heap_mb)?,
         };
         let (runner, isolate) = (self.clone(), spec.id.clone());
-        let host = blank.assign(spec, &self.0.config, move || runner.host_ended(&isolate));
+        let host = blank.assign(spec, &self.0.config, &self.0.lives, move || runner.host_ended(&isolate));
         pool.hosts.entry(spec.id.clone()).or_default().push(host.clone());
         self.refill();
         Ok(host)
     }
 
     fn start_blank(&self, heap_mb: u32) -> std::io::Result<Blank> {
-        let config = &self.0.config;
-        let launched = launch(&Launch { node: &config.node, script: &self.0.script, scratch_dir: &config.scratch_dir, heap_mb })?;
-        Ok(Blank::new(launched, heap_mb))
+        Ok(Blank::new(self.0.sandbox.launch(&self.0.script, heap_mb)?, heap_mb))
     }
 
     /// Starts blank hosts, a little later than they are missed, so that the call which took one goes first.
@@ -247,21 +190,31 @@ impl Runner {
         }
         let runner = self.clone();
         tokio::spawn(async move {
+            let missing = |pool: &Pool| !pool.closed && pool.blanks.len() < runner.0.config.blank_hosts;
             loop {
                 tokio::time::sleep(Duration::from_millis(20)).await;
-                let missing = runner.0.pool.lock().blanks.len() < runner.0.config.blank_hosts;
-                if !missing || runner.0.closed.load(Ordering::SeqCst) {
-                    break;
+                {
+                    // Said under the lock: who takes a blank afterwards starts another refill.
+                    let pool = runner.0.pool.lock();
+                    if !missing(&pool) {
+                        runner.0.refilling.store(false, Ordering::SeqCst);
+                        return;
+                    }
                 }
                 match runner.start_blank(runner.0.config.heap_mb_default) {
-                    Ok(blank) => runner.0.pool.lock().blanks.push(blank),
+                    Ok(blank) => {
+                        let mut pool = runner.0.pool.lock();
+                        if missing(&pool) {
+                            pool.blanks.push(blank);
+                        }
+                    }
                     Err(error) => {
                         tracing::warn!(error = %error, "could not start a host");
-                        break;
+                        runner.0.refilling.store(false, Ordering::SeqCst);
+                        return;
                     }
                 }
             }
-            runner.0.refilling.store(false, Ordering::SeqCst);
         });
     }
 
@@ -273,37 +226,48 @@ impl Runner {
                 pool.hosts.remove(isolate);
             }
         }
-        pool.wake_one();
+        pool.wake_one(&self.0.config);
     }
 
     /// Ends the hosts of an isolate: those with calls when these are over; none takes new ones.
     pub async fn evict(&self, isolate_id: &str) {
-        let hosts = self.0.pool.lock().hosts.remove(isolate_id).unwrap_or_default();
-        for host in hosts {
+        let mut pool = self.0.pool.lock();
+        for host in pool.hosts.remove(isolate_id).unwrap_or_default() {
             host.retiring.store(true, Ordering::SeqCst);
             if host.taken.load(Ordering::SeqCst) == 0 {
                 host.kill(Death::Ended);
             }
         }
+        pool.wake_one(&self.0.config);
     }
 
+    /// Ends hosts that are unused for long. Blank ones are made anew from time to time: what they may read is fixed when they start, and a file
+    /// such as /etc/resolv.conf may be another one by then.
     fn spawn_sweeper(&self) {
         let inner = Arc::downgrade(&self.0);
+        let pause = SWEEP.min(self.0.config.idle_evict / 2).max(Duration::from_millis(1));
         tokio::spawn(async move {
             loop {
-                tokio::time::sleep(SWEEP).await;
-                let Some(inner) = inner.upgrade().filter(|i| !i.closed.load(Ordering::SeqCst)) else { return };
-                let mut pool = inner.pool.lock();
-                let idle: Vec<_> = pool
-                    .hosts
-                    .values()
-                    .flatten()
-                    .filter(|h| h.taken.load(Ordering::SeqCst) == 0 && h.used.lock().elapsed() > inner.config.idle_evict)
-                    .cloned()
-                    .collect();
-                for host in idle {
-                    pool.remove(&host);
-                    host.kill(Death::Ended);
+                tokio::time::sleep(pause).await;
+                let Some(inner) = inner.upgrade() else { return };
+                let old: Vec<_> = {
+                    let mut pool = inner.pool.lock();
+                    if pool.closed {
+                        return;
+                    }
+                    let unused = |h: &&Arc<Host>| h.taken.load(Ordering::SeqCst) == 0 && h.used.lock().elapsed() > inner.config.idle_evict;
+                    let idle: Vec<_> = pool.hosts.values().flatten().filter(unused).cloned().collect();
+                    for host in idle {
+                        pool.remove(&host);
+                        host.kill(Death::Ended);
+                    }
+                    pool.blanks.extract_if(.., |b| b.since.elapsed() > BLANK_AGE_MAX).collect()
+                };
+                if !old.is_empty() {
+                    for blank in old {
+                        blank.end().await;
+                    }
+                    Self(inner).refill();
                 }
             }
         });
@@ -312,19 +276,43 @@ impl Runner {
     /// What is going on.
     pub fn stats(&self) -> RunnerStats {
         let pool = self.0.pool.lock();
-        RunnerStats { hosts: pool.count(), blank_hosts: pool.blanks.len(), calls: pool.hosts.values().flatten().map(|h| h.calls()).sum() }
+        RunnerStats {
+            hosts: pool.count(),
+            blank_hosts: pool.blanks.len(),
+            calls: pool.hosts.values().flatten().map(|h| h.calls()).sum(),
+            waiting: pool.waiting(),
+        }
     }
 
-    /// Ends all hosts.
+    /// Ends all hosts, and waits until their processes are gone. Calls under way are lost with them.
     pub async fn shutdown(&self) {
-        self.0.closed.store(true, Ordering::SeqCst);
-        let (hosts, blanks, waiting) = {
-            let mut pool = self.0.pool.lock();
-            (std::mem::take(&mut pool.hosts), std::mem::take(&mut pool.blanks), std::mem::take(&mut pool.waiting))
-        };
-        drop((blanks, waiting));
-        for host in hosts.into_values().flatten() {
+        let (hosts, blanks) = self.0.pool.lock().close();
+        for host in hosts {
             host.kill(Death::Ended);
+        }
+        for blank in blanks {
+            blank.end().await;
+        }
+        self.0.lives.close();
+        if tokio::time::timeout(END_TIMEOUT, self.0.lives.wait()).await.is_err() {
+            tracing::warn!("hosts did not end in time; the kernel ends them with the server");
+        }
+    }
+}
+
+/// The turn of one who waits; given up when dropped, so that no wake is lost with one who went away.
+struct Turn<'a> {
+    runner: &'a Runner,
+    isolate: &'a str,
+    ticket: Option<u64>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let mut pool = self.runner.0.pool.lock();
+            pool.leave(self.isolate, ticket);
+            pool.wake_one(&self.runner.0.config);
         }
     }
 }
@@ -343,7 +331,7 @@ impl Drop for Place<'_> {
             pool.remove(&self.host);
             self.host.kill(Death::Ended);
         }
-        pool.wake_one();
+        pool.wake_one(&self.runner.0.config);
     }
 }
 
@@ -356,36 +344,6 @@ async fn loaded(host: &Host) -> Result<(), CallFailure> {
             _ => Ok(()),
         },
         Ok(Err(_)) => Err(Death::Ended.failure(None)),
-        Err(_) => {
-            let message = format!("the code was not loaded within {} s; its top level must not wait or loop", LOAD_TIMEOUT.as_secs());
-            Err(CallFailure { kind: FailureKind::LoadFailed, code: "Timeout".into(), stack: format!("Timeout: {message}"), message, namespace: None })
-        }
-    }
-}
-
-fn timed_out(limit: Duration, namespace: Option<String>) -> CallFailure {
-    let message =
-        format!("the run did not end within its limit of {} ms; raise `settings.timeout_ms` of the workflow, or do less in one run", limit.as_millis());
-    CallFailure { kind: FailureKind::Timeout, code: "Timeout".into(), stack: format!("Timeout: {message}"), message, namespace }
-}
-
-fn overloaded() -> CallFailure {
-    let message = "too many runs wait for a process".to_owned();
-    CallFailure { kind: FailureKind::Overloaded, code: "InternalFailure".into(), stack: format!("InternalFailure: {message}"), message, namespace: None }
-}
-
-/// Finds Node's real path (hosts get no PATH) and checks its version.
-async fn check_node(node: &std::path::Path) -> Result<PathBuf, StartError> {
-    let missing = || StartError::NodeMissing { node: node.display().to_string() };
-    let output =
-        Command::new(node).arg("-p").arg("process.version + '\\n' + process.execPath").env_remove("NODE_OPTIONS").output().await.map_err(|_| missing())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut lines = text.lines();
-    let (version, path) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
-    let major = version.trim_start_matches('v').split('.').next().and_then(|m| m.parse::<u32>().ok());
-    match major {
-        Some(major) if major >= NODE_MAJOR_MIN && !path.is_empty() => Ok(PathBuf::from(path)),
-        Some(_) => Err(StartError::NodeTooOld { node: node.display().to_string(), found: version.trim_start_matches('v').into() }),
-        None => Err(missing()),
+        Err(_) => Err(death::not_loaded(LOAD_TIMEOUT)),
     }
 }

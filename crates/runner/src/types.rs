@@ -8,6 +8,8 @@ use bytes::Bytes;
 use millrace_model::run::LogLevel;
 use serde_json::value::RawValue;
 
+use crate::sandbox::Walls;
+
 /// Bounds and places of a runner.
 #[derive(Clone, Debug)]
 pub struct RunnerConfig {
@@ -33,6 +35,10 @@ pub struct RunnerConfig {
     pub result_bytes_max: usize,
     /// Calls that wait for a host.
     pub waiting_max: usize,
+    /// What a host may keep in its temporary folder, bytes.
+    pub tmp_bytes_max: u64,
+    /// Whether the kernel's walls must stand.
+    pub walls: Walls,
 }
 
 impl Default for RunnerConfig {
@@ -49,6 +55,8 @@ impl Default for RunnerConfig {
             log_bytes_max: 256 << 10,
             result_bytes_max: 6 << 20,
             waiting_max: 10_000,
+            tmp_bytes_max: 2 << 30,
+            walls: Walls::default(),
         }
     }
 }
@@ -78,6 +86,20 @@ pub enum StartError {
         /// Why.
         #[source]
         source: std::io::Error,
+    },
+    /// The kernel lacks a wall.
+    #[error(
+        "this machine has no {missing}, so what runs here could not be kept in; start with --sandbox=best-effort to do without, where every component is trusted"
+    )]
+    WallMissing {
+        /// Which.
+        missing: String,
+    },
+    /// Node does not run within the walls, or they do not hold.
+    #[error("a trial of the walls around hosts failed: {why}; start with --sandbox=off to do without them, where every component is trusted")]
+    WallsFail {
+        /// What happened.
+        why: String,
     },
 }
 
@@ -255,4 +277,6 @@ pub struct RunnerStats {
     pub blank_hosts: usize,
     /// Calls under way.
     pub calls: usize,
+    /// Calls that wait for a host.
+    pub waiting: usize,
 }

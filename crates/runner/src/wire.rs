@@ -187,31 +187,4 @@ pub(crate) fn frame(parts: &[&str]) -> Bytes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_frames_wait_and_long_ones_are_refused() {
-        let whole = frame(&[r#"{"t":"loaded"}"#]);
-        let mut buffer = BytesMut::from(&whole[..7]);
-        assert_eq!(take_frame(&mut buffer, 100), Ok(None));
-        buffer.extend_from_slice(&whole[7..]);
-        let taken = take_frame(&mut buffer, 100).expect("fits").expect("whole");
-        assert!(matches!(parse(&taken), Ok(FromHost::Loaded)));
-        let mut long = BytesMut::from(&[0xff, 0xff, 0xff, 0x7f][..]);
-        assert!(matches!(take_frame(&mut long, 100), Err(WireError::TooLong { .. })));
-    }
-
-    #[test]
-    fn a_null_is_not_an_absent_value() {
-        assert!(matches!(parse(br#"{"t":"db","id":1,"key":"k","value":null}"#), Ok(FromHost::Db { value: Some(v), .. }) if v.get() == "null"));
-        assert!(matches!(parse(br#"{"t":"db","id":1,"key":"k"}"#), Ok(FromHost::Db { value: None, .. })));
-    }
-
-    #[test]
-    fn garbage_is_malformed() {
-        for bad in ["", "[]", "{}", r#"{"t":"nope"}"#, r#"{"t":"done"}"#, r#"{"t":"log","id":-1}"#, "\u{0}"] {
-            assert!(matches!(parse(bad.as_bytes()), Err(WireError::Malformed(_))), "{bad}");
-        }
-    }
-}
+mod tests;

@@ -1,0 +1,181 @@
+//! The life of a host's process, from its assignment to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{Child, ChildStderr};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::death::Death;
+use crate::host::{Host, Load, PROTOCOL, Phase};
+use crate::sandbox::{Private, Usage};
+use crate::types::IsolateSpec;
+use crate::wire::{self, WireError};
+
+/// Bytes of standard error that are kept to tell a cause of death.
+const STDERR_KEPT: usize = 16 << 10;
+/// How long a process whose wire ended may take to exit, and its last words to arrive.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often it is looked what a host keeps in its temporary folder.
+const DISK_LOOK: Duration = Duration::from_secs(2);
+
+/// A host's process and what belongs to it.
+pub(crate) struct Life {
+    pub(crate) host: Arc<Host>,
+    pub(crate) loading: watch::Sender<Load>,
+    pub(crate) child: Child,
+    pub(crate) private: Private,
+    pub(crate) heap_mb: u32,
+    pub(crate) frame_bytes_max: usize,
+    pub(crate) tmp_bytes_max: u64,
+}
+
+impl Life {
+    /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is under way.
+    pub(crate) async fn live(mut self, spec: &IsolateSpec, wire: UnixStream, queue: mpsc::Receiver<Bytes>, killed: oneshot::Receiver<Death>) {
+        let words = tokio::spawn(last_words(self.child.stderr.take()));
+        let death = match load_frame(spec, &self.private) {
+            Ok(load) => {
+                let (read, write) = wire.into_split();
+                tokio::spawn(write_frames(write, queue, load));
+                let ended = tokio::select! {
+                    biased;
+                    death = killed => Some(death.unwrap_or(Death::Ended)),
+                    read = self.read(read) => read.err().map(Death::Violation),
+                    () = self.disk_full() => Some(Death::TmpFull { bytes_max: self.tmp_bytes_max }),
+                };
+                self.host.retiring.store(true, Ordering::SeqCst);
+                match ended {
+                    Some(death) => death,
+                    None => self.exited(words).await,
+                }
+            }
+            Err(error) => Death::NotStarted(error.to_string()),
+        };
+        self.host.retiring.store(true, Ordering::SeqCst);
+        end_process(&mut self.child).await;
+        tracing::debug!(isolate = self.host.isolate, tmp = %self.private.tmp().display(), ?death, "a host ended");
+        self.loading.send_if_modified(|load| {
+            let pending = matches!(load, Load::Pending);
+            if pending {
+                *load = Load::Failed(death.failure(None));
+            }
+            pending
+        });
+        self.host.bury(&death);
+        self.private.remove().await;
+    }
+
+    /// Its wire ended by itself: tells why.
+    async fn exited(&mut self, words: tokio::task::JoinHandle<String>) -> Death {
+        // What it may have started goes with it.
+        kill_group(&self.child);
+        // One that closed its wire and lives on is of no use, and was ended by the line above.
+        let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok().and_then(Result::ok);
+        // Should another process hold its standard error open, that is not waited for.
+        let words = tokio::time::timeout(EXIT_TIMEOUT, words).await.ok().and_then(Result::ok).unwrap_or_default();
+        Death::of(status, &words, self.heap_mb)
+    }
+
+    /// Reads frames until the wire ends.
+    async fn read(&self, mut read: OwnedReadHalf) -> Result<(), WireError> {
+        let mut buffer = BytesMut::with_capacity(64 << 10);
+        let mut phase = Phase::Silent;
+        loop {
+            match read.read_buf(&mut buffer).await {
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(_) => {}
+            }
+            while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
+                self.host.frame(&frame, &mut phase, &self.loading)?;
+            }
+            if buffer.is_empty() && buffer.capacity() < 4 << 10 {
+                buffer.reserve(64 << 10);
+            }
+        }
+    }
+
+    /// Ends once it keeps more than it may: a limit of the kernel's there is for one file only.
+    async fn disk_full(&self) {
+        loop {
+            tokio::time::sleep(DISK_LOOK).await;
+            let (tmp, pid) = (self.private.tmp().to_owned(), self.child.id());
+            match tokio::task::spawn_blocking(move || Private::usage(&tmp, pid)).await {
+                Ok(Usage::Bytes(bytes)) if bytes <= self.tmp_bytes_max => {}
+                Ok(_) => return,
+                // The runtime ends.
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+}
+
+/// Ends a process and all of its group, and reaps it.
+pub(crate) async fn end_process(child: &mut Child) {
+    kill_group(child);
+    // It may have exited by itself meanwhile.
+    let _ = child.start_kill();
+    let _ = child.wait().await;
+}
+
+/// A host leads a session, so a group, of its own.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn kill_group(child: &Child) {
+    // None once it is reaped: then its number may be another's.
+    if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
+        // SAFETY: a plain system call on a process of ours that is not reaped.
+        unsafe { libc::kill(-id, libc::SIGKILL) };
+    }
+}
+
+/// Writes frames, all that wait in one go.
+async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Bytes>, first: Bytes) {
+    if write.write_all(&first).await.is_err() {
+        return;
+    }
+    let mut batch = BytesMut::new();
+    while let Some(frame) = queue.recv().await {
+        let sent = match queue.try_recv() {
+            Err(_) => write.write_all(&frame).await,
+            Ok(second) => {
+                batch.clear();
+                batch.extend_from_slice(&frame);
+                batch.extend_from_slice(&second);
+                while let Ok(next) = queue.try_recv() {
+                    batch.extend_from_slice(&next);
+                }
+                write.write_all(&batch).await
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+fn load_frame(spec: &IsolateSpec, private: &Private) -> std::io::Result<Bytes> {
+    let paths = private.admit(&spec.modules)?;
+    let modules: Vec<_> = spec.modules.iter().zip(paths).map(|(m, path)| serde_json::json!({ "name": m.name, "path": path })).collect();
+    let frame = serde_json::json!({ "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "db": spec.db, "tmp": private.tmp() });
+    Ok(wire::frame(&[&frame.to_string()]))
+}
+
+/// The end of standard error.
+async fn last_words(stderr: Option<ChildStderr>) -> String {
+    let Some(mut stderr) = stderr else { return String::new() };
+    let mut kept = BytesMut::new();
+    while let Ok(n) = stderr.read_buf(&mut kept).await {
+        if n == 0 {
+            break;
+        }
+        if kept.len() > STDERR_KEPT {
+            let _ = kept.split_to(kept.len() - STDERR_KEPT);
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}

@@ -1,0 +1,168 @@
+//! Who gets which host: the hosts there are, and those who wait for a place in one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::oneshot;
+
+use crate::death::Death;
+use crate::host::{Blank, Host};
+use crate::types::{IsolateSpec, RunnerConfig};
+
+/// All hosts of a runner.
+#[derive(Default)]
+pub(crate) struct Pool {
+    /// By isolate.
+    pub(crate) hosts: HashMap<String, Vec<Arc<Host>>>,
+    pub(crate) blanks: Vec<Blank>,
+    /// By isolate, so that a place goes to one who can use it.
+    waiting: HashMap<String, Queue>,
+    waiting_count: usize,
+    next_ticket: u64,
+    /// Nothing starts any more.
+    pub(crate) closed: bool,
+}
+
+/// Those who wait for a place in a host of one isolate, by ticket: the oldest first.
+struct Queue {
+    spec: Arc<IsolateSpec>,
+    tickets: BTreeMap<u64, oneshot::Sender<()>>,
+}
+
+/// What the pool says to one who wants a host.
+pub(crate) enum Offer {
+    /// A place in it is taken.
+    Host(Arc<Host>),
+    /// There is room for another host.
+    Start,
+    /// To be woken; the ticket keeps the turn of one who is woken in vain.
+    Wait(u64, oneshot::Receiver<()>),
+    Full,
+    Closed,
+}
+
+impl Pool {
+    pub(crate) fn count(&self) -> usize {
+        self.hosts.values().map(Vec::len).sum()
+    }
+
+    /// How many wait for a place.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting_count
+    }
+
+    /// The idle host unused for longest, of any isolate.
+    fn idlest(&self) -> Option<Arc<Host>> {
+        let idle = self.hosts.values().flatten().filter(|h| h.taken.load(Ordering::SeqCst) == 0);
+        idle.min_by_key(|h| *h.used.lock()).cloned()
+    }
+
+    pub(crate) fn remove(&mut self, host: &Arc<Host>) {
+        if let Some(hosts) = self.hosts.get_mut(&host.isolate) {
+            hosts.retain(|h| !Arc::ptr_eq(h, host));
+            if hosts.is_empty() {
+                self.hosts.remove(&host.isolate);
+            }
+        }
+    }
+
+    /// The open host of an isolate with the fewest calls, and how many open ones there are.
+    fn best(&self, spec: &IsolateSpec) -> (Option<&Arc<Host>>, usize) {
+        // The organization is compared although ids of isolates are unique: no mistake elsewhere may let two share a process.
+        let open = self.hosts.get(&spec.id).into_iter().flatten();
+        let open = open.filter(|h| !h.retiring.load(Ordering::SeqCst) && h.organization == spec.organization);
+        let (mut best, mut count) = (None::<&Arc<Host>>, 0);
+        for host in open {
+            count += 1;
+            if best.is_none_or(|b| host.taken.load(Ordering::SeqCst) < b.taken.load(Ordering::SeqCst)) {
+                best = Some(host);
+            }
+        }
+        (best.filter(|h| h.taken.load(Ordering::SeqCst) < spec.calls_max), count)
+    }
+
+    /// Whether one who wants a host of this isolate would get one.
+    fn has_place(&self, spec: &IsolateSpec, config: &RunnerConfig) -> bool {
+        let (best, count) = self.best(spec);
+        best.is_some() || (count < spec.hosts_max as usize && (self.count() < config.hosts_max || self.idlest().is_some()))
+    }
+
+    /// `ticket`: of one who waited already and keeps its turn.
+    pub(crate) fn offer(&mut self, spec: &Arc<IsolateSpec>, config: &RunnerConfig, ticket: Option<u64>) -> Offer {
+        if self.closed {
+            return Offer::Closed;
+        }
+        // A newcomer does not overtake those who wait for the same isolate.
+        let behind = ticket.is_none() && self.waiting.contains_key(&spec.id);
+        if !behind {
+            let (best, count) = self.best(spec);
+            if let Some(host) = best {
+                host.taken.fetch_add(1, Ordering::SeqCst);
+                return Offer::Host(host.clone());
+            }
+            if count < spec.hosts_max as usize {
+                if self.count() < config.hosts_max {
+                    return Offer::Start;
+                }
+                if let Some(idle) = self.idlest() {
+                    self.remove(&idle);
+                    idle.kill(Death::Ended);
+                    return Offer::Start;
+                }
+            }
+        }
+        if ticket.is_none() && self.waiting_count >= config.waiting_max {
+            return Offer::Full;
+        }
+        let ticket = ticket.unwrap_or_else(|| {
+            self.next_ticket += 1;
+            self.next_ticket
+        });
+        let (wake, woken) = oneshot::channel();
+        let queue = self.waiting.entry(spec.id.clone()).or_insert_with(|| Queue { spec: spec.clone(), tickets: BTreeMap::new() });
+        queue.tickets.insert(ticket, wake);
+        self.waiting_count += 1;
+        if behind {
+            self.wake_one(config);
+        }
+        Offer::Wait(ticket, woken)
+    }
+
+    /// Takes a ticket out of its queue: who held it got a place or gave up.
+    pub(crate) fn leave(&mut self, isolate: &str, ticket: u64) {
+        if let Some(queue) = self.waiting.get_mut(isolate) {
+            if queue.tickets.remove(&ticket).is_some() {
+                self.waiting_count -= 1;
+            }
+            if queue.tickets.is_empty() {
+                self.waiting.remove(isolate);
+            }
+        }
+    }
+
+    /// Wakes the one who waited longest of those for whom there is a place: a place in one isolate's host is of no use to another's call.
+    pub(crate) fn wake_one(&mut self, config: &RunnerConfig) {
+        loop {
+            let oldest = |queue: &Queue| queue.tickets.first_key_value().map_or(u64::MAX, |(ticket, _)| *ticket);
+            let servable = self.waiting.values().filter(|q| self.has_place(&q.spec, config));
+            let Some((id, ticket)) = servable.map(|q| (q.spec.id.clone(), oldest(q))).min_by_key(|(_, ticket)| *ticket) else { return };
+            let wake = self.waiting.get_mut(&id).and_then(|q| q.tickets.remove(&ticket));
+            if wake.is_some() {
+                self.waiting_count -= 1;
+            }
+            self.leave(&id, ticket);
+            if wake.is_some_and(|w| w.send(()).is_ok()) {
+                return;
+            }
+        }
+    }
+
+    /// Nobody waits any more: their receivers end, and they find the pool closed.
+    pub(crate) fn close(&mut self) -> (Vec<Arc<Host>>, Vec<Blank>) {
+        self.closed = true;
+        self.waiting.clear();
+        self.waiting_count = 0;
+        (std::mem::take(&mut self.hosts).into_values().flatten().collect(), std::mem::take(&mut self.blanks))
+    }
+}

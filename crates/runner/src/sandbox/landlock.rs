@@ -1,0 +1,92 @@
+//! The wall around files: what a host may read, where it may write, and what it may execute. Also: it cannot listen on TCP ports, nor send
+//! signals or connect to abstract sockets outside, where the kernel knows these.
+//!
+//! `execve` is needed once, to start Node. Afterwards nothing is left to execute: the right is given for Node's binary and its loader only,
+//! so neither a shell nor a file that the host wrote can be started, and seccomp refuses the fork that would come first.
+
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated,
+    RulesetCreatedAttr as _, Scope,
+};
+
+use super::child::check_long;
+use super::files::{NodeFiles, READABLE};
+use super::private::Private;
+
+/// The newest rights that are asked for; an older kernel leaves out what it does not know.
+const NEWEST: ABI = ABI::V7;
+
+/// The ruleset of one host, as a descriptor.
+///
+/// # Errors
+/// Where the kernel refuses it.
+pub(super) fn ruleset(node: &NodeFiles, script: &Path, private: &Private) -> std::io::Result<OwnedFd> {
+    build(node, script, private).map_err(std::io::Error::other)?.ok_or_else(|| std::io::Error::other("the kernel has no Landlock"))
+}
+
+fn build(node: &NodeFiles, script: &Path, private: &Private) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    // No devices, no sockets, nothing to execute.
+    let write = read
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::MakeDir
+        | AccessFs::MakeSym
+        | AccessFs::MakeFifo
+        | AccessFs::RemoveFile
+        | AccessFs::RemoveDir
+        | AccessFs::Refer;
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::BindTcp)?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?;
+    for file in &node.executable {
+        rules = allow(rules, file, AccessFs::ReadFile | AccessFs::Execute)?;
+    }
+    for path in READABLE.iter().map(Path::new).chain(node.libraries.iter().map(|p| &**p)).chain([script, private.code()]) {
+        rules = allow(rules, path, read)?;
+    }
+    rules = allow(rules, Path::new("/dev/null"), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate)?;
+    rules = allow(rules, private.tmp(), write)?;
+    Ok(rules.into())
+}
+
+/// A path that is not there is left out: not every system has all of them.
+fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, landlock::RulesetError> {
+    match PathFd::new(path) {
+        Ok(fd) => rules.add_rule(PathBeneath::new(fd, if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) })),
+        Err(_) => Ok(rules),
+    }
+}
+
+/// In the child: lets it read files of its own in /proc, whose paths only now lead to it, and puts the wall up.
+#[expect(unsafe_code, reason = "system calls without a safe wrapper")]
+pub(super) fn restrict(ruleset: i32, own_files: &[&CStr]) -> std::io::Result<()> {
+    /// `struct landlock_path_beneath_attr`
+    #[repr(C, packed)]
+    struct PathBeneathAttr {
+        allowed_access: u64,
+        parent_fd: i32,
+    }
+    const RULE_PATH_BENEATH: i32 = 1;
+    const READ_FILE: u64 = 1 << 2;
+    for path in own_files {
+        // SAFETY: plain system calls on values of our own. The descriptor is closed by exec.
+        unsafe {
+            let fd = libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
+            if fd >= 0 {
+                let rule = PathBeneathAttr { allowed_access: READ_FILE, parent_fd: fd };
+                check_long(libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &raw const rule, 0))?;
+            }
+        }
+    }
+    // SAFETY: a plain system call.
+    check_long(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0) })
+}

@@ -1,0 +1,87 @@
+//! How a host process is started and what walls it in: it inherits what this module gives it, and nothing else.
+//!
+//! Everything that allocates or may fail is made before the fork (`Confinement`); the child only makes system calls.
+
+mod child;
+mod files;
+mod landlock;
+mod private;
+mod probe;
+mod seccomp;
+#[cfg(test)]
+mod tests;
+mod trial;
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+
+pub(crate) use self::files::NodeFiles;
+pub(crate) use self::private::{Private, Usage, clear};
+pub(crate) use self::probe::check;
+pub use self::probe::{WallReport, Walls, probe};
+pub(crate) use self::trial::trial;
+
+use self::child::Confinement;
+
+/// A started process and its ends.
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) wire: UnixStream,
+    /// Removed with the host.
+    pub(crate) private: Private,
+}
+
+/// What all hosts of a runner have in common.
+pub(crate) struct Sandbox {
+    pub(crate) node: NodeFiles,
+    /// The walls that are put up.
+    pub(crate) walls: WallReport,
+    pub(crate) scratch_dir: PathBuf,
+    /// The largest file that a host may write, bytes.
+    pub(crate) file_bytes_max: u64,
+}
+
+impl Sandbox {
+    /// Starts a host: environment cleared, descriptors closed but the wire, own session, own folder, walls.
+    ///
+    /// # Errors
+    /// Where the process or its folder cannot be made, or a wall does not stand.
+    pub(crate) fn launch(&self, script: &Path, heap_mb: u32) -> std::io::Result<Launched> {
+        let (ours, theirs) = StdUnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let wire = UnixStream::from_std(ours)?;
+        let private = Private::new(&self.scratch_dir)?;
+        let theirs = OwnedFd::from(theirs);
+        let mut confinement = Confinement::prepare(self, script, &private, theirs.as_raw_fd(), heap_mb)?;
+        let mut command = Command::new(&self.node.binary);
+        command
+            .arg(format!("--max-old-space-size={heap_mb}"))
+            .arg("--enable-source-maps")
+            .arg("--no-warnings")
+            // Native code could do all that system calls can: it is not let in by the front door. The walls do not rely on it.
+            .arg("--no-addons")
+            .arg(script)
+            .env_clear()
+            .env("HOME", private.tmp())
+            .env("TMPDIR", private.tmp())
+            .env("TZ", "UTC")
+            .current_dir(private.tmp())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        #[expect(unsafe_code, reason = "only pre_exec can shape a child between fork and exec")]
+        // SAFETY: the closure only makes async-signal-safe system calls on what was prepared, and allocates nothing.
+        unsafe {
+            command.pre_exec(move || confinement.apply());
+        }
+        let child = command.spawn()?;
+        drop(theirs);
+        Ok(Launched { child, wire, private })
+    }
+}

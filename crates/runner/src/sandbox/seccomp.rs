@@ -1,0 +1,237 @@
+//! The wall around system calls. What Node needs stays open; what opens the kernel, other processes or other files is refused.
+//!
+//! A list of what is refused, not of what is allowed: Node and V8 call what the C library of the day calls, and a call missing from a list of
+//! allowed ones kills components on some machine that nobody tested. What the list would miss still stands before Landlock,
+//! no_new_privs and a process without capabilities.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use libc::c_long;
+use seccompiler::{BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter};
+
+use super::child::check_long;
+
+/// Stands for the host's own process id, which is known only after the fork: `install` puts it in.
+const OWN_PID: u64 = 0x5eed_1d00;
+
+/// Refused whatever the arguments.
+const REFUSED: &[c_long] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_tkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    // They take the id of any process of the same user: the server could be starved.
+    libc::SYS_setpriority,
+    libc::SYS_ioprio_set,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setaffinity,
+    // Memory and queues that all processes of a user share.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_msgget,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    // Programs that are in no file.
+    libc::SYS_execveat,
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    // Mounts and namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // Parts of the kernel with a record.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_fanotify_init,
+    libc::SYS_personality,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    // Files by other ways than their path, and changes that Landlock does not see: extended attributes everywhere, and emptying a file by its
+    // path on kernels before 6.2.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_mknodat,
+    libc::SYS_truncate,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // setxattrat, removexattrat, open_tree_attr, file_setattr: numbers that libc does not name yet, the same on all machines.
+    463,
+    466,
+    467,
+    469,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork, libc::SYS_mknod, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_kexec_file_load];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[c_long] = &[];
+
+/// Done in appearance only. Landlock does not see changes of rights, owners and times, so a host could take the server's own files from it;
+/// a refusal would break what unpacks archives and copies files, which sets them for good measure.
+const PRETENDED: &[c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    // fchmodat2
+    452,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+];
+
+#[cfg(target_arch = "x86_64")]
+const PRETENDED_HERE: &[c_long] = &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+const PRETENDED_HERE: &[c_long] = &[];
+
+#[cfg(target_arch = "x86_64")]
+const ARCH: TargetArch = TargetArch::x86_64;
+#[cfg(not(target_arch = "x86_64"))]
+const ARCH: TargetArch = TargetArch::aarch64;
+
+type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
+
+/// The filters, made before the fork.
+///
+/// # Errors
+/// Where a rule is not of the form that seccomp knows: a mistake here.
+pub(super) fn filters() -> io::Result<Vec<BpfProgram>> {
+    let mut refused: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
+    refused.extend(by_arguments().map_err(io::Error::other)?);
+    let pretended: Rules = PRETENDED.iter().chain(PRETENDED_HERE).map(|call| (*call, Vec::new())).collect();
+    // Its arguments are behind a pointer; the C library takes clone where it is missing.
+    let missing = Rules::from([(libc::SYS_clone3, Vec::new())]);
+    let mut filters = vec![no_x32()];
+    for (rules, errno) in [(refused, libc::EPERM), (pretended, 0), (missing, libc::ENOSYS)] {
+        let answer = SeccompAction::Errno(u32::try_from(errno).unwrap_or(0));
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, ARCH).map_err(io::Error::other)?;
+        filters.push(BpfProgram::try_from(filter).map_err(io::Error::other)?);
+    }
+    Ok(filters)
+}
+
+fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let arg = |n: u8, op: SeccompCmpOp, value: u64| SeccompCondition::new(n, SeccompCmpArgLen::Dword, op, value);
+    let number = |n: i32| u64::from(n.cast_unsigned());
+    let rule = |conditions: Vec<SeccompCondition>| SeccompRule::new(conditions);
+    let (inet, inet6, netlink) = (number(libc::AF_INET), number(libc::AF_INET6), number(libc::AF_NETLINK));
+    // Local sockets too: they lead to the services of the machine. Names are looked up without them. The routing table stays open: without it
+    // `os.networkInterfaces()` throws, and reading is all that can be done with it.
+    let mut socket = vec![
+        rule(vec![arg(0, Ne, inet)?, arg(0, Ne, inet6)?, arg(0, Ne, netlink)?])?,
+        rule(vec![arg(0, Eq, netlink)?, arg(2, Ne, number(libc::NETLINK_ROUTE))?])?,
+    ];
+    /// The bits of a socket's type that are no flags.
+    const TYPE: u64 = 0xf;
+    /// An old name for raw sockets.
+    const SOCK_PACKET: i32 = 10;
+    for domain in [inet, inet6] {
+        for kind in [libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP, SOCK_PACKET] {
+            socket.push(rule(vec![arg(0, Eq, domain)?, arg(1, MaskedEq(TYPE), number(kind))?])?);
+        }
+    }
+    Ok(BTreeMap::from([
+        (libc::SYS_socket, socket),
+        // Threads yes, processes no.
+        (libc::SYS_clone, vec![rule(vec![arg(0, MaskedEq(number(libc::CLONE_THREAD)), 0)?])?]),
+        // Signals to itself only. Landlock says the same, on newer kernels.
+        (libc::SYS_kill, vec![rule(vec![arg(0, Ne, OWN_PID)?])?]),
+        (libc::SYS_tgkill, vec![rule(vec![arg(0, Ne, OWN_PID)?])?]),
+        (libc::SYS_prlimit64, vec![rule(vec![arg(0, Ne, 0)?, arg(0, Ne, OWN_PID)?])?]),
+        // It ends with the server.
+        (libc::SYS_prctl, vec![rule(vec![arg(0, Eq, number(libc::PR_SET_PDEATHSIG))?])?]),
+        // Typing into a terminal.
+        (libc::SYS_ioctl, vec![rule(vec![arg(1, Eq, libc::TIOCSTI)?])?]),
+    ]))
+}
+
+/// A second set of numbers for the same calls (x32), which the lists above do not name.
+fn no_x32() -> BpfProgram {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const FIRST_X32: u32 = 0x4000_0000;
+    let line = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        line(LOAD_NUMBER, 0, 0, 0),
+        line(JUMP_IF_AT_LEAST, 0, 1, FIRST_X32),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned()),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+/// In the child: puts the filters up.
+#[expect(unsafe_code, reason = "system calls without a safe wrapper")]
+pub(super) fn install(filters: &mut [BpfProgram]) -> io::Result<()> {
+    /// `struct sock_fprog`
+    #[repr(C)]
+    struct Program {
+        len: u16,
+        filter: *const sock_filter,
+    }
+    const SECCOMP_SET_MODE_FILTER: u32 = 1;
+    // SAFETY: it cannot fail.
+    let pid = unsafe { libc::getpid() }.cast_unsigned();
+    for filter in filters {
+        for line in filter.iter_mut().filter(|line| u64::from(line.k) == OWN_PID) {
+            line.k = pid;
+        }
+        let program = Program { len: u16::try_from(filter.len()).unwrap_or(u16::MAX), filter: filter.as_ptr() };
+        // SAFETY: the program's lines live as long as the call.
+        check_long(unsafe { libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0u32, &raw const program) })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Hosts that break the protocol: each ends itself and its own run only, while a neighbour goes on.
+
+use millrace_runner::{CallFailure, FailureKind};
+use serde_json::json;
+
+use crate::support::{Bench, LONG, Recorder, SHORT, alive, failure, until, value};
+
+/// Runs the attack while a neighbour's call is under way, and sees that the neighbour never notices.
+async fn attack(code: &str) -> CallFailure {
+    let bench = Bench::fake(&format!("attack = (call) => {{ {code} }};")).await;
+    let (bad, neighbour) = (bench.isolate("bad", ""), bench.isolate("neighbour", ""));
+    let log = Recorder::new();
+    let holding = bench.spawn(&neighbour, "hold", LONG, &log);
+    log.logged("holding").await;
+    let failed = failure(bench.call(&bad, "attack").await);
+    assert_eq!(value(bench.call(&neighbour, "release").await), json!("release"));
+    assert_eq!(value(holding.await.expect("joins")), json!("held"));
+    // Its isolate is served again, by another process.
+    assert_eq!(value(bench.call(&bad, "fine").await), json!("fine"));
+    failed
+}
+
+async fn violates(code: &str, said: &str) {
+    let failure = attack(code).await;
+    assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::ProtocolViolation, "InternalFailure"), "{}", failure.message);
+    assert!(failure.message.contains(said), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_call_that_it_was_not_given() {
+    violates("send({ t: 'emit', id: call.id + 1, event: {}, meta: {} });", "a call it was not given").await;
+    violates("send({ t: 'done', id: 0, ok: true, result: null });", "a call it was not given").await;
+    violates("send({ t: 'cancelled', id: call.id });", "a call it was not given").await;
+}
+
+#[tokio::test]
+async fn an_unknown_type() {
+    violates("send({ t: 'grant', id: call.id });", "unknown type").await;
+}
+
+#[tokio::test]
+async fn garbage() {
+    violates("raw([5, 0, 0, 0, 0xff, 0xfe, 0, 1, 2]);", "not of the protocol").await;
+    violates("raw(framed('[1,2]'));", "not of the protocol").await;
+    violates("raw(framed('['.repeat(100000)));", "not of the protocol").await;
+    violates("raw(framed(''));", "not of the protocol").await;
+}
+
+#[tokio::test]
+async fn fields_of_another_type_or_missing() {
+    violates("send({ t: 'log', id: String(call.id), text: 'x' });", "not of the protocol").await;
+    violates("send({ t: 'log', id: -1, text: 'x' });", "not of the protocol").await;
+    violates("send({ t: 'done', id: call.id });", "`done` without `ok`").await;
+    violates("send({ t: 'respond', id: call.id, status: 99 });", "status outside 100 to 599").await;
+    violates("send({ t: 'respond', id: call.id, status: 200, body: '***', encoding: 'base64' });", "not of the protocol").await;
+    violates("send({ t: 'step', id: call.id, namespace: 'a', state: 'finished' });", "without exports").await;
+}
+
+#[tokio::test]
+async fn a_frame_longer_than_allowed() {
+    violates("raw([0xff, 0xff, 0xff, 0x7f]);", "a frame of 2147483647 bytes, allowed are 16777216").await;
+}
+
+#[tokio::test]
+async fn frames_out_of_order() {
+    violates("send({ t: 'loaded' });", "loaded twice").await;
+    violates("send({ t: 'load_failed', error: { message: 'x' } });", "loaded twice").await;
+    violates("send({ t: 'hello', protocol: 1 });", "`hello` comes first, and once").await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_done_twice_is_done_and_its_host_is_not() {
+    let bench = Bench::fake("attack = (call) => { done(call.id, process.pid); done(call.id, 'again'); };").await;
+    let isolate = bench.isolate("twice", "");
+    let pid = value(bench.call(&isolate, "attack").await);
+    until("its host ends", || !alive(&pid)).await;
+    assert_eq!(value(bench.call(&isolate, "fine").await), json!("fine"));
+}
+
+#[tokio::test]
+async fn loaded_before_it_said_hello() {
+    let bench = Bench::fake_silent("").await;
+    let failure = failure(bench.call(&bench.isolate("silent", ""), "x").await);
+    assert_eq!(failure.kind, FailureKind::ProtocolViolation);
+}
+
+#[tokio::test]
+async fn another_version_of_the_protocol() {
+    let bench = Bench::fake_silent("send({ t: 'hello', protocol: 2 });").await;
+    let failure = failure(bench.call(&bench.isolate("new", ""), "x").await);
+    assert_eq!(failure.kind, FailureKind::ProtocolViolation);
+    assert!(failure.message.contains("another version"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn half_a_frame_and_an_end() {
+    let failure = attack("socket.write(framed(JSON.stringify({ t: 'done', id: call.id, ok: true })).subarray(0, 9), () => process.exit(7));").await;
+    assert_eq!(failure.kind, FailureKind::HostCrashed);
+    assert!(failure.message.contains("exited with code 7"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn half_a_frame_and_silence() {
+    let bench = Bench::fake("attack = (call) => raw(framed(JSON.stringify({ t: 'done', id: call.id, ok: true })).subarray(0, 9));").await;
+    let isolate = bench.isolate("half", "");
+    let outcome = bench.call_for(&isolate, "attack", SHORT, &Recorder::new()).await;
+    assert_eq!(failure(outcome).kind, FailureKind::Timeout);
+    assert_eq!(value(bench.call(&isolate, "fine").await), json!("fine"));
+}
+
+#[tokio::test]
+async fn a_wire_that_is_closed_by_a_process_that_lives_on() {
+    let failure = attack("socket.removeAllListeners('close'); socket.destroy(); setInterval(() => {}, 1000);").await;
+    assert_eq!(failure.kind, FailureKind::HostCrashed);
+}
+
+#[tokio::test]
+async fn a_flood_of_output() {
+    let failure = attack(
+        "const line = framed(JSON.stringify({ t: 'log', id: call.id, level: 'log', text: 'x'.repeat(65536), ts: 0 }));
+         const pour = () => { while (socket.write(line)) {} socket.once('drain', pour); }; pour();",
+    )
+    .await;
+    assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::PayloadTooLarge, "PayloadTooLarge"));
+    assert!(failure.message.contains("bytes of output"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_flood_of_events() {
+    let failure = attack(
+        "const event = framed(JSON.stringify({ t: 'emit', id: call.id, event: 1, meta: {} }));
+         const pour = () => { while (socket.write(event)) {} socket.once('drain', pour); }; pour();",
+    )
+    .await;
+    assert_eq!(failure.kind, FailureKind::PayloadTooLarge);
+}
+
+#[tokio::test]
+async fn one_that_never_reads() {
+    let bench = Bench::fake("on.call = () => socket.pause();").await;
+    let isolate = bench.isolate("deaf", "");
+    let outcome = bench.call_for(&isolate, "x".repeat(4 << 20), SHORT, &Recorder::new()).await;
+    assert_eq!(failure(outcome).kind, FailureKind::Timeout);
+}

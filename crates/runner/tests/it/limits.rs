@@ -1,0 +1,114 @@
+//! Time, heap, output and results: each limit ends the run with a named error.
+
+use millrace_runner::FailureKind;
+use serde_json::json;
+
+use crate::support::{Bench, LONG, Recorder, SHORT, alive, failure, until, value};
+
+#[tokio::test]
+async fn a_call_that_awaits_too_long_is_timed_out() {
+    let bench = Bench::real().await;
+    let isolate = bench.isolate("waits", "if (event === 'wait') await new Promise(() => setInterval(() => {}, 1000)); return event;");
+    let failure = failure(bench.call_for(&isolate, "wait", SHORT, &Recorder::new()).await);
+    assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::Timeout, "Timeout"));
+    assert!(failure.message.contains("400 ms"), "{}", failure.message);
+    assert_eq!(value(bench.call(&isolate, "next").await), json!("next"));
+}
+
+#[tokio::test]
+async fn a_busy_loop_is_timed_out_and_ends_exactly_its_host() {
+    let bench = Bench::real().await;
+    let busy = bench.isolate("busy", "console.log(process.pid); if (event) while (true) {}");
+    let neighbour = bench.isolate("neighbour", "return process.pid;");
+    let pid = value(bench.call(&neighbour, 0).await);
+    let log = Recorder::new();
+    assert_eq!(failure(bench.call_for(&busy, true, SHORT, &log).await).kind, FailureKind::Timeout);
+    let busy_pid = json!(log.logs()[0].parse::<u32>().expect("a pid"));
+    until("the busy host ends", || !alive(&busy_pid)).await;
+    assert_eq!(value(bench.call(&neighbour, 0).await), pid);
+}
+
+#[tokio::test]
+async fn those_in_a_host_that_another_call_blocks_are_lost_and_may_run_again() {
+    let bench = Bench::real().await;
+    let isolate = bench.isolate("shared", "console.log('here'); if (event === 'busy') while (true) {} await new Promise(() => setInterval(() => {}, 1000));");
+    let log = Recorder::new();
+    let waiting = bench.spawn(&isolate, "wait", LONG, &log);
+    log.logged("here").await;
+    assert_eq!(failure(bench.call_for(&isolate, "busy", SHORT, &Recorder::new()).await).kind, FailureKind::Timeout);
+    let lost = failure(waiting.await.expect("joins"));
+    assert_eq!(lost.kind, FailureKind::HostLost);
+    assert!(lost.message.contains("another run in it blocked it"), "{}", lost.message);
+}
+
+#[tokio::test]
+async fn a_timeout_leaves_the_other_calls_of_its_host_alone() {
+    let bench = Bench::fake("attack = () => {};").await;
+    let isolate = bench.isolate("shared", "");
+    let log = Recorder::new();
+    let holding = bench.spawn(&isolate, "hold", LONG, &log);
+    log.logged("holding").await;
+    let second = Recorder::new();
+    let late = bench.spawn(&isolate, "attack", SHORT, &Recorder::new());
+    let releasing = bench.spawn(&isolate, "hold", LONG, &second);
+    second.logged("holding").await;
+    assert_eq!(failure(late.await.expect("joins")).kind, FailureKind::Timeout);
+    // The host takes no new calls, so nothing releases those two: they are there still.
+    assert!(!holding.is_finished() && !releasing.is_finished());
+    assert_eq!(value(bench.call(&isolate, "elsewhere").await), json!("elsewhere"));
+}
+
+#[tokio::test]
+async fn a_full_heap_is_out_of_memory() {
+    let bench = Bench::real().await;
+    let mut isolate = bench.isolate("hog", "const all = []; for (;;) all.push(new Array(100000).fill(event));");
+    isolate.memory_mb = Some(64);
+    let failure = failure(bench.call(&isolate, 1.5).await);
+    assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::OutOfMemory, "OutOfMemory"));
+    assert!(failure.message.contains("64 MiB") && failure.message.contains("memory_mb"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn output_is_cut_with_a_mark_also_when_its_lines_are_empty() {
+    for line in ["x".repeat(100), String::new()] {
+        let bench = Bench::set(|c| c.log_bytes_max = 10_000).await;
+        let isolate = bench.isolate("talks", "for (let i = 0; i < 1000; i++) console.log(event); return 'ended';");
+        let log = Recorder::new();
+        assert_eq!(value(bench.call_for(&isolate, line.as_str(), LONG, &log).await), json!("ended"));
+        let logs = log.logs();
+        assert!(logs.len() < 200, "{} lines were kept", logs.len());
+        assert!(logs.last().is_some_and(|l| l.contains("the rest is cut")), "{:?}", logs.last());
+        assert_eq!(logs.iter().filter(|l| l.contains("the rest is cut")).count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn results_beyond_the_limit_are_refused_with_its_name() {
+    let bench = Bench::set(|c| c.result_bytes_max = 10_000).await;
+    let isolate = bench.isolate("large", "return 'x'.repeat(event);");
+    assert!(bench.call(&isolate, 5_000).await.result.is_ok());
+    let failure = failure(bench.call(&isolate, 20_000).await);
+    assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::PayloadTooLarge, "PayloadTooLarge"));
+    assert!(failure.message.contains("10000 bytes"), "{}", failure.message);
+    assert!(bench.call(&isolate, 1).await.result.is_ok());
+}
+
+#[tokio::test]
+async fn process_exit_and_crashes_are_told_exactly() {
+    let bench = Bench::real().await;
+    let dies = [
+        ("process.reallyExit(3)", "exited with code 3"),
+        ("process.abort()", "was killed by signal 6"),
+        ("process.kill(process.pid, 'SIGKILL')", "was killed by signal 9"),
+    ];
+    for (n, (code, said)) in dies.into_iter().enumerate() {
+        let isolate = bench.isolate(&format!("dies-{n}"), &format!("{code}; await new Promise(() => setInterval(() => {{}}, 1000));"));
+        let failure = failure(bench.call(&isolate, 0).await);
+        assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::HostCrashed, "InternalFailure"), "{code}");
+        assert!(failure.message.contains(said), "{code}: {}", failure.message);
+    }
+    let isolate = bench.isolate("exits", "process.exit(3);");
+    let failure = failure(bench.call(&isolate, 0).await);
+    assert_eq!(failure.kind, FailureKind::Thrown);
+    assert!(failure.message.contains("process.exit(3)"), "{}", failure.message);
+}

@@ -1,0 +1,10 @@
+//! The runner through its public interface: with the real runtime, and with hosts that break the protocol on purpose.
+
+mod calls;
+mod hostile;
+mod isolation;
+mod limits;
+mod places;
+mod start;
+mod support;
+mod walls;

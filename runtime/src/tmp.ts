@@ -1,0 +1,48 @@
+// `/tmp` is a folder of the host's own. Components name it literally, and a process without privileges cannot be given another root: so the
+// file functions lead paths below /tmp there. A convenience, not a wall: the kernel refuses the machine's /tmp.
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+type AnyFunction = (...args: unknown[]) => unknown;
+
+/** How many leading arguments of a function are paths; what is not named here has one. */
+const PATHS: Record<string, number> = { copyFile: 2, cp: 2, link: 2, rename: 2, symlink: 2 };
+const ONE_PATH =
+  "access appendFile chmod chown createReadStream createWriteStream exists lchown lstat lutimes mkdir mkdtemp open openAsBlob opendir readFile readdir readlink realpath rm rmdir stat statfs truncate unlink unwatchFile utimes watch watchFile writeFile".split(
+    " ",
+  );
+
+function leading(own: string): (path: unknown) => unknown {
+  // Where the server keeps its data below /tmp, the host's folder and the code in it are there too: Node itself reads them.
+  const around = `${dirname(own)}/`;
+  return (path) => {
+    const text = path instanceof URL && path.protocol === "file:" ? fileURLToPath(path) : Buffer.isBuffer(path) ? path.toString() : path;
+    if (typeof text !== "string" || (text !== "/tmp" && !text.startsWith("/tmp/"))) return path;
+    return text.startsWith(around) ? path : own + text.slice(4);
+  };
+}
+
+/** Leads /tmp to `own` in all functions of `fs`. */
+export function leadTmp(own: string): void {
+  const lead = leading(own);
+  const wrap = (target: Record<string, unknown>, name: string, paths: number) => {
+    const original = target[name];
+    if (typeof original !== "function") return;
+    const led = function (this: unknown, ...args: unknown[]) {
+      for (let n = 0; n < paths && n < args.length; n++) args[n] = lead(args[n]);
+      return (original as AnyFunction).apply(this, args);
+    };
+    // `realpath.native`, `promisify.custom`, name and length stay.
+    Object.defineProperties(led, Object.getOwnPropertyDescriptors(original));
+    target[name] = led;
+  };
+  for (const name of [...ONE_PATH, ...Object.keys(PATHS)]) {
+    const paths = PATHS[name] ?? 1;
+    wrap(fs as unknown as Record<string, unknown>, name, paths);
+    wrap(fs as unknown as Record<string, unknown>, `${name}Sync`, paths);
+    wrap(fs.promises as unknown as Record<string, unknown>, name, paths);
+  }
+  syncBuiltinESMExports();
+}
