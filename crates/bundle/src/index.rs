@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub use millrace_model::registry::RegistryComponent as IndexEntry;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -13,27 +14,6 @@ use crate::tree::Files;
 
 /// The parser calls itself once per level of nesting. Only addresses are reserved, not memory.
 const STACK_BYTES: usize = 256 << 20;
-
-/// A component of a tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexEntry {
-    /// Its key.
-    pub key: String,
-    /// Its shown name; empty where the code does not tell.
-    pub name: String,
-    /// Its shown text; empty where the code does not tell.
-    pub description: String,
-    /// Its version; empty where the code does not tell.
-    pub version: String,
-    /// `source` or `action`.
-    pub component_type: String,
-    /// The folder of its app.
-    pub app: String,
-    /// The entry's path below the root.
-    pub path: String,
-    /// SHA-256 of the entry's text, lower case hex.
-    pub hash: String,
-}
 
 /// A file that should be a component, and why it is not in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
