@@ -18,6 +18,7 @@ mod http_event;
 mod mailer;
 mod notice;
 mod program;
+mod registries;
 mod scheduler;
 mod secrets;
 mod settle;
@@ -50,6 +51,7 @@ pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
 pub use millrace_store::{Mail, RunFilter, SubscriptionKey};
+pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
@@ -136,6 +138,7 @@ struct Inner {
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
+    search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
     /// Places for runs under way.
     running: Arc<Semaphore>,
@@ -176,6 +179,7 @@ impl Engine {
             master_key,
             node,
             cache: cache::Cache::default(),
+            search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
             running,
             waiting: AtomicUsize::new(0),
