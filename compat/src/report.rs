@@ -23,6 +23,8 @@ pub struct Causes(BTreeMap<(&'static str, String), Vec<String>>);
 
 impl Causes {
     pub fn add(&mut self, stage: &'static str, cause: &str, path: &str) {
+        // What differs from component to component with the same cause.
+        let cause = cause.split("Require stack:").next().unwrap_or(cause);
         let line = cause.split_whitespace().collect::<Vec<_>>().join(" ");
         self.0.entry((stage, line.chars().take(CAUSE_CHARS).collect())).or_default().push(path.to_owned());
     }

@@ -48,7 +48,7 @@ enum Job {
 enum Answer {
     Bundle(Bundle),
     Index(Index),
-    Facts(Option<ComponentFacts>),
+    Facts(Box<Option<ComponentFacts>>),
     Refused(BundleError),
     /// Ours to mend.
     Failed(String),
@@ -71,7 +71,7 @@ impl WorkerCommand {
 
     pub(crate) async fn facts(&self, config: &BundlerConfig, files: BTreeMap<String, String>, path: String) -> Result<Option<ComponentFacts>, BundleError> {
         match self.ask(config, Job::Facts(files, path)).await? {
-            Answer::Facts(facts) => Ok(facts),
+            Answer::Facts(facts) => Ok(*facts),
             _ => Err(failed("could not understand the bundler", "it answered something else")),
         }
     }
@@ -129,7 +129,7 @@ pub async fn work(
             Err(error) => Err(error),
         },
         Job::Index(files) => on_a_deep_stack(move || Index::of(&files, None)).map(Answer::Index),
-        Job::Facts(files, path) => on_a_deep_stack(move || extract::component(&files, &path)).map(Answer::Facts),
+        Job::Facts(files, path) => on_a_deep_stack(move || extract::component(&files, &path)).map(|facts| Answer::Facts(Box::new(facts))),
     };
     let answer = match done {
         Ok(answer) => answer,
