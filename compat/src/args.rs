@@ -1,9 +1,9 @@
 //! What can be typed.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
+use millrace_model::{Clock as _, SystemClock};
 
 pub const HELP: &str = "cargo xtask compat FOLDER [--sample N] [--seed S] [--jobs N] [--cache DIR] [--verbose]";
 
@@ -24,7 +24,7 @@ pub struct Args {
 
 impl Args {
     pub fn parse(args: &[String]) -> Result<Self> {
-        let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let seed = SystemClock.now().ms().unsigned_abs();
         let cache = std::env::temp_dir().join("millrace-compat");
         let mut parsed = Self { folder: PathBuf::new(), sample: 500, seed, jobs: 2, cache, verbose: false };
         let mut args = args.iter();
