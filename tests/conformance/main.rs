@@ -4,6 +4,7 @@ mod accounts;
 mod bad_input;
 mod oauth;
 mod postgres;
+mod registries;
 mod s2_resources;
 mod s3_lifecycle;
 mod s4_endpoints;

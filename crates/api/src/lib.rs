@@ -11,6 +11,7 @@ mod extract;
 mod health;
 mod mail;
 mod pages;
+mod registries;
 mod runs;
 mod sources;
 mod sse;
@@ -25,7 +26,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{Next, from_fn};
-use axum::routing::{any, delete, get, post};
+use axum::routing::{any, delete, get, post, put};
 use millrace_engine::Engine;
 use millrace_model::ids::{SourceId, WorkflowId};
 
@@ -93,7 +94,10 @@ fn v1() -> Router<App> {
         .route("/components/configure", post(configure::options))
         .route("/components/props", post(configure::props))
         .route("/components", post(components::create).get(components::list))
-        .route("/components/registry/{id}", get(components::show))
+        .route("/components/registry/{key}", get(registries::component))
+        .route("/components/search", get(registries::search))
+        .route("/registries", post(registries::create).get(registries::list).layer(DefaultBodyLimit::max(registries::ARCHIVE_BYTES_MAX)))
+        .route("/registries/{name}", put(registries::replace).delete(registries::remove).layer(DefaultBodyLimit::max(registries::ARCHIVE_BYTES_MAX)))
         .route("/components/{id}", get(components::show).delete(components::unpublish))
         .route("/sources", post(sources::create).get(sources::list))
         .route("/sources/{id}", get(sources::show).put(sources::update).delete(sources::remove))

@@ -32,10 +32,10 @@ pub enum ClientCommand {
     Logout,
     /// Write a source or action to begin with
     Init(InitArgs),
-    /// Deploy a source from a file, an address, a saved component or a published key
+    /// Deploy a source from a file, an address, a saved component or a key, published or of a registry
     #[command(after_help = "Example: millrace deploy rss.mjs --prop url=https://example.com/feed.xml --prop timer='{\"intervalSeconds\": 60}'")]
     Deploy {
-        /// A file, an http(s) address, an `sc_` id or a published key
+        /// A file, an http(s) address, an `sc_` id or a key
         what: String,
         /// The source's name
         #[arg(long)]
@@ -99,7 +99,7 @@ pub enum ClientCommand {
     Update {
         /// Id or name
         name: String,
-        /// New code: a file, an http(s) address, an `sc_` id or a published key
+        /// New code: a file, an http(s) address, an `sc_` id or a key
         #[arg(long)]
         code: Option<String>,
         /// A new name
@@ -131,6 +131,9 @@ pub enum ClientCommand {
     /// Workflows, from files
     #[command(subcommand, visible_alias = "wf")]
     Workflows(WorkflowCommand),
+    /// Trees of components to deploy from by key
+    #[command(subcommand)]
+    Registry(RegistryCommand),
     /// Runs of workflows and sources
     #[command(subcommand)]
     Runs(RunCommand),
@@ -283,6 +286,47 @@ pub enum AccountCommand {
     Delete {
         /// The account's id
         id: String,
+    },
+}
+
+/// Commands for registries.
+#[derive(Subcommand, Debug)]
+pub enum RegistryCommand {
+    /// Add a tree of components; it is read here and sent to the server
+    #[command(after_help = "A tree is laid out as components/<app>/sources/<slug>/<slug>.mjs (or actions).\n\
+        Example: millrace registry add https://github.com/acme/components --name acme")]
+    Add {
+        /// A folder, a git repository's address, the address of a .tar.gz, or npm:PACKAGE
+        what: String,
+        /// Its name [default: the last part of where it comes from]
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// List registries
+    #[command(visible_alias = "ls")]
+    List,
+    /// Remove a registry; what was deployed from it goes on
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Read a registry again from where it came
+    Update {
+        /// Its name
+        name: String,
+        /// From somewhere else from now on
+        what: Option<String>,
+    },
+    /// Search the components of all registries
+    Search {
+        /// Words of the key, name or description
+        words: Vec<String>,
+        /// Only of this app
+        #[arg(long)]
+        app: Option<String>,
+        /// How many
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
     },
 }
 

@@ -3,6 +3,7 @@
 mod accounts;
 mod components;
 mod history;
+mod registries;
 mod workflows;
 
 pub(crate) use components::create_source;
@@ -79,6 +80,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
             history::finished_run(show, &client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event })).await?)
         }
         ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
+        ClientCommand::Registry(command) => registries::registries(client, show, command).await,
         ClientCommand::Runs(command) => history::runs(client, show, command).await,
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
         ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,

@@ -19,6 +19,7 @@ mod mailer;
 mod notice;
 mod oauth;
 mod program;
+mod registries;
 mod scheduler;
 mod secrets;
 mod settle;
@@ -52,6 +53,7 @@ pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
 pub use millrace_store::{Mail, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
+pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
@@ -138,6 +140,7 @@ struct Inner {
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
+    search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
     /// Places for runs under way.
     running: Arc<Semaphore>,
@@ -180,6 +183,7 @@ impl Engine {
             master_key,
             node,
             cache: cache::Cache::default(),
+            search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
             running,
             waiting: AtomicUsize::new(0),

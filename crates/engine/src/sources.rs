@@ -198,7 +198,7 @@ impl Engine {
     /// Stores what `resolve_component` built; a component that was there already is not stored again.
     pub(crate) async fn save_built(&self, code: &CodeRef, component: &SavedComponent, artifact: Option<Artifact>) -> Result<(), EngineError> {
         let Some(artifact) = artifact else { return Ok(()) };
-        debug_assert!(matches!(code, CodeRef::Code { .. } | CodeRef::Url(_)), "only built components bring an artifact");
+        debug_assert!(!matches!(code, CodeRef::Component(_)), "only built components bring an artifact");
         self.0.store.put_artifact(artifact).await?;
         Ok(self.0.store.create_component(component.clone()).await?)
     }

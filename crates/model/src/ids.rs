@@ -195,6 +195,8 @@ id_type! {
     MailId = "mail_";
     /// An app.
     AppId = "app_";
+    /// A registry: a tree of components.
+    RegistryId = "reg_";
     /// A connected account ("auth provision").
     AccountId = "apn_";
 }

@@ -7,6 +7,7 @@ use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, Run};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::Subscription;
@@ -16,7 +17,7 @@ use millrace_store::*;
 
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
-use crate::{PostgresStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{PostgresStore, accounts, components, history, interfaces, mail, registries, runs, settle, sources, subscriptions, tenants, workflows};
 
 /// One row of a table by organization and id.
 macro_rules! by_id {
@@ -88,6 +89,31 @@ impl Store for PostgresStore {
     }
     async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()> {
         components::unpublish(&self.db.client().await?, org, key).await
+    }
+
+    async fn put_registry(&self, registry: NewRegistry) -> StoreResult<Registry> {
+        transaction!(self.db, |t| registries::put(&t, &registry))
+    }
+    async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>> {
+        let sql = format!("SELECT {} FROM registries WHERE org_id = $1 ORDER BY created_at, id LIMIT 1000", rows::REGISTRY);
+        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::registry).await
+    }
+    async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool> {
+        transaction!(self.db, |t| registries::delete(&t, org, name))
+    }
+    async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>> {
+        let sql = format!("SELECT {} FROM registry_components WHERE registry_id = $1 ORDER BY path LIMIT 100000", rows::REGISTRY_COMPONENT);
+        many(&self.db.client().await?, &sql, &[&id.as_str()], rows::registry_component).await
+    }
+    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>> {
+        let sql = "SELECT c.registry_id, c.path, c.key, c.name, c.description, c.version, c.component_type, c.app, c.hash
+                   FROM registry_components c JOIN registries r ON r.id = c.registry_id
+                   WHERE r.org_id = $1 AND c.key = $2 ORDER BY r.created_at, r.id, c.path LIMIT 1";
+        one(&self.db.client().await?, sql, &[&org.as_str(), &text(key)], rows::component_in_registry).await
+    }
+    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>> {
+        let sql = format!("SELECT {} FROM registry_files WHERE registry_id = $1 AND app = $2 ORDER BY path", rows::REGISTRY_FILE);
+        many(&self.db.client().await?, &sql, &[&id.as_str(), &text(app)], rows::registry_file).await
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {

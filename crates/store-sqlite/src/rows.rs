@@ -6,6 +6,7 @@ use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::Page;
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
@@ -292,4 +293,40 @@ pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
     if page.from_end() {
         items.reverse();
     }
+}
+
+pub(crate) fn registry(row: &Row<'_>) -> StoreResult<Registry> {
+    Ok(Registry {
+        id: RegistryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        origin: get(row, "origin")?,
+        revision: get(row, "revision")?,
+        file_count: get(row, "file_count")?,
+        component_count: get(row, "component_count")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn registry_component(row: &Row<'_>) -> StoreResult<RegistryComponent> {
+    Ok(RegistryComponent {
+        key: get(row, "key")?,
+        name: get(row, "name")?,
+        description: get(row, "description")?,
+        version: get(row, "version")?,
+        component_type: get(row, "component_type")?,
+        app: get(row, "app")?,
+        path: get(row, "path")?,
+        hash: get(row, "hash")?,
+    })
+}
+
+/// A component with the registry that it is in.
+pub(crate) fn component_in_registry(row: &Row<'_>) -> StoreResult<(RegistryId, RegistryComponent)> {
+    Ok((RegistryId::from_row(get(row, "registry_id")?), registry_component(row)?))
+}
+
+pub(crate) fn registry_file(row: &Row<'_>) -> StoreResult<RegistryFile> {
+    Ok(RegistryFile { path: get(row, "path")?, hash: get(row, "hash")?, text: get(row, "code")? })
 }

@@ -7,6 +7,7 @@ use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, Run};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::Subscription;
@@ -18,7 +19,7 @@ use serde::Serialize;
 
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
-use crate::{SqliteStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{SqliteStore, accounts, components, history, interfaces, mail, registries, runs, settle, sources, subscriptions, tenants, workflows};
 
 /// JSON text of a stored value.
 pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
@@ -129,6 +130,32 @@ impl Store for SqliteStore {
     async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()> {
         let (org, key) = (org.clone(), key.to_owned());
         self.db.write(move |c| components::unpublish(c, &org, &key)).await
+    }
+
+    async fn put_registry(&self, registry: NewRegistry) -> StoreResult<Registry> {
+        self.db.write(move |c| registries::put(c, &registry)).await
+    }
+    async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>> {
+        let org = org.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM registries WHERE org_id = ?1 ORDER BY created_at, id LIMIT 1000", [org], rows::registry)).await
+    }
+    async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool> {
+        let (org, name) = (org.clone(), name.to_owned());
+        self.db.write(move |c| registries::delete(c, &org, &name)).await
+    }
+    async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>> {
+        let (id, sql) = (id.to_string(), "SELECT * FROM registry_components WHERE registry_id = ?1 ORDER BY path LIMIT 100000");
+        self.db.read(move |c| many(c, sql, [id], rows::registry_component)).await
+    }
+    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>> {
+        let (org, key) = (org.to_string(), key.to_owned());
+        let sql = "SELECT c.* FROM registry_components c JOIN registries r ON r.id = c.registry_id
+                   WHERE r.org_id = ?1 AND c.key = ?2 ORDER BY r.created_at, r.id, c.path LIMIT 1";
+        self.db.read(move |c| one(c, sql, [org, key], rows::component_in_registry)).await
+    }
+    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>> {
+        let (id, app) = (id.to_string(), app.to_owned());
+        self.db.read(move |c| many(c, "SELECT * FROM registry_files WHERE registry_id = ?1 AND app = ?2 ORDER BY path", [id, app], rows::registry_file)).await
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {

@@ -13,8 +13,11 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::event::Event;
-use millrace_model::ids::{AccountId, ComponentId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId};
+use millrace_model::ids::{
+    AccountId, ComponentId, DeploymentId, EventId, MailId, OrgId, RegistryId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
+};
 use millrace_model::page::{Listing, Page};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::Subscription;
@@ -99,6 +102,22 @@ pub trait Store: Send + Sync + 'static {
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>>;
     /// Takes the published mark from the key; `NotFound` if there is none.
     async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()>;
+
+    // ---- registries
+
+    /// Stores a registry with its files and components, or replaces the one of the same name: its id and `created_at` stay,
+    /// files whose hash is the same stay unwritten, others go. Gives it as stored.
+    async fn put_registry(&self, registry: NewRegistry) -> StoreResult<Registry>;
+    /// The registries, oldest first (at most 1,000).
+    async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>>;
+    /// Removes a registry with its files and components; says whether there was one.
+    async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool>;
+    /// All components of a registry, by path (at most 100,000).
+    async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>>;
+    /// The component with that key, of the oldest registry that has one.
+    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>>;
+    /// The files of an app's folder, by path; an empty `app`: the files that are in none.
+    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>>;
 
     // ---- sources and their interfaces
 

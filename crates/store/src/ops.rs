@@ -3,6 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
 use millrace_model::ids::{MailId, OrgId, RunId, SourceId};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
@@ -27,6 +28,17 @@ pub struct Interfaces {
     pub http: Vec<HttpInterface>,
     /// Timers.
     pub timers: Vec<Timer>,
+}
+
+/// A registry with all that is in it.
+#[derive(Clone, Debug)]
+pub struct NewRegistry {
+    /// The record; its counts are those of the lists.
+    pub registry: Registry,
+    /// Its files.
+    pub files: Vec<RegistryFile>,
+    /// Its components.
+    pub components: Vec<RegistryComponent>,
 }
 
 /// What a source remembers between runs.

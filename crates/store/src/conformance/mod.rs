@@ -12,6 +12,7 @@ pub mod interfaces;
 pub mod lifecycle;
 pub mod listing;
 pub mod mail;
+pub mod registries;
 pub mod runs;
 mod sample;
 pub mod settle;
@@ -48,6 +49,10 @@ macro_rules! suite {
                 an_app_is_registered_once_and_replaced,
                 an_account_changes_one_version_at_a_time,
                 accounts_are_listed_by_app,
+            }
+            registries {
+                a_registry_is_replaced_by_name,
+                a_key_is_found_in_the_oldest_registry,
             }
             components {
                 an_artifact_is_stored_once_and_never_changed,
