@@ -1,6 +1,7 @@
 //! What commands do.
 
 mod components;
+mod data_stores;
 mod history;
 mod workflows;
 
@@ -81,6 +82,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Runs(command) => history::runs(client, show, command).await,
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
         ClientCommand::Errors { name } => history::errors(client, show, &name).await,
+        ClientCommand::DataStores(command) => data_stores::data_stores(client, show, command).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.
         ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) => Ok(()),

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accounts::{AccountUse, PROVISION};
 use crate::components::MODULE;
+use crate::data_stores::StoreGrants;
 use crate::{Engine, EngineError};
 
 /// Calls that one host of a workflow serves at once.
@@ -37,6 +38,8 @@ pub(crate) struct SourceProgram {
     pub(crate) strategy: Option<Strategy>,
     /// Values by prop name as the host gets them.
     pub(crate) props: Inputs,
+    /// The data stores that it may use.
+    pub(crate) stores: StoreGrants,
     /// The isolate, without the `$.service.db` snapshot.
     pub(crate) isolate: IsolateSpec,
     owner: Owner,
@@ -48,6 +51,8 @@ pub(crate) struct WorkflowProgram {
     pub(crate) isolate: Arc<IsolateSpec>,
     /// Steps as the host gets them.
     pub(crate) steps: Inputs,
+    /// The data stores that its steps may use.
+    pub(crate) stores: StoreGrants,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
@@ -101,6 +106,14 @@ pub(crate) struct Identity<'a> {
 }
 
 impl Program {
+    /// The data stores that its calls may use.
+    pub(crate) fn stores(&self) -> &StoreGrants {
+        match self {
+            Self::Source(p) => &p.stores,
+            Self::Workflow(p) => &p.stores,
+        }
+    }
+
     pub(crate) fn identity(&self) -> Identity<'_> {
         match self {
             Self::Source(p) => {
@@ -190,7 +203,9 @@ impl Engine {
         };
         let owner = Owner::Source(source.id.clone());
         let accounts = AccountUse::of(None, defs, &props).collect();
-        Ok(Program::Source(Box::new(SourceProgram { props: Inputs::new(Value::Object(props), accounts), source, manifest, strategy, isolate, owner })))
+        let mut stores = StoreGrants::default();
+        stores.add(defs, &props);
+        Ok(Program::Source(Box::new(SourceProgram { props: Inputs::new(Value::Object(props), accounts), source, manifest, strategy, stores, isolate, owner })))
     }
 
     /// The isolate of a source with what it has stored so far.
@@ -217,17 +232,18 @@ impl Engine {
         deployment_id: Option<DeploymentId>,
     ) -> Result<Program, EngineError> {
         let mut modules: Vec<ModuleSpec> = Vec::new();
-        let (mut steps, mut accounts) = (Vec::new(), Vec::new());
+        let (mut steps, mut accounts, mut stores) = (Vec::new(), Vec::new(), StoreGrants::default());
         for (at, step) in version.steps.iter().enumerate() {
             if modules.iter().all(|m| m.name != step.artifact_id) {
                 modules.push(ModuleSpec { name: step.artifact_id.clone(), path: self.stored_artifact_path(&step.artifact_id).await? });
             }
             let mut props = step.props.clone();
             self.0.master_key.open_props(workflow.id.as_str(), &mut props)?;
-            if step.props.values().any(|value| value.get(PROVISION).is_some())
+            if (step.props.values().any(|value| value.get(PROVISION).is_some()) || StoreGrants::may_name(&step.props))
                 && let Some(component) = self.0.store.component(&workflow.org_id, &step.component_id).await?
             {
                 accounts.extend(AccountUse::of(Some(at), &component.manifest.props, &props));
+                stores.add(&component.manifest.props, &step.props);
             }
             steps.push(json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "disabled": step.disabled }));
         }
@@ -247,6 +263,7 @@ impl Engine {
             settings: version.settings.clone(),
             isolate,
             steps: Inputs::new(Value::Array(steps), accounts),
+            stores,
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,
             deployment_id,

@@ -182,6 +182,8 @@ impl Engine {
             self.infer_apps(caller, &component.manifest.props).await?;
             let checked = self.check_accounts(&caller.org_id, &component.manifest.props, &values, Site::Step).await;
             checked.map_err(|e| in_step(e, &request.namespace))?;
+            let checked = self.check_data_stores(&caller.org_id, &component.manifest.props, &mut values, Site::Step).await;
+            checked.map_err(|e| in_step(e, &request.namespace))?;
             self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), &component.manifest.props, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
             steps.push(Step {

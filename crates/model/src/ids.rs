@@ -197,6 +197,8 @@ id_type! {
     AppId = "app_";
     /// A connected account ("auth provision").
     AccountId = "apn_";
+    /// A data store.
+    DataStoreId = "ds_";
 }
 
 impl RunId {

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod components;
+mod data_stores;
 mod db;
 mod history;
 mod interfaces;

@@ -6,6 +6,7 @@ use deadpool_postgres::{Client, GenericClient};
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
@@ -14,7 +15,7 @@ use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{Organization, User};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataStoreEntry, Mail, MailStatus, StoreError, StoreResult};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql};
@@ -39,6 +40,7 @@ pub(crate) const LOG_LINE: &str = "run_id, at, level, text";
 pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
 pub(crate) const APP: &str = "id, org_id, name_slug, definition, created_at, updated_at";
 pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at";
+pub(crate) const DATA_STORE: &str = "id, org_id, name, keys, bytes, created_at, updated_at";
 pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, status, attempts, last_error, created_at";
 
 /// Reads a column.
@@ -267,6 +269,23 @@ pub(crate) fn mail(row: &Row) -> StoreResult<Mail> {
         last_error: get(row, "last_error")?,
         created_at: time(row, "created_at")?,
     })
+}
+
+pub(crate) fn data_store(row: &Row) -> StoreResult<DataStore> {
+    let counted = |column| get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0));
+    Ok(DataStore {
+        id: DataStoreId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        keys: counted("keys")?,
+        bytes: counted("bytes")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn data_store_entry(row: &Row) -> StoreResult<DataStoreEntry> {
+    Ok(DataStoreEntry { key: utf8(row, "key")?, value: get(row, "value")?, expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp) })
 }
 
 /// Values of a statement's parameters.

@@ -3,6 +3,7 @@
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::Page;
@@ -11,7 +12,7 @@ use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{Organization, User};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataStoreEntry, Mail, MailStatus, StoreError, StoreResult};
 use rusqlite::Row;
 use serde::de::DeserializeOwned;
 
@@ -280,6 +281,23 @@ pub(crate) fn account(row: &Row<'_>) -> StoreResult<Account> {
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })
+}
+
+pub(crate) fn data_store(row: &Row<'_>) -> StoreResult<DataStore> {
+    let counted = |column| get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0));
+    Ok(DataStore {
+        id: DataStoreId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        keys: counted("keys")?,
+        bytes: counted("bytes")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn data_store_entry(row: &Row<'_>) -> StoreResult<DataStoreEntry> {
+    Ok(DataStoreEntry { key: get(row, "key")?, value: get(row, "value")?, expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp) })
 }
 
 /// The order in which a page is read: from its end where it goes back.

@@ -2,7 +2,7 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
-use millrace_model::ids::{MailId, OrgId, RunId, SourceId};
+use millrace_model::ids::{DataStoreId, MailId, OrgId, RunId, SourceId};
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
@@ -222,4 +222,45 @@ pub struct RunFilter {
     pub from: Option<Timestamp>,
     /// Only accepted before.
     pub to: Option<Timestamp>,
+}
+
+/// A value to be written to a data store.
+#[derive(Clone, Debug)]
+pub struct DataStoreWrite {
+    /// The store.
+    pub store_id: DataStoreId,
+    /// The key.
+    pub key: String,
+    /// The value, JSON text.
+    pub value: String,
+    /// When it ends; none: never, also where the key had an end.
+    pub expires_at: Option<Timestamp>,
+    /// The time by which others have ended.
+    pub now: Timestamp,
+    /// Keys that the store may have.
+    pub keys_max: u64,
+    /// Bytes that its keys and values may take.
+    pub bytes_max: u64,
+}
+
+/// Which part of a data store is asked for, in the order of keys (by their UTF-8 bytes).
+#[derive(Clone, Debug)]
+pub struct DataStorePage {
+    /// Keys after this one.
+    pub after: Option<String>,
+    /// How many at most.
+    pub limit: u32,
+    /// Entries that have ended by then are not there.
+    pub now: Timestamp,
+}
+
+/// An entry of a data store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataStoreEntry {
+    /// The key.
+    pub key: String,
+    /// The value, JSON text.
+    pub value: String,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
 }

@@ -7,6 +7,7 @@
 
 pub mod accounts;
 pub mod components;
+pub mod data_stores;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
@@ -48,6 +49,17 @@ macro_rules! suite {
                 an_app_is_registered_once_and_replaced,
                 an_account_changes_one_version_at_a_time,
                 accounts_are_listed_by_app,
+            }
+            data_stores {
+                a_store_is_made_renamed_and_removed,
+                stores_are_listed,
+                a_value_is_written_read_and_removed,
+                any_key_is_kept,
+                what_has_ended_is_not_there,
+                what_has_ended_is_cleared_away,
+                a_full_store_refuses_what_would_be_more,
+                entries_come_in_pages,
+                writes_at_once_are_counted,
             }
             components {
                 an_artifact_is_stored_once_and_never_changed,
