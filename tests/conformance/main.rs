@@ -3,6 +3,7 @@
 mod accounts;
 mod bad_input;
 mod data_stores;
+mod effects;
 mod postgres;
 mod s2_resources;
 mod s3_lifecycle;

@@ -113,6 +113,7 @@ fn v1() -> Router<App> {
         .route("/workflows/{id}/event_summaries", get(events::list::<WorkflowId>))
         .route("/workflows/{id}/$errors/event_summaries", get(events::errors::<WorkflowId>))
         .route("/workflows/{id}/events", delete(events::delete::<WorkflowId>))
+        .route("/workflows/{id}/sse", get(sse::sends))
         .route("/workflows/{id}/runs", get(runs::list::<WorkflowId>))
         .route("/workflows/{id}/logs", get(runs::logs::<WorkflowId>))
         .route("/workflows/{id}/logs/sse", get(sse::logs::<WorkflowId>))

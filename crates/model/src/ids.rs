@@ -199,6 +199,8 @@ id_type! {
     AccountId = "apn_";
     /// A data store.
     DataStoreId = "ds_";
+    /// Something that code sent to the outside.
+    DeliveryId = "dl_";
 }
 
 impl RunId {

@@ -7,6 +7,7 @@ mod accounts;
 mod components;
 mod data_stores;
 mod db;
+mod deliveries;
 mod history;
 mod interfaces;
 mod mail;

@@ -15,7 +15,7 @@ use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{Organization, User};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{DataStoreEntry, Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreError, StoreResult};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql};
@@ -41,7 +41,9 @@ pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payl
 pub(crate) const APP: &str = "id, org_id, name_slug, definition, created_at, updated_at";
 pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at";
 pub(crate) const DATA_STORE: &str = "id, org_id, name, keys, bytes, created_at, updated_at";
-pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, status, attempts, last_error, created_at";
+pub(crate) const DELIVERY: &str =
+    "id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, created_at, finished_at";
+pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, status, attempts, last_error, created_at";
 
 /// Reads a column.
 fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<T> {
@@ -264,6 +266,7 @@ pub(crate) fn mail(row: &Row) -> StoreResult<Mail> {
         recipient: get(row, "recipient")?,
         subject: get(row, "subject")?,
         text: get(row, "text")?,
+        html: get(row, "html")?,
         status: MailStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         last_error: get(row, "last_error")?,
@@ -281,6 +284,24 @@ pub(crate) fn data_store(row: &Row) -> StoreResult<DataStore> {
         bytes: counted("bytes")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn delivery(row: &Row) -> StoreResult<Delivery> {
+    Ok(Delivery {
+        id: DeliveryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        run_id: RunId::from_row(get(row, "run_id")?),
+        position: get(row, "position")?,
+        kind: DeliveryKind::parse(get(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
+        payload: get(row, "payload")?,
+        status: DeliveryStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: get(row, "attempts")?,
+        response_status: get(row, "response_status")?,
+        last_error: get(row, "last_error")?,
+        created_at: time(row, "created_at")?,
+        finished_at: get::<Option<i64>>(row, "finished_at")?.map(Timestamp),
     })
 }
 

@@ -17,7 +17,9 @@ use millrace_store::*;
 
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
-use crate::{PostgresStore, accounts, components, data_stores, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{
+    PostgresStore, accounts, components, data_stores, deliveries, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows,
+};
 
 /// One row of a table by organization and id.
 macro_rules! by_id {
@@ -311,6 +313,19 @@ impl Store for PostgresStore {
         transaction!(self.db, |t| data_stores::purge(&t, now, limit))
     }
 
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+        deliveries::claim(&self.db.client().await?, now, retry_at, limit).await
+    }
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
+        deliveries::result(&self.db.client().await?, id, &result).await
+    }
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>> {
+        deliveries::of_run(&self.db.client().await?, run).await
+    }
+
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
+        mail::queue(&self.db.client().await?, &mail).await
+    }
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
         mail::claim(&self.db.client().await?, now, retry_at, limit).await
     }

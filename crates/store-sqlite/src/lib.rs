@@ -4,6 +4,7 @@ mod accounts;
 mod components;
 mod data_stores;
 mod db;
+mod deliveries;
 mod history;
 mod interfaces;
 mod mail;

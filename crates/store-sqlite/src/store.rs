@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
-use crate::{SqliteStore, accounts, components, data_stores, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{SqliteStore, accounts, components, data_stores, deliveries, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
 
 /// JSON text of a stored value.
 pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
@@ -417,6 +417,24 @@ impl Store for SqliteStore {
         self.db.write(move |c| data_stores::purge(c, now, limit)).await
     }
 
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+        if !self.db.read(move |c| deliveries::any_due(c, now)).await? {
+            return Ok(Vec::new());
+        }
+        self.db.write(move |c| deliveries::claim(c, now, retry_at, limit)).await
+    }
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
+        let id = id.clone();
+        self.db.write(move |c| deliveries::result(c, &id, &result)).await
+    }
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>> {
+        let run = run.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM deliveries WHERE run_id = ?1 ORDER BY position", [run], rows::delivery)).await
+    }
+
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
+        self.db.write(move |c| mail::queue(c, &mail)).await
+    }
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
         self.db.write(move |c| mail::claim(c, now, retry_at, limit)).await
     }

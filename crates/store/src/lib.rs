@@ -15,7 +15,7 @@ use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ComponentId, DataStoreId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
+    AccountId, ComponentId, DataStoreId, DeliveryId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
@@ -262,7 +262,19 @@ pub trait Store: Send + Sync + 'static {
     /// Removes entries that have ended by `now`, at most `limit`. How many.
     async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
 
+    // ---- deliveries
+
+    /// Takes up to `limit` deliveries due at `now`, hiding them from others until `retry_at`. Of a run, one is first tried after all before it were.
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>>;
+    /// Records a try. One that is over stays as it is.
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()>;
+    /// What a run sent, in order.
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>>;
+
     // ---- mail
+
+    /// Puts a mail into the outbox; the same id again is no change.
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
 
     /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`.
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>>;

@@ -8,6 +8,7 @@
 pub mod accounts;
 pub mod components;
 pub mod data_stores;
+pub mod deliveries;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
@@ -60,6 +61,13 @@ macro_rules! suite {
                 a_full_store_refuses_what_would_be_more,
                 entries_come_in_pages,
                 writes_at_once_are_counted,
+            }
+            deliveries {
+                deliveries_come_with_the_settlement_or_not_at_all,
+                a_run_s_deliveries_are_first_tried_in_order,
+                claims_at_once_share_the_deliveries,
+                deliveries_go_with_their_run,
+                a_mail_is_queued_once,
             }
             components {
                 an_artifact_is_stored_once_and_never_changed,
