@@ -2,6 +2,8 @@
 
 mod accounts;
 mod bad_input;
+mod data_stores;
+mod effects;
 mod oauth;
 mod postgres;
 mod registries;

@@ -4,6 +4,7 @@ mod accounts;
 mod apps;
 mod components;
 mod configure;
+mod data_stores;
 mod endpoints;
 mod error;
 mod events;
@@ -118,11 +119,16 @@ fn v1() -> Router<App> {
         .route("/workflows/{id}/event_summaries", get(events::list::<WorkflowId>))
         .route("/workflows/{id}/$errors/event_summaries", get(events::errors::<WorkflowId>))
         .route("/workflows/{id}/events", delete(events::delete::<WorkflowId>))
+        .route("/workflows/{id}/sse", get(sse::sends))
         .route("/workflows/{id}/runs", get(runs::list::<WorkflowId>))
         .route("/workflows/{id}/logs", get(runs::logs::<WorkflowId>))
         .route("/workflows/{id}/logs/sse", get(sse::logs::<WorkflowId>))
         .route("/runs/{id}", get(runs::show))
         .route("/runs/{id}/replay", post(runs::replay))
+        .route("/data_stores", get(data_stores::list).post(data_stores::create))
+        .route("/data_stores/{id}", get(data_stores::show).put(data_stores::update).delete(data_stores::remove))
+        .route("/data_stores/{id}/keys", get(data_stores::keys).delete(data_stores::clear))
+        .route("/data_stores/{id}/record", get(data_stores::get).put(data_stores::set).delete(data_stores::delete))
         .route("/mail", get(mail::list))
         .layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX))
 }

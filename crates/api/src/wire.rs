@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AccountView, RunView, SourceView, StepView, WorkflowView};
+use millrace_engine::{AccountView, Delivery, RunView, SourceView, StepView, WorkflowView};
 use millrace_model::account::App;
 use millrace_model::component::{ComponentType, SavedComponent};
 use millrace_model::event::Event;
@@ -205,7 +205,15 @@ pub(crate) fn run(r: &Run) -> Value {
 pub(crate) fn run_with_logs(view: &RunView) -> Value {
     let mut shown = run(&view.run);
     shown["logs"] = view.logs.iter().map(log_line).collect();
+    shown["deliveries"] = view.deliveries.iter().map(|(target, d)| delivery(target, d)).collect();
     shown
+}
+
+fn delivery(target: &str, d: &Delivery) -> Value {
+    json!({
+        "id": d.id, "kind": d.kind.as_str(), "target": target, "status": d.status.as_str(), "attempts": d.attempts, "response_status": d.response_status,
+        "last_error": d.last_error, "created_at_ms": d.created_at.ms(), "finished_at_ms": d.finished_at.map(|t| t.ms()),
+    })
 }
 
 pub(crate) fn log_line(line: &LogLine) -> Value {
@@ -301,8 +309,8 @@ mod tests {
             "return_value": null, "exit_reason": null, "duration_ms": 9,
             "error": { "code": "TypeError", "message": "m", "cellId": "c_1", "ts": "t", "stack": "s" },
             "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": null,
-            "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }],
+            "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }], "deliveries": [],
         });
-        assert_eq!(run_with_logs(&RunView { run, logs }), expected);
+        assert_eq!(run_with_logs(&RunView { run, logs, deliveries: Vec::new() }), expected);
     }
 }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod components;
+mod data_stores;
 mod history;
 mod registries;
 mod workflows;
@@ -86,6 +87,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
         ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
         ClientCommand::Errors { name } => history::errors(client, show, &name).await,
+        ClientCommand::DataStores(command) => data_stores::data_stores(client, show, command).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.
         ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) => Ok(()),

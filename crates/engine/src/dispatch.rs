@@ -105,6 +105,9 @@ impl Engine {
                     Ok(rows) => tracing::info!(rows, "old history was pruned"),
                     Err(error) => tracing::warn!(error = error_chain(&error), "could not prune history"),
                 }
+                if let Err(error) = engine.0.store.purge_data_stores(engine.now(), PRUNE_ROWS).await {
+                    tracing::warn!(error = error_chain(&error), "could not clear away what has ended in data stores");
+                }
             }
         });
     }

@@ -156,6 +156,7 @@ impl From<StoreError> for EngineError {
         match error {
             StoreError::Overloaded => Self::Overloaded,
             StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
+            StoreError::Full => Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() },
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
             other => Self::internal("the store failed", other),
         }

@@ -9,6 +9,7 @@ use millrace_runner::{Call, CallFailure, CallOutcome, FailureKind};
 use serde_json::value::RawValue;
 
 use crate::accept::no_response;
+use crate::asks::{AskScope, AskingRun};
 use crate::hooks::source_call;
 use crate::http_event::Receiver;
 use crate::program::Program;
@@ -98,7 +99,9 @@ impl Engine {
             Program::Source(_) => Receiver::Source,
             Program::Workflow(_) => Receiver::Workflow,
         };
-        let sink = Arc::new(Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder));
+        let scope = AskScope { org: held.org_id.clone(), stores: program.stores().clone(), run: Some(AskingRun::of(held)) };
+        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder).asking(scope);
+        let sink = Arc::new(sink);
         let outcome = if held.attempt > self.0.config.attempts_max { gave_up(held.attempt - 1) } else { self.call(held, &program, sink.clone()).await? };
         let (mut collected, responder) = sink.take();
         if let Err(failure) = &outcome.result

@@ -7,6 +7,7 @@ use millrace_model::ids::RunId;
 use millrace_runner::{Call, CallFailure};
 use serde_json::value::RawValue;
 
+use crate::asks::AskScope;
 use crate::context::Origin;
 use crate::program::Program;
 use crate::sink::Collector;
@@ -20,7 +21,8 @@ impl Engine {
             return Ok(Ok(()));
         }
         let run_id = RunId::at(&self.0.ids, self.now());
-        let sink = Arc::new(Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None));
+        let scope = AskScope { org: source.source.org_id.clone(), stores: source.stores.clone(), run: None };
+        let sink = Arc::new(Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None).asking(scope));
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
                 let body = source_call(&props, &source.dynamic_props, Some(hook), "null")?;

@@ -5,10 +5,14 @@
 mod accept;
 mod accounts;
 mod apps;
+mod asks;
 mod cache;
 mod components;
 mod configure;
 mod context;
+mod data_stores;
+mod deliver;
+mod deliver_http;
 mod dispatch;
 mod error;
 mod events;
@@ -20,8 +24,10 @@ mod notice;
 mod oauth;
 mod program;
 mod registries;
+mod s3;
 mod scheduler;
 mod secrets;
+mod sends;
 mod settle;
 mod sink;
 mod sources;
@@ -51,9 +57,10 @@ pub use apps::{AppFilter, NewApp};
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
-pub use millrace_store::{Mail, RunFilter, SubscriptionKey};
+pub use millrace_store::{DataStoreEntry, Delivery, Mail, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
+pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
@@ -89,6 +96,8 @@ pub struct EngineConfig {
     pub smtp_url: Option<String>,
     /// Sender of mail.
     pub mail_from: String,
+    /// Where `$.send.s3` goes; none: it fails and says so.
+    pub s3: Option<S3Config>,
 }
 
 impl Default for EngineConfig {
@@ -105,6 +114,7 @@ impl Default for EngineConfig {
             keep_history: Duration::from_secs(30 * 24 * 3600),
             smtp_url: None,
             mail_from: "Millrace <millrace@localhost>".into(),
+            s3: None,
         }
     }
 }
@@ -157,11 +167,12 @@ struct Inner {
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
+    wake_deliverer: Notify,
     tasks: tasks::Tasks,
 }
 
 impl Engine {
-    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer and pruner.
+    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverer and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
         let Parts { store, bundler, runner, clock, ids, master_key } = parts;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
@@ -194,12 +205,14 @@ impl Engine {
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),
+            wake_deliverer: Notify::new(),
             tasks: tasks::Tasks::default(),
         }));
         engine.spawn_dispatcher();
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
         engine.spawn_mailer();
+        engine.spawn_deliverer();
         engine.spawn_pruner();
         Ok(engine)
     }

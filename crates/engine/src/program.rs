@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accounts::{AccountUse, PROVISION};
 use crate::components::MODULE;
+use crate::data_stores::StoreGrants;
 use crate::{Engine, EngineError};
 
 /// Calls that one host of a workflow serves at once.
@@ -39,6 +40,8 @@ pub(crate) struct SourceProgram {
     pub(crate) props: Inputs,
     /// Definitions that `additionalProps` gave, JSON text of a list.
     pub(crate) dynamic_props: String,
+    /// The data stores that it may use.
+    pub(crate) stores: StoreGrants,
     /// The isolate, without the `$.service.db` snapshot.
     pub(crate) isolate: IsolateSpec,
     owner: Owner,
@@ -50,6 +53,8 @@ pub(crate) struct WorkflowProgram {
     pub(crate) isolate: Arc<IsolateSpec>,
     /// Steps as the host gets them.
     pub(crate) steps: Inputs,
+    /// The data stores that its steps may use.
+    pub(crate) stores: StoreGrants,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
@@ -103,6 +108,14 @@ pub(crate) struct Identity<'a> {
 }
 
 impl Program {
+    /// The data stores that its calls may use.
+    pub(crate) fn stores(&self) -> &StoreGrants {
+        match self {
+            Self::Source(p) => &p.stores,
+            Self::Workflow(p) => &p.stores,
+        }
+    }
+
     pub(crate) fn identity(&self) -> Identity<'_> {
         match self {
             Self::Source(p) => {
@@ -193,12 +206,15 @@ impl Engine {
         let owner = Owner::Source(source.id.clone());
         let accounts = AccountUse::of(None, defs, &props).collect();
         let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
+        let mut stores = StoreGrants::default();
+        stores.add(defs, &props);
         Ok(Program::Source(Box::new(SourceProgram {
             props: Inputs::new(Value::Object(props), accounts),
             dynamic_props,
             source,
             manifest,
             strategy,
+            stores,
             isolate,
             owner,
         })))
@@ -228,19 +244,21 @@ impl Engine {
         deployment_id: Option<DeploymentId>,
     ) -> Result<Program, EngineError> {
         let mut modules: Vec<ModuleSpec> = Vec::new();
-        let (mut steps, mut accounts) = (Vec::new(), Vec::new());
+        let (mut steps, mut accounts, mut stores) = (Vec::new(), Vec::new(), StoreGrants::default());
         for (at, step) in version.steps.iter().enumerate() {
             if modules.iter().all(|m| m.name != step.artifact_id) {
                 modules.push(ModuleSpec { name: step.artifact_id.clone(), path: self.stored_artifact_path(&step.artifact_id).await? });
             }
             let mut props = step.props.clone();
             self.0.master_key.open_props(workflow.id.as_str(), &mut props)?;
-            let names_account = step.props.values().any(|value| value.get(PROVISION).is_some());
-            let manifest = match names_account || step.dynamic_props.is_some() {
+            let needs_manifest = step.props.values().any(|value| value.get(PROVISION).is_some()) || StoreGrants::may_name(&step.props);
+            let manifest = match needs_manifest || step.dynamic_props.is_some() {
                 true => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),
                 false => Manifest::default(),
             };
-            accounts.extend(AccountUse::of(Some(at), step.dynamic_props.as_deref().unwrap_or(&manifest.props), &props));
+            let defs = step.dynamic_props.as_deref().unwrap_or(&manifest.props);
+            accounts.extend(AccountUse::of(Some(at), defs, &props));
+            stores.add(defs, &step.props);
             let dynamic_props = dynamic_of(&manifest.props, step.dynamic_props.as_deref());
             steps.push(
                 json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "dynamic_props": dynamic_props, "disabled": step.disabled }),
@@ -262,6 +280,7 @@ impl Engine {
             settings: version.settings.clone(),
             isolate,
             steps: Inputs::new(Value::Array(steps), accounts),
+            stores,
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,
             deployment_id,

@@ -12,7 +12,7 @@ use millrace_model::subscription::ERRORS;
 use millrace_runner::{CallFailure, CallOutcome};
 use millrace_store::{Effects, Settlement, SourceChange, StoreError};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::context::Origin;
 use crate::execute::Held;
@@ -127,6 +127,7 @@ impl Engine {
 
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
         let (events, listeners, mail) = (settlement.effects.events.clone(), settlement.effects.runs.len(), settlement.effects.notice.is_some());
+        let sent = !settlement.effects.deliveries.is_empty();
         let isolate = match program {
             Program::Source(source) => Some(source.isolate.id.clone()),
             Program::Workflow(_) => None,
@@ -148,6 +149,9 @@ impl Engine {
         }
         if mail {
             self.0.wake_mailer.notify_one();
+        }
+        if sent {
+            self.0.wake_deliverer.notify_one();
         }
         Ok(())
     }
@@ -222,13 +226,13 @@ impl Engine {
         Ok(())
     }
 
-    fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
+    pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
         let now = self.now();
         Event { id: self.0.ids.event_id(now), org_id: org.clone(), emitter_id: emitter.to_owned(), name, emit_id: self.0.ids.ksuid(now), payload, metadata }
     }
 
     /// Adds an event and a run for each of its listeners; a chain that is too long is cut and says so.
-    async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
+    pub(crate) async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
         let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
         let hops = context.hops.unwrap_or(0) + 1;
         if hops > self.0.config.hops_max && !listeners.is_empty() {
@@ -287,24 +291,6 @@ impl Engine {
             self.add_event(effects, event, context, true).await?;
         }
         effects.notice = self.notice(held, program, context, error).await?;
-        Ok(())
-    }
-
-    /// `$.send.*` of the run. `emit` becomes an event of the workflow; other kinds are named in the log as not delivered.
-    async fn add_sends(&self, effects: &mut Effects, collected: &mut Collected, held: &Held, context: &Context) -> Result<(), EngineError> {
-        for (kind, payload) in std::mem::take(&mut collected.sends) {
-            if kind == "emit" {
-                let sent: Value = serde_json::from_str(payload.get()).unwrap_or_default();
-                let name = sent.get("name").or_else(|| sent.get("channel")).and_then(Value::as_str).unwrap_or("").to_owned();
-                let raw_event = sent.get("raw_event").or_else(|| sent.get("event")).cloned().unwrap_or(Value::Null);
-                let event = self.new_event(held.owner.as_str(), &held.org_id, name, json!({ "raw_event": raw_event }).to_string(), "{}".into());
-                if held.kind == RunKind::Live {
-                    self.add_event(effects, event, context, context.handles_error).await?;
-                }
-            } else {
-                collected.logs.push(self.error_line(&format!("$.send.{kind} is not available in this version; nothing was sent")));
-            }
-        }
         Ok(())
     }
 }

@@ -1,20 +1,37 @@
 //! Collects what a call does while it runs.
 
+use std::sync::Arc;
+
 use millrace_model::clock::Timestamp;
 use millrace_model::http::EndpointResponse;
 use millrace_model::run::LogLine;
-use millrace_runner::{Effect, EffectSink, HttpResponse};
+use millrace_runner::{Ask, Effect, EffectSink, HttpResponse};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::Engine;
+use crate::asks::AskScope;
 
 /// For calls whose effects do not matter.
 pub(crate) struct Ignore;
 
 impl EffectSink for Ignore {
     fn effect(&self, _effect: Effect) {}
+}
+
+/// For calls of which only the result matters, but which may ask.
+pub(crate) struct Answering {
+    pub(crate) engine: Engine,
+    pub(crate) scope: Arc<AskScope>,
+}
+
+impl EffectSink for Answering {
+    fn effect(&self, _effect: Effect) {}
+
+    fn ask(&self, ask: Ask) {
+        self.engine.answer_later(Some(self.scope.clone()), ask);
+    }
 }
 
 /// A step that began, and what it left if it ended.
@@ -51,12 +68,19 @@ pub(crate) struct Collector {
     run_id: millrace_model::ids::RunId,
     /// Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
     answer_at_once: bool,
+    /// What it may ask for.
+    asking: Option<Arc<AskScope>>,
     state: Mutex<(Collected, Option<Responder>)>,
 }
 
 impl Collector {
     pub(crate) fn new(engine: Engine, owner: &str, run_id: millrace_model::ids::RunId, answer_at_once: bool, responder: Option<Responder>) -> Self {
-        Self { engine, owner: owner.to_owned(), run_id, answer_at_once, state: Mutex::new((Collected::default(), responder)) }
+        Self { engine, owner: owner.to_owned(), run_id, answer_at_once, asking: None, state: Mutex::new((Collected::default(), responder)) }
+    }
+
+    /// Lets the call ask.
+    pub(crate) fn asking(self, scope: AskScope) -> Self {
+        Self { asking: Some(Arc::new(scope)), ..self }
     }
 
     /// What was collected; the client, if it still waits, is answered by the caller.
@@ -66,6 +90,10 @@ impl Collector {
 }
 
 impl EffectSink for Collector {
+    fn ask(&self, ask: Ask) {
+        self.engine.answer_later(self.asking.clone(), ask);
+    }
+
     fn effect(&self, effect: Effect) {
         let mut state = self.state.lock();
         let (collected, responder) = &mut *state;

@@ -184,6 +184,8 @@ impl Engine {
             let mut values = props::check(defs, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
             let checked = self.check_accounts(&caller.org_id, defs, &values, Site::Step).await;
             checked.map_err(|e| in_step(e, &request.namespace))?;
+            let checked = self.check_data_stores(&caller.org_id, defs, &mut values, Site::Step).await;
+            checked.map_err(|e| in_step(e, &request.namespace))?;
             self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
             steps.push(Step {

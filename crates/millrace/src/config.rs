@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
+use millrace_engine::S3Config;
 use serde::Deserialize;
 
 /// The form of the log.
@@ -56,6 +57,21 @@ pub struct ServeArgs {
     /// Sender of mail [default: Millrace <millrace@localhost>]
     #[arg(long, env = "MILLRACE_MAIL_FROM")]
     pub mail_from: Option<String>,
+    /// An object store that speaks S3, for `$.send.s3`: https://s3.eu-central-1.amazonaws.com
+    #[arg(long, env = "MILLRACE_S3_ENDPOINT")]
+    pub s3_endpoint: Option<String>,
+    /// Its region [default: us-east-1]
+    #[arg(long, env = "MILLRACE_S3_REGION")]
+    pub s3_region: Option<String>,
+    /// The id of its key
+    #[arg(long, env = "MILLRACE_S3_ACCESS_KEY_ID")]
+    pub s3_access_key_id: Option<String>,
+    /// Its key; prefer the environment or the file, a command line can be seen by others
+    #[arg(long, env = "MILLRACE_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
+    pub s3_secret_access_key: Option<String>,
+    /// The buckets that code may write to, separated by commas [default: all that the key reaches]
+    #[arg(long, env = "MILLRACE_S3_BUCKETS")]
+    pub s3_buckets: Option<String>,
     /// The owner's e-mail address, used at the first start [default: owner@localhost]
     #[arg(long, env = "MILLRACE_OWNER_EMAIL")]
     pub owner_email: Option<String>,
@@ -88,6 +104,7 @@ pub struct Config {
     pub base_url: Option<String>,
     pub smtp_url: Option<String>,
     pub mail_from: String,
+    pub s3: Option<S3Config>,
     pub owner_email: String,
     pub node: PathBuf,
     pub npm_registry: String,
@@ -107,7 +124,9 @@ impl Config {
             None if beside.exists() => read_file(&beside)?,
             None => ServeArgs::default(),
         };
+        let s3 = s3(&args, &file)?;
         let config = Self {
+            s3,
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
             database_url: args.database_url.or(file.database_url),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
@@ -132,6 +151,24 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// Where `$.send.s3` goes; a part of it alone stops the start.
+fn s3(args: &ServeArgs, file: &ServeArgs) -> Result<Option<S3Config>> {
+    let value = |field: fn(&ServeArgs) -> &Option<String>| field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty());
+    let given = (value(|a| &a.s3_endpoint), value(|a| &a.s3_access_key_id), value(|a| &a.s3_secret_access_key));
+    let (endpoint, access_key_id, secret_access_key) = match given {
+        (Some(endpoint), Some(id), Some(key)) => (endpoint, id, key),
+        (None, None, None) => return Ok(None),
+        _ => bail!("s3_endpoint, s3_access_key_id and s3_secret_access_key belong together: set all three or none"),
+    };
+    if !(endpoint.starts_with("http://") || endpoint.starts_with("https://")) {
+        bail!("`{endpoint}` is not the address of an object store: it starts with http:// or https://");
+    }
+    let buckets = value(|a| &a.s3_buckets).unwrap_or_default();
+    let buckets = buckets.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let region = value(|a| &a.s3_region).unwrap_or_else(|| "us-east-1".into());
+    Ok(Some(S3Config { endpoint, region, access_key_id, secret_access_key, buckets }))
 }
 
 fn read_file(path: &Path) -> Result<ServeArgs> {

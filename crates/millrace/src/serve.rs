@@ -92,6 +92,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         keep_history: Duration::from_secs(u64::from(config.keep_days) * 24 * 3600),
         smtp_url: config.smtp_url.clone(),
         mail_from: config.mail_from.clone(),
+        s3: config.s3.clone(),
         ..EngineConfig::default()
     };
     let parts = Parts { store, bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };

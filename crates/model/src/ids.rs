@@ -199,6 +199,10 @@ id_type! {
     RegistryId = "reg_";
     /// A connected account ("auth provision").
     AccountId = "apn_";
+    /// A data store.
+    DataStoreId = "ds_";
+    /// Something that code sent to the outside.
+    DeliveryId = "dl_";
 }
 
 impl RunId {

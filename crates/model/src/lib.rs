@@ -6,6 +6,7 @@
 pub mod account;
 pub mod clock;
 pub mod component;
+pub mod data_store;
 pub mod dedupe;
 pub mod error_event;
 pub mod event;

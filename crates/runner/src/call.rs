@@ -8,6 +8,7 @@ use millrace_model::run::LogLevel;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use crate::ask::{Asks, Desk};
 use crate::types::{CallDone, CallFailure, Effect, EffectSink, FailureKind, HttpResponse};
 use crate::wire::{FromHost, StepState, WireError, WireFailure};
 
@@ -32,6 +33,7 @@ pub(crate) struct UnderWay {
     logs_cut: bool,
     /// The step that was started and is not finished.
     step: Option<String>,
+    asks: Asks,
 }
 
 /// What a frame means for its call.
@@ -46,7 +48,17 @@ pub(crate) enum After {
 
 impl UnderWay {
     pub(crate) fn new(sink: Arc<dyn EffectSink>, end: oneshot::Sender<Ended>, log_bytes_max: usize, result_bytes_max: usize) -> Self {
-        Self { sink, end, log_bytes_max, log_bytes: 0, result_bytes_left: result_bytes_max, result_bytes_max, logs_cut: false, step: None }
+        Self {
+            sink,
+            end,
+            log_bytes_max,
+            log_bytes: 0,
+            result_bytes_left: result_bytes_max,
+            result_bytes_max,
+            logs_cut: false,
+            step: None,
+            asks: Asks::default(),
+        }
     }
 
     /// The step it is in.
@@ -57,6 +69,14 @@ impl UnderWay {
     pub(crate) fn end(self, ended: Ended) {
         // Whoever asked may have gone away.
         let _ = self.end.send(ended);
+    }
+
+    /// Takes an ask of this call, `id` in its host.
+    pub(crate) fn ask(&mut self, desk: &Desk, id: u64, ask: u64, kind: String, payload: &RawValue) -> Result<(), WireError> {
+        if let Some(ask) = self.asks.open(desk, id, ask, kind, payload)? {
+            self.sink.ask(ask);
+        }
+        Ok(())
     }
 
     /// Takes a frame that names this call.
@@ -105,7 +125,7 @@ impl UnderWay {
                 let namespace = namespace.or_else(|| self.step());
                 return Ok(After::Over(Err(thrown(error.unwrap_or_default(), namespace))));
             }
-            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } => {
+            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } | FromHost::Ask { .. } => {
                 return Err(WireError::OutOfOrder("not a frame of a call"));
             }
         };

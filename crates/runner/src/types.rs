@@ -8,6 +8,7 @@ use bytes::Bytes;
 use millrace_model::run::LogLevel;
 use serde_json::value::RawValue;
 
+use crate::ask::Ask;
 use crate::sandbox::Walls;
 
 /// Bounds and places of a runner.
@@ -210,6 +211,11 @@ pub struct HttpResponse {
 pub trait EffectSink: Send + Sync {
     /// One effect.
     fn effect(&self, effect: Effect);
+
+    /// A question that the code waits for; to be answered in any order, by another task where it takes time.
+    fn ask(&self, ask: Ask) {
+        ask.unknown();
+    }
 }
 
 /// How a call ended.

@@ -96,7 +96,8 @@ pub(crate) async fn prune(t: &Transaction<'_>, before: Timestamp, limit: u32) ->
     let runs = execute(
         t,
         "WITH old AS MATERIALIZED (SELECT id AS old_id FROM runs WHERE created_at < $1 AND status NOT IN ('queued', 'running') LIMIT $2 FOR UPDATE SKIP LOCKED),
-              gone AS (DELETE FROM logs USING old WHERE run_id = old_id)
+              gone AS (DELETE FROM logs USING old WHERE run_id = old_id),
+              unsent AS (DELETE FROM deliveries USING old WHERE run_id = old_id)
          DELETE FROM runs USING old WHERE id = old_id",
         &[&before.ms(), &limit],
     )

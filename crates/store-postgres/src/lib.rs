@@ -5,7 +5,9 @@
 
 mod accounts;
 mod components;
+mod data_stores;
 mod db;
+mod deliveries;
 mod history;
 mod interfaces;
 mod mail;

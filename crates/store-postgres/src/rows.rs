@@ -6,6 +6,7 @@ use deadpool_postgres::{Client, GenericClient};
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
@@ -15,7 +16,7 @@ use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{Organization, User};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreError, StoreResult};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql};
@@ -43,7 +44,10 @@ pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, p
 pub(crate) const REGISTRY: &str = "id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at";
 pub(crate) const REGISTRY_COMPONENT: &str = "registry_id, path, key, name, description, version, component_type, app, hash";
 pub(crate) const REGISTRY_FILE: &str = "path, hash, code";
-pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, status, attempts, last_error, created_at";
+pub(crate) const DATA_STORE: &str = "id, org_id, name, keys, bytes, created_at, updated_at";
+pub(crate) const DELIVERY: &str =
+    "id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, created_at, finished_at";
+pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, status, attempts, last_error, created_at";
 
 /// Reads a column.
 fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<T> {
@@ -266,11 +270,47 @@ pub(crate) fn mail(row: &Row) -> StoreResult<Mail> {
         recipient: get(row, "recipient")?,
         subject: get(row, "subject")?,
         text: get(row, "text")?,
+        html: get(row, "html")?,
         status: MailStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         last_error: get(row, "last_error")?,
         created_at: time(row, "created_at")?,
     })
+}
+
+pub(crate) fn data_store(row: &Row) -> StoreResult<DataStore> {
+    let counted = |column| get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0));
+    Ok(DataStore {
+        id: DataStoreId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        keys: counted("keys")?,
+        bytes: counted("bytes")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn delivery(row: &Row) -> StoreResult<Delivery> {
+    Ok(Delivery {
+        id: DeliveryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        run_id: RunId::from_row(get(row, "run_id")?),
+        position: get(row, "position")?,
+        kind: DeliveryKind::parse(get(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
+        payload: get(row, "payload")?,
+        status: DeliveryStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: get(row, "attempts")?,
+        response_status: get(row, "response_status")?,
+        last_error: get(row, "last_error")?,
+        created_at: time(row, "created_at")?,
+        finished_at: get::<Option<i64>>(row, "finished_at")?.map(Timestamp),
+    })
+}
+
+pub(crate) fn data_store_entry(row: &Row) -> StoreResult<DataStoreEntry> {
+    Ok(DataStoreEntry { key: utf8(row, "key")?, value: get(row, "value")?, expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp) })
 }
 
 /// Values of a statement's parameters.

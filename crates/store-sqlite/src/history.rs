@@ -90,6 +90,7 @@ pub(crate) fn prune(c: &Connection, before: Timestamp, limit: u32) -> StoreResul
         })?;
     for id in &runs {
         execute(c, "DELETE FROM logs WHERE run_id = ?1", [id])?;
+        execute(c, "DELETE FROM deliveries WHERE run_id = ?1", [id])?;
         execute(c, "DELETE FROM runs WHERE id = ?1", [id])?;
     }
     let cut = EventId { ms: before.ms(), seq: 0 }.ordinal();

@@ -3,6 +3,7 @@
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::Page;
@@ -12,7 +13,7 @@ use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{Organization, User};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreError, StoreResult};
 use rusqlite::Row;
 use serde::de::DeserializeOwned;
 
@@ -208,6 +209,7 @@ pub(crate) fn mail(row: &Row<'_>) -> StoreResult<Mail> {
         recipient: get(row, "recipient")?,
         subject: get(row, "subject")?,
         text: get(row, "text")?,
+        html: get(row, "html")?,
         status: MailStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         last_error: get(row, "last_error")?,
@@ -281,6 +283,41 @@ pub(crate) fn account(row: &Row<'_>) -> StoreResult<Account> {
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })
+}
+
+pub(crate) fn data_store(row: &Row<'_>) -> StoreResult<DataStore> {
+    let counted = |column| get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0));
+    Ok(DataStore {
+        id: DataStoreId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        keys: counted("keys")?,
+        bytes: counted("bytes")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn delivery(row: &Row<'_>) -> StoreResult<Delivery> {
+    Ok(Delivery {
+        id: DeliveryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        run_id: RunId::from_row(get(row, "run_id")?),
+        position: get(row, "position")?,
+        kind: DeliveryKind::parse(&get::<String>(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
+        payload: get(row, "payload")?,
+        status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: get(row, "attempts")?,
+        response_status: get(row, "response_status")?,
+        last_error: get(row, "last_error")?,
+        created_at: time(row, "created_at")?,
+        finished_at: get::<Option<i64>>(row, "finished_at")?.map(Timestamp),
+    })
+}
+
+pub(crate) fn data_store_entry(row: &Row<'_>) -> StoreResult<DataStoreEntry> {
+    Ok(DataStoreEntry { key: get(row, "key")?, value: get(row, "value")?, expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp) })
 }
 
 /// The order in which a page is read: from its end where it goes back.

@@ -4,7 +4,7 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::rows::execute;
-use crate::{mail, runs, sources};
+use crate::{deliveries, mail, runs, sources};
 
 pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
     let settled = execute(
@@ -31,6 +31,9 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
     }
     for run in &e.runs {
         runs::insert(c, run, None)?;
+    }
+    for delivery in &e.deliveries {
+        deliveries::insert(c, delivery)?;
     }
     if let Some((org, owner, run)) = &e.log_owner {
         for (line, log) in e.logs.iter().enumerate() {

@@ -12,9 +12,11 @@ use async_trait::async_trait;
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ComponentId, DeploymentId, EventId, MailId, OrgId, RegistryId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
+    AccountId, ComponentId, DataStoreId, DeliveryId, DeploymentId, EventId, MailId, OrgId, RegistryId, RunId, SourceId, SubscriptionId, TimerId, UserId,
+    WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -54,6 +56,9 @@ pub enum StoreError {
         /// Which row, without its contents.
         what: String,
     },
+    /// A data store has as many keys or bytes as it may; nothing was written.
+    #[error("the data store is full")]
+    Full,
     /// The queue of writes is full.
     #[error("the store is overloaded")]
     Overloaded,
@@ -242,7 +247,52 @@ pub trait Store: Send + Sync + 'static {
     /// The accounts, newest first; with `app`, those of that slug. Cursor: id.
     async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>>;
 
+    // ---- data stores
+
+    /// Stores a data store; its counts start at 0. `Taken("name")`.
+    async fn create_data_store(&self, store: DataStore) -> StoreResult<()>;
+    /// Renames a data store. `NotFound`, `Taken("name")`.
+    async fn rename_data_store(&self, org: &OrgId, id: &DataStoreId, name: &str, now: Timestamp) -> StoreResult<()>;
+    /// Removes a data store with all it holds; says whether there was one.
+    async fn delete_data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<bool>;
+    /// A data store of the organization.
+    async fn data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<Option<DataStore>>;
+    /// The data store of that name.
+    async fn data_store_by_name(&self, org: &OrgId, name: &str) -> StoreResult<Option<DataStore>>;
+    /// The data stores, newest first. Cursor: id.
+    async fn list_data_stores(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<DataStore>>;
+    /// The entry of a key that has not ended by `now`.
+    async fn data_store_entry(&self, id: &DataStoreId, key: &str, now: Timestamp) -> StoreResult<Option<DataStoreEntry>>;
+    /// Writes a value. What has ended makes room where there is none. `NotFound` where the store is gone, `Full`.
+    async fn data_store_set(&self, write: DataStoreWrite) -> StoreResult<()>;
+    /// Gives a key another end, or none; says whether it was there.
+    async fn data_store_expire(&self, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool>;
+    /// Removes a key; says whether it was there, ended or not.
+    async fn data_store_delete(&self, id: &DataStoreId, key: &str) -> StoreResult<bool>;
+    /// Removes all keys.
+    async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()>;
+    /// Keys that have not ended by `now`.
+    async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64>;
+    /// A page of keys.
+    async fn data_store_keys(&self, id: &DataStoreId, page: DataStorePage) -> StoreResult<Vec<String>>;
+    /// A page of entries; it ends early, but not before its first, where it would hold more than `bytes_max` of values.
+    async fn data_store_entries(&self, id: &DataStoreId, page: DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>>;
+    /// Removes entries that have ended by `now`, at most `limit`. How many.
+    async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    // ---- deliveries
+
+    /// Takes up to `limit` deliveries due at `now`, hiding them from others until `retry_at`. Of a run, one is first tried after all before it were.
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>>;
+    /// Records a try. One that is over stays as it is.
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()>;
+    /// What a run sent, in order.
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>>;
+
     // ---- mail
+
+    /// Puts a mail into the outbox; the same id again is no change.
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
 
     /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`.
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>>;

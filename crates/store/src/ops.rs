@@ -2,7 +2,7 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
-use millrace_model::ids::{MailId, OrgId, RunId, SourceId};
+use millrace_model::ids::{DataStoreId, DeliveryId, MailId, OrgId, RunId, SourceId};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
@@ -122,6 +122,8 @@ pub struct Effects {
     pub log_owner: Option<(OrgId, String, RunId)>,
     /// A notice of an error.
     pub notice: Option<Notice>,
+    /// What the run sent to the outside, in order.
+    pub deliveries: Vec<Delivery>,
 }
 
 /// The end of a run.
@@ -169,6 +171,8 @@ pub struct Mail {
     pub subject: String,
     /// The body.
     pub text: String,
+    /// The body as HTML, beside the text or in its place where that is empty.
+    pub html: Option<String>,
     /// `queued`, `sent` or `failed`.
     pub status: MailStatus,
     /// How often it was tried.
@@ -234,4 +238,154 @@ pub struct RunFilter {
     pub from: Option<Timestamp>,
     /// Only accepted before.
     pub to: Option<Timestamp>,
+}
+
+/// A value to be written to a data store.
+#[derive(Clone, Debug)]
+pub struct DataStoreWrite {
+    /// The store.
+    pub store_id: DataStoreId,
+    /// The key.
+    pub key: String,
+    /// The value, JSON text.
+    pub value: String,
+    /// When it ends; none: never, also where the key had an end.
+    pub expires_at: Option<Timestamp>,
+    /// The time by which others have ended.
+    pub now: Timestamp,
+    /// Keys that the store may have.
+    pub keys_max: u64,
+    /// Bytes that its keys and values may take.
+    pub bytes_max: u64,
+}
+
+/// Which part of a data store is asked for, in the order of keys (by their UTF-8 bytes).
+#[derive(Clone, Debug)]
+pub struct DataStorePage {
+    /// Keys after this one.
+    pub after: Option<String>,
+    /// How many at most.
+    pub limit: u32,
+    /// Entries that have ended by then are not there.
+    pub now: Timestamp,
+}
+
+/// An entry of a data store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataStoreEntry {
+    /// The key.
+    pub key: String,
+    /// The value, JSON text.
+    pub value: String,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Something that code sent to the outside: delivered after its run, tried again until it is taken or given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its id.
+    pub id: DeliveryId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The workflow, as text.
+    pub owner: String,
+    /// The run that sent it.
+    pub run_id: RunId,
+    /// Its place among what the run sent.
+    pub position: i64,
+    /// Where to.
+    pub kind: DeliveryKind,
+    /// What is sent, JSON text.
+    pub payload: String,
+    /// `queued`, `delivered` or `failed`.
+    pub status: DeliveryStatus,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// The HTTP status of the last answer.
+    pub response_status: Option<i64>,
+    /// Why the last try failed.
+    pub last_error: Option<String>,
+    /// When its run was settled.
+    pub created_at: Timestamp,
+    /// When it was taken or given up.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Where a delivery goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryKind {
+    /// An HTTP request.
+    Http,
+    /// The outbox.
+    Email,
+    /// An object store.
+    S3,
+}
+
+impl DeliveryKind {
+    /// As stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Email => "email",
+            Self::S3 => "s3",
+        }
+    }
+
+    /// Reads back [`DeliveryKind::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Http, Self::Email, Self::S3].into_iter().find(|k| k.as_str() == text)
+    }
+}
+
+/// The states of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryStatus {
+    /// Waits for its next try.
+    Queued,
+    /// It was taken.
+    Delivered,
+    /// Given up.
+    Failed,
+}
+
+impl DeliveryStatus {
+    /// As stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Reads back [`DeliveryStatus::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Queued, Self::Delivered, Self::Failed].into_iter().find(|s| s.as_str() == text)
+    }
+}
+
+/// How a try to deliver ended.
+#[derive(Clone, Debug)]
+pub struct DeliveryResult {
+    /// The HTTP status of the answer, where there was one.
+    pub response_status: Option<i64>,
+    /// Why it failed; none: it was taken.
+    pub error: Option<String>,
+    /// When it is tried again; none: never.
+    pub retry_at: Option<Timestamp>,
+    /// When the try ended.
+    pub at: Timestamp,
+}
+
+impl DeliveryResult {
+    /// What an engine stores: the status, when it is over, when it is due again.
+    pub fn columns(&self) -> (DeliveryStatus, Option<Timestamp>, Option<Timestamp>) {
+        match (&self.error, self.retry_at) {
+            (None, _) => (DeliveryStatus::Delivered, Some(self.at), None),
+            (Some(_), Some(at)) => (DeliveryStatus::Queued, None, Some(at)),
+            (Some(_), None) => (DeliveryStatus::Failed, Some(self.at), None),
+        }
+    }
 }

@@ -171,6 +171,7 @@ async fn errors_at_once_on_many_servers_are_one_mail() {
             recipient: String::new(),
             subject: String::new(),
             text: String::new(),
+            html: None,
             status: MailStatus::Queued,
             attempts: 0,
             last_error: None,

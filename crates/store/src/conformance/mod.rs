@@ -7,6 +7,8 @@
 
 pub mod accounts;
 pub mod components;
+pub mod data_stores;
+pub mod deliveries;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
@@ -49,6 +51,24 @@ macro_rules! suite {
                 an_app_is_registered_once_and_replaced,
                 an_account_changes_one_version_at_a_time,
                 accounts_are_listed_by_app,
+            }
+            data_stores {
+                a_store_is_made_renamed_and_removed,
+                stores_are_listed,
+                a_value_is_written_read_and_removed,
+                any_key_is_kept,
+                what_has_ended_is_not_there,
+                what_has_ended_is_cleared_away,
+                a_full_store_refuses_what_would_be_more,
+                entries_come_in_pages,
+                writes_at_once_are_counted,
+            }
+            deliveries {
+                deliveries_come_with_the_settlement_or_not_at_all,
+                a_run_s_deliveries_are_first_tried_in_order,
+                claims_at_once_share_the_deliveries,
+                deliveries_go_with_their_run,
+                a_mail_is_queued_once,
             }
             registries {
                 a_registry_is_replaced_by_name,

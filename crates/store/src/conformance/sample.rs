@@ -280,6 +280,7 @@ impl Org {
             recipient: "owner@example.test".into(),
             subject: format!("at {ms}"),
             text: "line\n\nline ü".into(),
+            html: None,
             status: MailStatus::Queued,
             attempts: 0,
             last_error: None,

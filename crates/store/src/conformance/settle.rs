@@ -26,6 +26,7 @@ fn everything(org: &Org, source: &SourceId, run: &RunId, version: i64) -> Effect
         logs: vec![log(1, "one"), log(1, "two")],
         log_owner: Some((org.id.clone(), id.to_owned(), run.clone())),
         notice: Some(org.notice(id, "TypeError", 1)),
+        deliveries: Vec::new(),
     }
 }
 
