@@ -8,7 +8,8 @@ use super::sample::{IDS, Org, at, same};
 use crate::NewRegistry;
 
 fn registry(org: &OrgId, name: &str, at_ms: i64, files: &[(&str, &str)], keys: &[&str]) -> NewRegistry {
-    let files: Vec<_> = files.iter().map(|(path, text)| RegistryFile { path: (*path).into(), hash: format!("h{text}"), text: (*text).into() }).collect();
+    let files: Vec<_> =
+        files.iter().map(|(path, text)| RegistryFile { path: (*path).into(), hash: text.escape_default().to_string(), text: (*text).into() }).collect();
     let component = |key: &&str| RegistryComponent {
         key: (*key).into(),
         name: "A name".into(),
