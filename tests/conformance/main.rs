@@ -2,6 +2,7 @@
 
 mod accounts;
 mod bad_input;
+mod flow;
 mod postgres;
 mod s2_resources;
 mod s3_lifecycle;

@@ -56,6 +56,8 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     Router::new()
         .nest("/v1", v1())
         .merge(endpoints)
+        .route("/resume/{token}", any(endpoints::resume))
+        .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/", get(pages::page))

@@ -37,8 +37,9 @@ fn filter(params: &Params) -> Result<RunFilter, ApiError> {
     let status = params
         .text("status")?
         .map(|text| {
-            RunStatus::parse(&text)
-                .ok_or_else(|| ApiError::field("status", format!("`{text}` is not a status; allowed are queued, running, succeeded, failed and cancelled")))
+            RunStatus::parse(&text).ok_or_else(|| {
+                ApiError::field("status", format!("`{text}` is not a status; allowed are queued, running, paused, succeeded, failed and cancelled"))
+            })
         })
         .transpose()?;
     Ok(RunFilter { status, from: time("from")?, to: time("to")? })

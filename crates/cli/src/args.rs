@@ -248,7 +248,7 @@ pub enum RunCommand {
         /// Id or name
         name: String,
         /// Only runs in this state
-        #[arg(long, value_parser = ["queued", "running", "succeeded", "failed", "cancelled"])]
+        #[arg(long, value_parser = ["queued", "running", "paused", "succeeded", "failed", "cancelled"])]
         status: Option<String>,
     },
     /// Show a run with its steps, error and logs

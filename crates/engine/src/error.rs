@@ -20,6 +20,8 @@ pub enum ErrorKind {
     NotFound,
     /// Clashes with what is there.
     Conflict,
+    /// Was there, and is over.
+    Gone,
     /// Over a limit of size.
     TooLarge,
     /// Try again later.
@@ -73,6 +75,12 @@ pub enum EngineError {
         /// The sentence.
         message: String,
     },
+    /// Was there, and is over.
+    #[error("{message}")]
+    Gone {
+        /// The sentence.
+        message: String,
+    },
     /// Over a limit of size.
     #[error("{message}")]
     TooLarge {
@@ -122,6 +130,7 @@ impl EngineError {
             Self::Forbidden(_) => ErrorKind::Forbidden,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Overloaded => ErrorKind::Overloaded,
             Self::Internal { .. } => ErrorKind::Internal,
@@ -135,6 +144,7 @@ impl EngineError {
             Self::Unauthorized => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::NotFound { .. } => "not_found",
+            Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
             Self::Overloaded => "overloaded",
             Self::Internal { .. } => "internal",

@@ -12,6 +12,7 @@ pub mod event;
 pub mod http;
 pub mod ids;
 pub mod page;
+pub mod pause;
 pub mod props;
 pub mod run;
 pub mod schedule;

@@ -10,6 +10,7 @@ mod history;
 mod interfaces;
 mod mail;
 mod migrations;
+mod pauses;
 mod rows;
 mod runs;
 mod settle;

@@ -7,7 +7,7 @@ use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{LogLine, NewRun, Run};
+use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
@@ -16,7 +16,7 @@ use millrace_store::*;
 
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
-use crate::{PostgresStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{PostgresStore, accounts, components, history, interfaces, mail, pauses, runs, settle, sources, subscriptions, tenants, workflows};
 
 /// One row of a table by organization and id.
 macro_rules! by_id {
@@ -205,9 +205,31 @@ impl Store for PostgresStore {
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64> {
         transaction!(self.db, |t| runs::requeue_running(&t, node))
     }
+    async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
+        runs::keep_progress(&self.db.client().await?, id, attempt, result).await
+    }
+    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
+        transaction!(self.db, |t| pauses::cancel(&t, org, id, now))
+    }
     async fn unfinished_runs(&self) -> StoreResult<u64> {
         let count = number(&self.db.client().await?, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", &[]).await?;
         Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus> {
+        transaction!(self.db, |t| pauses::pause(&t, &pausing))
+    }
+    async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken> {
+        pauses::wake(&self.db.client().await?, now, limit).await
+    }
+    async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>> {
+        pauses::next_wake_at(&self.db.client().await?).await
+    }
+    async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
+        transaction!(self.db, |t| pauses::call_back(&t, &callback))
+    }
+    async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
+        pauses::last(&self.db.client().await?, id).await
     }
 
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {

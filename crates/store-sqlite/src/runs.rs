@@ -16,8 +16,8 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
     };
     execute(
         c,
-        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at, result)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
             r.id.as_str(),
             r.org_id.as_str(),
@@ -32,7 +32,8 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
             node,
             lease,
             r.created_at.ms(),
-            started
+            started,
+            r.result
         ],
     )?;
     Ok(())
@@ -83,7 +84,7 @@ pub(crate) fn requeue_running(c: &Connection, node: Option<&str>) -> StoreResult
     Ok(changed as u64)
 }
 
-pub(crate) fn cancel_queued(c: &Connection, owner: &str) -> StoreResult<()> {
-    execute(c, "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE owner_id = ?1 AND status = 'queued'", [owner])?;
-    Ok(())
+pub(crate) fn keep_progress(c: &Connection, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
+    let changed = execute(c, "UPDATE runs SET result = ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'", params![id.as_str(), attempt, result])?;
+    if changed == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }

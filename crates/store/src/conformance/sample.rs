@@ -223,6 +223,7 @@ impl Org {
             context: r#"{"id":"x"}"#.into(),
             created_at: at(ms),
             start: Start::Queued,
+            result: None,
         }
     }
 

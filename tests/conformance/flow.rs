@@ -1,0 +1,184 @@
+//! Pauses, progress, replay, retries and limits of workflows (reference 4).
+
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+fn id(record: &Value) -> &str {
+    record["id"].as_str().expect("an id")
+}
+
+/// A step's code.
+fn step(body: &str) -> String {
+    format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
+}
+
+/// A workflow with an endpoint.
+async fn deploy(server: &Server, settings: Value, steps: &[(&str, String)]) -> Value {
+    let steps: Vec<Value> = steps.iter().map(|(namespace, code)| json!({ "namespace": namespace, "code": code })).collect();
+    server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data()
+}
+
+async fn trigger(server: &Server, workflow: &Value, event: &Value) -> u16 {
+    answer(server.raw(Method::POST, &endpoint(workflow)).json(event)).await.status
+}
+
+/// The newest run once it is in that state.
+async fn run_in(server: &Server, workflow: &Value, status: &str) -> Value {
+    let path = format!("/workflows/{}/runs?status={status}", id(workflow));
+    server.until(status, &path, |l| l["page_info"]["total_count"] != 0).await["data"][0].clone()
+}
+
+fn exports<'a>(run: &'a Value, namespace: &str) -> &'a Value {
+    let steps = run["steps"].as_array().expect("steps");
+    &steps.iter().find(|s| s["namespace"] == namespace).unwrap_or_else(|| panic!("a step {namespace}: {run}"))["exports"]
+}
+
+#[tokio::test]
+async fn a_delay_pauses_after_the_step_and_finished_steps_do_not_run_again() {
+    let server = Server::start().await;
+    let workflow = deploy(
+        &server,
+        json!({ "name": "w" }),
+        &[
+            ("one", step("console.log('one ran'); $.send.emit({ raw_event: 'one' }); $.flow.delay(300); return { at: Date.now(), id: $.context.id };")),
+            (
+                "two",
+                step("console.log('two ran'); return { waited: Date.now() - steps.one.$return_value.at, other: steps.one.$return_value.id !== $.context.id };"),
+            ),
+        ],
+    )
+    .await;
+    assert_eq!(trigger(&server, &workflow, &json!({})).await, 200);
+    let run = run_in(&server, &workflow, "succeeded").await;
+    assert!(exports(&run, "two")["$return_value"]["waited"].as_i64().is_some_and(|ms| ms >= 300), "{run}");
+    // Each wake-up is an execution of its own.
+    assert_eq!((&exports(&run, "two")["$return_value"]["other"], &run["attempt"]), (&json!(true), &json!(2)));
+    let logs = server.get(&format!("/runs/{}", id(&run))).await.data()["logs"].clone();
+    assert_eq!(logs.as_array().expect("logs").iter().map(|l| l["text"].as_str()).collect::<Vec<_>>(), [Some("one ran"), Some("two ran")]);
+    // What the first attempt sent was sent once, when it paused.
+    assert_eq!(server.get(&format!("/workflows/{}/event_summaries", id(&workflow))).await.json["page_info"]["count"], 1);
+}
+
+#[tokio::test]
+async fn a_suspended_run_outlives_a_kill_and_is_resumed_once_by_its_url() {
+    let mut server = Server::start().await;
+    let workflow = deploy(
+        &server,
+        json!({ "name": "w" }),
+        &[
+            ("ask", step("const urls = $.flow.suspend(60_000); $.export('urls', urls); return 7;")),
+            ("then", step("return [steps.ask.$return_value, steps.ask.$resume_data];")),
+        ],
+    )
+    .await;
+    trigger(&server, &workflow, &json!({})).await;
+    let paused = run_in(&server, &workflow, "paused").await;
+    assert_eq!((&paused["paused"]["kind"], &paused["paused"]["namespace"], &paused["finished_at_ms"]), (&json!("suspend"), &json!("ask"), &Value::Null));
+    let url = |name: &str| exports(&paused, "ask")["urls"][name].as_str().expect("a url").to_owned();
+    let (resume, cancel) = (url("resume_url"), url("cancel_url"));
+    server.kill();
+    server.launch().await;
+    // A changed token, and one of the other kind, are none.
+    let forged = format!("{}x", &resume[..resume.len() - 1]);
+    for wrong in [forged, resume.replace("/resume/", "/cancel/"), format!("{}/resume/run_x-1-abc", server.url), format!("{}/resume/nothing", server.url)] {
+        assert_eq!(answer(server.raw(Method::POST, &wrong)).await.refusal(), (404, "not_found"), "{wrong}");
+    }
+    assert_eq!(server.raw(Method::OPTIONS, &resume).send().await.expect("an answer").status().as_u16(), 200);
+    let resumed = answer(server.raw(Method::PUT, &format!("{resume}?a=1")).header("X-Me", "you").json(&json!({ "yes": true }))).await;
+    assert_eq!((resumed.status, &resumed.json["data"]["status"]), (200, &json!("resumed")));
+    for late in [&resume, &cancel] {
+        assert_eq!(answer(server.raw(Method::GET, late)).await.refusal(), (410, "gone"));
+    }
+    let run = run_in(&server, &workflow, "succeeded").await;
+    let got = &exports(&run, "then")["$return_value"];
+    assert_eq!((&got[0], &got[1]["method"], &got[1]["query"], &got[1]["body"]), (&json!(7), &json!("PUT"), &json!({ "a": "1" }), &json!({ "yes": true })));
+    assert_eq!(got[1]["headers"]["x-me"], "you");
+    assert_eq!(exports(&run, "ask")["$resume_data"]["body"], json!({ "yes": true }));
+}
+
+#[tokio::test]
+async fn a_suspended_run_is_cancelled_by_its_url_or_its_time() {
+    let server = Server::start().await;
+    let suspend = |name: &'static str, ms: u32| {
+        let server = &server;
+        async move {
+            let code = step(&format!("return $.flow.suspend({ms});"));
+            let workflow = deploy(server, json!({ "name": name }), &[("ask", code), ("never", step("return 1;"))]).await;
+            trigger(server, &workflow, &json!({})).await;
+            workflow
+        }
+    };
+    let timed = suspend("timed", 50).await;
+    let asked = suspend("asked", 60_000).await;
+    let paused = run_in(&server, &asked, "paused").await;
+    let cancel = exports(&paused, "ask")["$return_value"]["cancel_url"].as_str().expect("a url").to_owned();
+    assert_eq!(answer(server.raw(Method::GET, &cancel)).await.json["data"]["status"], "cancelled");
+    for workflow in [&timed, &asked] {
+        let run = run_in(&server, workflow, "cancelled").await;
+        assert_eq!(run["steps"].as_array().map(Vec::len), Some(1));
+        assert!(run["finished_at_ms"].is_i64());
+    }
+}
+
+#[tokio::test]
+async fn a_callback_before_the_step_ends_is_kept() {
+    let server = Server::start().await;
+    let call = "const { resume_url } = $.flow.suspend(60_000); const first = await fetch(resume_url, { method: 'POST', body: 'early' });
+                const second = await fetch(resume_url); return [first.status, (await first.json()).data.status, second.status];";
+    let workflow = deploy(&server, json!({ "name": "w" }), &[("ask", step(call)), ("then", step("return steps.ask.$resume_data.body;"))]).await;
+    trigger(&server, &workflow, &json!({})).await;
+    let run = run_in(&server, &workflow, "succeeded").await;
+    assert_eq!(exports(&run, "ask")["$return_value"], json!([200, "kept", 410]));
+    assert_eq!(exports(&run, "then")["$return_value"], "early");
+}
+
+#[tokio::test]
+async fn rerun_runs_the_same_step_again_with_its_context_until_its_last_retry() {
+    let server = Server::start().await;
+    let code = "const { run } = $.context; const seen = [...(run.context?.seen ?? []), run.runs]; $.flow.rerun(10, { seen }, 3); return seen;";
+    let workflow =
+        deploy(&server, json!({ "name": "w" }), &[("poll", step(code)), ("then", step("return [steps.poll.$return_value, $.context.run.runs];"))]).await;
+    trigger(&server, &workflow, &json!({})).await;
+    let run = run_in(&server, &workflow, "succeeded").await;
+    assert_eq!((&exports(&run, "then")["$return_value"], &run["attempt"]), (&json!([[1, 2, 3, 4], 1]), &json!(4)));
+    // More attempts than a run that keeps dying has: each that ended with a pause counts anew.
+    assert_eq!(run["steps"].as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
+async fn a_rerun_is_woken_by_its_url_and_sees_the_request() {
+    let server = Server::start().await;
+    let code = "const { run } = $.context; if (run.callback_request) return [run.runs, run.context, run.callback_request.body.n];
+                $.export('url', $.flow.rerun(60_000, 'kept').resume_url); return 'not yet';";
+    let workflow = deploy(&server, json!({ "name": "w" }), &[("poll", step(code))]).await;
+    trigger(&server, &workflow, &json!({})).await;
+    let paused = run_in(&server, &workflow, "paused").await;
+    assert_eq!((&paused["steps"][0]["status"], &exports(&paused, "poll")["$return_value"]), (&json!("paused"), &json!("not yet")));
+    let url = exports(&paused, "poll")["url"].as_str().expect("a url").to_owned();
+    assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": 5 }))).await.status, 200);
+    let run = run_in(&server, &workflow, "succeeded").await;
+    assert_eq!(exports(&run, "poll")["$return_value"], json!([2, "kept", 5]));
+}
+
+#[tokio::test]
+async fn a_test_run_does_not_pause_and_says_so() {
+    let server = Server::start().await;
+    let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("$.flow.delay(60_000);")), ("two", step("$.flow.suspend(); return 2;"))]).await;
+    let run = server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({})).await.data();
+    assert_eq!((&run["status"], &exports(&run, "two")["$return_value"]), (&json!("succeeded"), &json!(2)));
+    let logs = server.get(&format!("/runs/{}", id(&run))).await.data()["logs"].to_string();
+    assert!(logs.contains("a test run does not pause"), "{logs}");
+}
+
+#[tokio::test]
+async fn deleting_a_workflow_cancels_its_paused_runs() {
+    let server = Server::start().await;
+    let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("return $.flow.delay(60_000);"))]).await;
+    trigger(&server, &workflow, &json!({})).await;
+    let paused = run_in(&server, &workflow, "paused").await;
+    server.delete(&format!("/workflows/{}", id(&workflow))).await.data();
+    assert_eq!(server.get(&format!("/runs/{}", id(&paused))).await.data()["status"], "cancelled");
+    let url = exports(&paused, "one")["$return_value"]["resume_url"].as_str().expect("a url").to_owned();
+    assert_eq!(answer(server.raw(Method::GET, &url)).await.refusal(), (410, "gone"));
+}
