@@ -41,7 +41,7 @@ async fn a_delay_pauses_after_the_step_and_finished_steps_do_not_run_again() {
         &server,
         json!({ "name": "w" }),
         &[
-            ("one", step("console.log('one ran'); $.send.emit({ raw_event: 'one' }); $.flow.delay(300); return { at: Date.now(), id: $.context.id };")),
+            ("one", step("console.log('one ran'); $.send.emit({ raw_event: { n: 1 } }); $.flow.delay(300); return { at: Date.now(), id: $.context.id };")),
             (
                 "two",
                 step("console.log('two ran'); return { waited: Date.now() - steps.one.$return_value.at, other: steps.one.$return_value.id !== $.context.id };"),
@@ -181,4 +181,79 @@ async fn deleting_a_workflow_cancels_its_paused_runs() {
     assert_eq!(server.get(&format!("/runs/{}", id(&paused))).await.data()["status"], "cancelled");
     let url = exports(&paused, "one")["$return_value"]["resume_url"].as_str().expect("a url").to_owned();
     assert_eq!(answer(server.raw(Method::GET, &url)).await.refusal(), (410, "gone"));
+}
+
+#[tokio::test]
+async fn after_a_crash_a_run_goes_on_behind_its_last_finished_step() {
+    let mut server = Server::start().await;
+    // The second step waits for an answer that nobody gives while the first process lives.
+    let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let wait = step(&format!(
+        "return await new Promise((go, fail) => fetch('http://{}').then(r => r.text()).then(go, fail));",
+        gate.local_addr().expect("an address")
+    ));
+    let workflow = deploy(
+        &server,
+        json!({ "name": "w" }),
+        &[
+            ("first", step("console.log('first ran'); $.send.emit({ raw_event: { first: true } }); return Math.random();")),
+            ("second", wait),
+            ("third", step("return steps.first.$return_value;")),
+        ],
+    )
+    .await;
+    trigger(&server, &workflow, &json!({})).await;
+    let path = format!("/workflows/{}/runs?status=running", id(&workflow));
+    let running = server.until("the first step's result", &path, |l| l["data"][0]["steps"][0]["status"] == "succeeded").await["data"][0].clone();
+    let first = exports(&running, "first")["$return_value"].clone();
+    server.kill();
+    server.launch().await;
+    tokio::spawn(async move {
+        use tokio::io::AsyncWriteExt as _;
+        while let Ok((mut stream, _)) = gate.accept().await {
+            // The one that was lost is not there to read it.
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nopen").await;
+        }
+    });
+    let run = run_in(&server, &workflow, "succeeded").await;
+    assert_eq!((&exports(&run, "first")["$return_value"], &exports(&run, "third")["$return_value"]), (&first, &first));
+    assert_eq!((&exports(&run, "second")["$return_value"], &run["attempt"]), (&json!("open"), &json!(2)));
+    // What the finished step sent is delivered, once.
+    assert_eq!(server.get(&format!("/workflows/{}/event_summaries", id(&workflow))).await.json["page_info"]["count"], 1);
+}
+
+#[tokio::test]
+async fn a_replay_from_a_step_keeps_the_results_before_it() {
+    let server = Server::start().await;
+    let fails = step("if (!$.context.replay) throw new Error('not yet'); return steps.first.$return_value;");
+    let steps = [("first", step("return Math.random();")), ("second", fails), ("third", step("return 3;"))];
+    let workflow = deploy(&server, json!({ "name": "w" }), &steps).await;
+    trigger(&server, &workflow, &json!({ "n": 1 })).await;
+    let failed = run_in(&server, &workflow, "failed").await;
+    let first = &exports(&failed, "first")["$return_value"];
+    let path = format!("/runs/{}/replay", id(&failed));
+    for body in [json!({ "from_failed": true }), json!({ "from_step": "second" })] {
+        let run = server.post(&path, &body).await.data();
+        assert_eq!((&run["status"], &run["context"]["replay"], &run["event"]["body"]), (&json!("succeeded"), &json!(true), &json!({ "n": 1 })));
+        assert_eq!((&exports(&run, "first")["$return_value"], &exports(&run, "second")["$return_value"]), (first, first));
+        assert_eq!(run["steps"].as_array().map(Vec::len), Some(3));
+        // It has no step that failed.
+        assert_eq!(server.post(&format!("/runs/{}/replay", id(&run)), &json!({ "from_failed": true })).await.refusal(), (422, "invalid_field"));
+    }
+    let whole = server.post(&path, &json!({})).await.data();
+    assert_ne!(&exports(&whole, "first")["$return_value"], first);
+    for wrong in [json!({ "from_step": "nothing" }), json!({ "from_step": "third" }), json!({ "from_step": "second", "from_failed": true })] {
+        assert_eq!(server.post(&path, &wrong).await.refusal(), (422, "invalid_field"), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_paused_run_can_be_cancelled_and_an_ended_one_cannot() {
+    let server = Server::start().await;
+    let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("$.flow.delay(60_000);"))]).await;
+    trigger(&server, &workflow, &json!({})).await;
+    let path = format!("/runs/{}/cancel", id(&run_in(&server, &workflow, "paused").await));
+    assert_eq!(server.post(&path, &json!({})).await.data()["status"], "cancelled");
+    assert_eq!(server.post(&path, &json!({})).await.refusal(), (409, "run_has_ended"));
+    assert_eq!(server.post("/runs/run_unknown/cancel", &json!({})).await.status, 404);
 }

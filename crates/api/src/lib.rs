@@ -119,6 +119,7 @@ fn v1() -> Router<App> {
         .route("/workflows/{id}/logs/sse", get(sse::logs::<WorkflowId>))
         .route("/runs/{id}", get(runs::show))
         .route("/runs/{id}/replay", post(runs::replay))
+        .route("/runs/{id}/cancel", post(runs::cancel))
         .route("/mail", get(mail::list))
         .layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX))
 }

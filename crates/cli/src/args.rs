@@ -257,7 +257,19 @@ pub enum RunCommand {
         id: String,
     },
     /// Run the same event again, as a new run
+    #[command(after_help = "Example: millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge")]
     Replay {
+        /// The run's id
+        id: String,
+        /// The step to begin with; the steps before keep their results
+        #[arg(long, conflicts_with = "from_failed")]
+        from_step: Option<String>,
+        /// Begin with the step that failed
+        #[arg(long)]
+        from_failed: bool,
+    },
+    /// Cancel a run that is queued or paused
+    Cancel {
         /// The run's id
         id: String,
     },

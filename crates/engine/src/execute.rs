@@ -13,6 +13,7 @@ use crate::hooks::source_call;
 use crate::http_event::Receiver;
 use crate::pauses::Carried;
 use crate::program::Program;
+use crate::progress::Progress;
 use crate::sink::{Collector, Responder};
 use crate::{Engine, EngineError};
 
@@ -103,18 +104,23 @@ impl Engine {
             Program::Source(_) => Receiver::Source,
             Program::Workflow(_) => Receiver::Workflow,
         };
-        let sink = Arc::new(Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder));
+        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder);
         let mut carried = self.carried(held).await?;
         let held = &*held;
+        if let Program::Workflow(workflow) = &*program
+            && held.kind == RunKind::Live
+        {
+            sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
+        }
         let tries = carried.tries(held.attempt);
         let outcome = if tries > self.0.config.attempts_max { gave_up(tries - 1) } else { self.call(held, &carried, &program, sink.clone()).await? };
-        let (mut collected, responder) = sink.take();
-        collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         if let Err(failure) = &outcome.result
-            && self.runs_again(held, failure).await?
+            && self.runs_again(held, failure, &sink).await?
         {
             return Ok(());
         }
+        let (mut collected, responder) = sink.take();
+        collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         let response = collected.response.take();
         let settled = self.settle_run(held, &program, carried, collected, outcome).await;
         if let Some(responder) = responder {
@@ -150,7 +156,7 @@ impl Engine {
     }
 
     /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.
-    async fn runs_again(&self, held: &Held, failure: &CallFailure) -> Result<bool, EngineError> {
+    async fn runs_again(&self, held: &Held, failure: &CallFailure, sink: &Collector) -> Result<bool, EngineError> {
         let count_attempt = match failure.kind {
             FailureKind::HostLost if self.0.tasks.stopping() => false,
             FailureKind::HostLost => true,
@@ -160,6 +166,7 @@ impl Engine {
         if held.kind == RunKind::Test {
             return Ok(false);
         }
+        self.keep_progress(sink).await?;
         self.0.store.release(&held.id, held.attempt, count_attempt).await?;
         self.0.wake_dispatch.notify_one();
         Ok(true)

@@ -19,6 +19,7 @@ mod mailer;
 mod notice;
 mod pauses;
 mod program;
+mod progress;
 mod scheduler;
 mod secrets;
 mod settle;
@@ -57,6 +58,7 @@ pub use streams::StreamItem;
 pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
+pub use workflows::ReplayFrom;
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

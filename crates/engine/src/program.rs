@@ -48,6 +48,8 @@ pub(crate) struct WorkflowProgram {
     pub(crate) isolate: Arc<IsolateSpec>,
     /// Steps as the host gets them.
     pub(crate) steps: Inputs,
+    /// Names of the steps that are not disabled, in order.
+    pub(crate) namespaces: Vec<String>,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
@@ -247,6 +249,7 @@ impl Engine {
             settings: version.settings.clone(),
             isolate,
             steps: Inputs::new(Value::Array(steps), accounts),
+            namespaces: version.steps.iter().filter(|s| !s.disabled).map(|s| s.namespace.clone()).collect(),
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,
             deployment_id,
