@@ -257,3 +257,94 @@ async fn a_paused_run_can_be_cancelled_and_an_ended_one_cannot() {
     assert_eq!(server.post(&path, &json!({})).await.refusal(), (409, "run_has_ended"));
     assert_eq!(server.post("/runs/run_unknown/cancel", &json!({})).await.status, 404);
 }
+
+#[tokio::test]
+async fn a_failed_step_is_retried_and_its_error_withheld_until_the_last() {
+    let server = Server::start().await;
+    let settings = |name: &str, max: u32| json!({ "name": name, "auto_retry": { "max": max, "first_ms": 20 } });
+    let first = || ("first", step("console.log('first ran'); return Math.random();"));
+    let flaky =
+        step("console.log('tried'); if (Date.now() < steps.trigger.event.body.good_at) throw new TypeError('not yet'); return steps.first.$return_value;");
+    let mends = deploy(&server, settings("mends", 8), &[first(), ("flaky", flaky)]).await;
+    let fails = deploy(&server, settings("fails", 2), &[first(), ("bad", step("throw new TypeError('never');"))]).await;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time").as_millis();
+    trigger(&server, &mends, &json!({ "good_at": u64::try_from(now).expect("fits") + 100 })).await;
+    trigger(&server, &fails, &json!({})).await;
+    let run = run_in(&server, &mends, "succeeded").await;
+    assert_eq!(exports(&run, "flaky")["$return_value"], exports(&run, "first")["$return_value"]);
+    let logs = server.get(&format!("/runs/{}", id(&run))).await.data()["logs"].to_string();
+    assert_eq!(logs.matches("first ran").count(), 1);
+    assert!(logs.matches("tried").count() >= 2 && logs.contains("the step runs again at"), "{logs}");
+    assert_eq!(server.get(&format!("/workflows/{}/$errors/event_summaries", id(&mends))).await.json["page_info"]["count"], 0);
+    let run = run_in(&server, &fails, "failed").await;
+    // The first, and two retries.
+    assert_eq!((&run["attempt"], &run["error"]["code"]), (&json!(3), &json!("TypeError")));
+    assert_eq!(server.get(&format!("/workflows/{}/$errors/event_summaries", id(&fails))).await.json["page_info"]["count"], 1);
+}
+
+#[tokio::test]
+async fn a_step_that_waits_for_its_retry_says_what_happened_and_can_be_run_at_once() {
+    let server = Server::start().await;
+    let code = step("if ((await (await fetch(steps.trigger.event.body.gate)).text()) !== 'open') throw new Error('closed'); return 'through';");
+    let gate = deploy(&server, json!({ "name": "gate" }), &[("answer", step("await $.respond({ status: 200, body: 'shut' });"))]).await;
+    let workflow = deploy(&server, json!({ "name": "w", "auto_retry": true }), &[("pass", code)]).await;
+    trigger(&server, &workflow, &json!({ "gate": endpoint(&gate) })).await;
+    let paused = run_in(&server, &workflow, "paused").await;
+    let failed = exports(&paused, "pass");
+    assert_eq!((&paused["paused"]["kind"], &failed["$attempt"]["error"]["message"]), (&json!("retry"), &json!("closed")));
+    let open = json!([{ "namespace": "answer", "code": step("await $.respond({ status: 200, body: 'open' });") }]);
+    server.put(&format!("/workflows/{}", id(&gate)), &json!({ "steps": open, "settings": { "auto_deploy": true } })).await.data();
+    let url = failed["$attempt"]["rerun_url"].as_str().expect("a url").to_owned();
+    assert_eq!(answer(server.raw(Method::POST, &url)).await.status, 200);
+    assert_eq!(exports(&run_in(&server, &workflow, "succeeded").await, "pass")["$return_value"], "through");
+}
+
+#[tokio::test]
+async fn runs_at_once_are_limited_and_a_full_queue_answers_429() {
+    let server = Server::start().await;
+    let settings = json!({ "name": "w", "concurrency": 1, "queue_max": 2 });
+    let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let wait = step(&format!("return await (await fetch('http://{}')).text();", gate.local_addr().expect("an address")));
+    let workflow = deploy(&server, settings, &[("wait", wait)]).await;
+    assert_eq!(trigger(&server, &workflow, &json!({})).await, 200);
+    server.until("the first under way", &format!("/workflows/{}/runs?status=running", id(&workflow)), |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(trigger(&server, &workflow, &json!({})).await, 200);
+    assert_eq!(trigger(&server, &workflow, &json!({})).await, 200);
+    let refused = server.raw(Method::POST, &endpoint(&workflow)).send().await.expect("an answer");
+    assert_eq!((refused.status().as_u16(), refused.headers().contains_key("retry-after")), (429, true));
+    assert!(refused.text().await.expect("a body").contains("queue_full"));
+    // One after the other: a connection comes only after the one before was answered.
+    for _ in 0..3 {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let (mut stream, _) = gate.accept().await.expect("a request");
+        let running = server.get(&format!("/workflows/{}/runs?status=running", id(&workflow))).await.json;
+        assert_eq!(running["page_info"]["total_count"], 1);
+        let _ = stream.read(&mut [0; 4096]).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok").await.expect("answers");
+    }
+    server.until("all done", &format!("/workflows/{}/runs?status=succeeded", id(&workflow)), |l| l["page_info"]["total_count"] == 3).await;
+}
+
+#[tokio::test]
+async fn a_workflow_with_limits_still_answers_for_itself_and_its_settings_are_checked() {
+    let server = Server::start().await;
+    let respond = [("answer", step("await $.respond({ status: 202, body: 'mine' });"))];
+    let workflow = deploy(&server, json!({ "name": "w", "throttle": { "runs": 5, "interval_ms": 60_000 } }), &respond).await;
+    let answered = answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    assert_eq!((answered.status, answered.text.as_str()), (202, "mine"));
+    assert_eq!(workflow["settings"]["throttle"], json!({ "runs": 5, "interval_ms": 60_000 }));
+    let path = format!("/workflows/{}", id(&workflow));
+    for wrong in [
+        json!({ "concurrency": 0 }),
+        json!({ "concurrency": true }),
+        json!({ "queue_max": 1_000_000 }),
+        json!({ "throttle": { "runs": 1, "interval_ms": 0 } }),
+        json!({ "auto_retry": { "max": 9 } }),
+        json!({ "auto_retry": { "first_ms": 0 } }),
+        json!({ "throttle": "fast" }),
+    ] {
+        assert_eq!(server.put(&path, &json!({ "settings": wrong })).await.status, 422, "{wrong}");
+    }
+    let changed = server.put(&path, &json!({ "settings": { "throttle": false, "auto_retry": true } })).await.data();
+    assert_eq!((changed["settings"].get("throttle"), &changed["settings"]["auto_retry"]["max"]), (None, &json!(8)));
+}

@@ -114,6 +114,7 @@ impl From<EngineError> for ApiError {
             ErrorKind::Conflict => StatusCode::CONFLICT,
             ErrorKind::Gone => StatusCode::GONE,
             ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
             ErrorKind::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Internal => return internal(&error),
         };
@@ -201,6 +202,7 @@ mod tests {
         check(EngineError::Conflict { code: "taken", message: "taken".into() }, 409, "taken", "taken").await;
         check(EngineError::Gone { message: "over".into() }, 410, "gone", "over").await;
         check(EngineError::TooLarge { message: "large".into() }, 413, "too_large", "large").await;
+        check(EngineError::QueueFull, 429, "queue_full", "queue_max").await;
         check(EngineError::Overloaded, 503, "overloaded", "try again").await;
         check(ApiError::unsendable_status(101), 500, "unsendable_status", "101").await;
     }

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Gone,
     /// Over a limit of size.
     TooLarge,
+    /// As much as may waits already.
+    TooMany,
     /// Try again later.
     Overloaded,
     /// Ours to mend.
@@ -87,6 +89,9 @@ pub enum EngineError {
         /// The sentence.
         message: String,
     },
+    /// As many runs of the workflow wait as may.
+    #[error("as many runs of this workflow wait as its setting `queue_max` allows; try again later")]
+    QueueFull,
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
@@ -132,6 +137,7 @@ impl EngineError {
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::QueueFull => ErrorKind::TooMany,
             Self::Overloaded => ErrorKind::Overloaded,
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -146,6 +152,7 @@ impl EngineError {
             Self::NotFound { .. } => "not_found",
             Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
+            Self::QueueFull => "queue_full",
             Self::Overloaded => "overloaded",
             Self::Internal { .. } => "internal",
         }
@@ -165,6 +172,7 @@ impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Overloaded => Self::Overloaded,
+            StoreError::QueueFull => Self::QueueFull,
             StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
             other => Self::internal("the store failed", other),

@@ -122,7 +122,12 @@ impl Engine {
         let (mut collected, responder) = sink.take();
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         let response = collected.response.take();
+        let limited = matches!(&*program, Program::Workflow(workflow) if workflow.settings.limits().is_some());
         let settled = self.settle_run(held, &program, carried, collected, outcome).await;
+        if limited {
+            // Another of its runs may have waited for this one.
+            self.0.wake_dispatch.notify_one();
+        }
         if let Some(responder) = responder {
             let response = if settled.is_ok() { response.unwrap_or_else(|| no_response(receiver)) } else { no_response(receiver) };
             // The client may have gone away.

@@ -150,6 +150,8 @@ struct Inner {
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
     settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    /// Who waits for the answer of a run that waits in the queue.
+    responders: Mutex<HashMap<millrace_model::ids::RunId, sink::Responder>>,
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
@@ -185,6 +187,7 @@ impl Engine {
             held: Mutex::default(),
             waiters: Mutex::default(),
             settling: Mutex::default(),
+            responders: Mutex::default(),
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),

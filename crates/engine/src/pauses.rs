@@ -4,11 +4,13 @@
 //! stored: it names run and attempt under a code that only the master key makes. It is good while that attempt, or its pause, lasts.
 
 use millrace_model::Timestamp;
+use millrace_model::error_event::ErrorBody;
 use millrace_model::http::EndpointRequest;
 use millrace_model::ids::RunId;
+use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
 use millrace_model::run::{Context, RunKind, RunResult, RunStatus, StepResult};
-use millrace_runner::CallPaused;
+use millrace_runner::{CallFailure, CallPaused, FailureKind};
 use millrace_store::{Callback, CalledBack, PauseEnd};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -56,6 +58,21 @@ impl Rest {
         };
         let state = PauseState { kind: paused.kind, namespace: paused.namespace.clone(), run: paused.run.clone(), retries: 0 };
         Ok(Self { state, wake_at: now.plus_ms(paused.ms), then, step })
+    }
+
+    /// The pause before a failed step is run again; None where it is not. What ran out of time or memory would again (reference 4).
+    pub(crate) fn retry(retry: &Retry, failure: &CallFailure, carried: &Carried, now: Timestamp) -> Option<Self> {
+        if !matches!(failure.kind, FailureKind::Thrown | FailureKind::HostCrashed) {
+            return None;
+        }
+        let namespace = failure.namespace.clone()?;
+        // A step that was retried before counts on, and one that was to run again is still told so.
+        let before = carried.pause.as_ref().map(|(state, _)| state).filter(|state| state.namespace == namespace);
+        let retries = before.map_or(0, |state| state.retries);
+        let wake_at = now.plus_ms(retry.wait_ms(retries)?);
+        let run = before.and_then(|state| state.run.clone());
+        let state = PauseState { kind: PauseKind::Retry, namespace, run, retries: retries + 1 };
+        Some(Self { state, wake_at, then: PauseEnd::Resume, step: None })
     }
 
     pub(crate) fn shown(&self) -> Paused {
@@ -127,6 +144,14 @@ impl Engine {
     pub(crate) fn flow_urls(&self, held: &Held) -> Value {
         let url = |end| format!("{}/{}/{}", self.0.config.base_url, verb(end), self.token(&held.id, held.attempt, end));
         json!({ "resume_url": url(PauseEnd::Resume), "cancel_url": url(PauseEnd::Cancel) })
+    }
+
+    /// A step that failed and will be retried, as it is shown meanwhile.
+    pub(crate) fn retried_step(&self, held: &Held, rest: &Rest, error: &ErrorBody) -> Result<StepResult, EngineError> {
+        let urls = self.flow_urls(held);
+        let attempt = json!({ "error": error, "rerun_url": urls["resume_url"], "cancel_url": urls["cancel_url"], "resume_ts": rest.wake_at.iso() });
+        let exports = json!({ "$summary": format!("Failed; retry {} follows", rest.state.retries), "$attempt": attempt });
+        Ok(StepResult { namespace: rest.state.namespace.clone(), status: RunStatus::Failed, duration_ms: None, exports: raw(exports.to_string())? })
     }
 
     fn token(&self, run: &RunId, attempt: i64, end: PauseEnd) -> String {

@@ -37,13 +37,20 @@ impl Engine {
         outcome: CallOutcome,
     ) -> Result<(), EngineError> {
         let context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
-        let error = outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
+        let mut error = outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
+        let mut rest = self.rest(held, program, &carried, &outcome)?;
+        if let Some(rest) = &mut rest
+            && let Some(error) = error.take()
+        {
+            // Withheld from `$errors` until the last retry has failed.
+            collected.logs.push(self.error_line(&format!("{}\nthe step runs again at {}", error.stack, rest.wake_at.iso())));
+            rest.step = Some(self.retried_step(held, rest, &error)?);
+        }
         if let (Some(error), Program::Source(_)) = (&error, &**program) {
             collected.logs.push(self.error_line(&error.stack));
         }
         let status = if error.is_some() { RunStatus::Failed } else { RunStatus::Succeeded };
         let mut settlement = self.bare_settlement(held, status)?;
-        let rest = self.rest(held, &outcome)?;
         let mut result = result_of(carried, &mut collected, &outcome)?;
         settlement.error = match &error {
             Some(error) => Some(serde_json::to_string(error).map_err(|e| EngineError::internal("could not write an error", e))?),
@@ -59,7 +66,10 @@ impl Engine {
         if let Some(rest) = rest {
             effects.logs = collected.logs;
             result.paused = Some(rest.shown());
-            result.steps.extend(rest.step.clone());
+            if let Some(step) = &rest.step {
+                result.steps.retain(|s| s.namespace != step.namespace);
+                result.steps.push(step.clone());
+            }
             return self.pause(held, rest, result_text(&result)?, effects).await;
         }
         settlement.result = result_text(&result)?;
@@ -74,9 +84,12 @@ impl Engine {
     }
 
     /// The pause that the attempt ended with.
-    fn rest(&self, held: &Held, outcome: &CallOutcome) -> Result<Option<Rest>, EngineError> {
-        match &outcome.result {
-            Ok(done) if may_pause(held) => done.paused.as_ref().map(|paused| Rest::of(paused, self.now())).transpose(),
+    fn rest(&self, held: &Held, program: &Program, carried: &Carried, outcome: &CallOutcome) -> Result<Option<Rest>, EngineError> {
+        match (&outcome.result, program) {
+            (Err(failure), Program::Workflow(workflow)) if may_pause(held) => {
+                Ok(workflow.settings.auto_retry.as_ref().and_then(|retry| Rest::retry(retry, failure, carried, self.now())))
+            }
+            (Ok(done), Program::Workflow(_)) if may_pause(held) => done.paused.as_ref().map(|paused| Rest::of(paused, self.now())).transpose(),
             _ => Ok(None),
         }
     }

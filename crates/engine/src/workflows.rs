@@ -315,7 +315,17 @@ impl Engine {
             content,
             created_at: now,
         };
-        deployment.version = self.0.store.deploy_workflow(NewDeployment { deployment: deployment.clone(), active: true, interfaces, subscriptions }).await?;
+        deployment.version = self
+            .0
+            .store
+            .deploy_workflow(NewDeployment {
+                deployment: deployment.clone(),
+                active: true,
+                interfaces,
+                subscriptions,
+                limits: deployment.content.settings.limits(),
+            })
+            .await?;
         self.0.cache.forget_owner(workflow.id.as_str());
         self.0.wake_scheduler.notify_one();
         deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));

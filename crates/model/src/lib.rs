@@ -11,6 +11,7 @@ pub mod error_event;
 pub mod event;
 pub mod http;
 pub mod ids;
+pub mod limits;
 pub mod page;
 pub mod pause;
 pub mod props;

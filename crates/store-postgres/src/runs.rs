@@ -42,21 +42,25 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
     Ok(())
 }
 
-/// Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the rows are picked and
+/// Runs of owners without limits. Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the rows are picked and
 /// locked once, however the update is planned.
 pub(crate) async fn claim(c: &Client, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
     let sql = format!(
         "WITH picked AS MATERIALIZED (
            SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3)
+             AND owner_id NOT IN (SELECT owner_id FROM run_limits)
            ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
          UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
          FROM picked WHERE id = picked_id RETURNING {}",
         rows::RUN
     );
-    let mut runs = many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit)], rows::run).await?;
-    // RETURNING gives no order.
+    many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit)], rows::run).await
+}
+
+/// RETURNING gives no order.
+pub(crate) fn oldest_first(mut runs: Vec<Run>) -> Vec<Run> {
     runs.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-    Ok(runs)
+    runs
 }
 
 /// All in one statement; SQLite, where a statement costs no round trip, goes through them one by one.

@@ -16,7 +16,7 @@ use millrace_store::*;
 
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
-use crate::{PostgresStore, accounts, components, history, interfaces, mail, pauses, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{PostgresStore, accounts, components, history, interfaces, limits, mail, pauses, runs, settle, sources, subscriptions, tenants, workflows};
 
 /// One row of a table by organization and id.
 macro_rules! by_id {
@@ -183,9 +183,19 @@ impl Store for PostgresStore {
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
         runs::insert(&self.db.client().await?, std::slice::from_ref(&run), Some(node)).await
     }
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
+        transaction!(self.db, |t| limits::accept(&t, &run, queue_max))
+    }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
-        runs::claim(&self.db.client().await?, claim).await
+        let waiting = limits::waiting(&self.db.client().await?, claim.now).await?;
+        // First: runs without limits come in any number, and would leave no room for these.
+        let mut claimed: Vec<Run> = if waiting.is_empty() { Vec::new() } else { transaction!(self.db, |t| limits::claim(&t, &waiting, claim))? };
+        let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
+        if left > 0 {
+            claimed.extend(runs::claim(&self.db.client().await?, Claim { limit: left, ..claim }).await?);
+        }
+        Ok(runs::oldest_first(claimed))
     }
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
         transaction!(self.db, |t| runs::renew(&t, held, lease_until))

@@ -5,6 +5,7 @@ mod components;
 mod db;
 mod history;
 mod interfaces;
+mod limits;
 mod mail;
 mod migrations;
 mod pauses;

@@ -6,8 +6,12 @@ use rusqlite::Connection;
 use crate::db::database;
 
 /// In order; a migration that was released is never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/0001_init.sql"), include_str!("../migrations/0002_accounts.sql"), include_str!("../migrations/0005_pauses.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_init.sql"),
+    include_str!("../migrations/0002_accounts.sql"),
+    include_str!("../migrations/0005_pauses.sql"),
+    include_str!("../migrations/0006_limits.sql"),
+];
 
 pub(crate) fn run(connection: &Connection) -> StoreResult<()> {
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);

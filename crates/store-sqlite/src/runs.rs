@@ -6,6 +6,7 @@ use millrace_model::run::{NewRun, Run, Start};
 use millrace_store::{Claim, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
+use crate::limits;
 use crate::rows::{self, execute, many};
 
 /// `node`: who runs it, where it starts claimed.
@@ -41,14 +42,18 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
 
 /// One writer: no lock is needed to claim, as `FOR UPDATE SKIP LOCKED` is on Postgres.
 pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
-    let mut runs = many(
+    // First: runs without limits come in any number, and would leave no room for these.
+    let mut runs = limits::claim(c, claim)?;
+    let left = i64::from(claim.limit) - runs.len() as i64;
+    runs.extend(many(
         c,
         "UPDATE runs SET status = 'running', attempt = attempt + 1, node = ?1, lease_until = ?2, started_at = ?3
-         WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3) ORDER BY created_at, id LIMIT ?4)
+         WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3)
+                        AND owner_id NOT IN (SELECT owner_id FROM run_limits) ORDER BY created_at, id LIMIT ?4)
          RETURNING *",
-        params![claim.node, claim.lease_until.ms(), claim.now.ms(), claim.limit],
+        params![claim.node, claim.lease_until.ms(), claim.now.ms(), left],
         rows::run,
-    )?;
+    )?);
     // RETURNING gives no order.
     runs.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(runs)

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use crate::db::database;
 use crate::rows::{execute, number, one};
 use crate::store::json;
-use crate::{interfaces, pauses, subscriptions};
+use crate::{interfaces, limits, pauses, subscriptions};
 
 pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
@@ -68,6 +68,7 @@ pub(crate) fn delete(c: &Connection, org: &OrgId, id: &SourceId) -> StoreResult<
 /// What goes with a source or workflow: interfaces, subscriptions, runs that wait.
 pub(crate) fn leave_nothing(c: &Connection, owner: &str) -> StoreResult<()> {
     interfaces::remove(c, owner)?;
+    limits::replace(c, owner, None)?;
     subscriptions::remove_all(c, owner)?;
     pauses::cancel_waiting(c, owner)
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
-use crate::{SqliteStore, accounts, components, history, interfaces, mail, pauses, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{SqliteStore, accounts, components, history, interfaces, limits, mail, pauses, runs, settle, sources, subscriptions, tenants, workflows};
 
 /// JSON text of a stored value.
 pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
@@ -245,6 +245,9 @@ impl Store for SqliteStore {
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
         let node = node.to_owned();
         self.db.write(move |c| runs::insert(c, &run, Some(&node))).await
+    }
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
+        self.db.write(move |c| limits::accept(c, &run, queue_max)).await
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         let Claim { node, now, lease_until, limit } = claim;

@@ -51,6 +51,9 @@ pub enum StoreError {
         /// Which row, without its contents.
         what: String,
     },
+    /// As many runs of the owner wait as may.
+    #[error("the queue of the workflow is full")]
+    QueueFull,
     /// The queue of writes is full.
     #[error("the store is overloaded")]
     Overloaded,
@@ -170,7 +173,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Makes an event durable as a run.
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()>;
-    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned.
+    /// Makes an event durable as a queued run, unless `queue_max` of its owner's wait already: `QueueFull`.
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()>;
+    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned. Of an owner with limits no more than these leave room for, however many nodes claim.
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>>;
     /// Extends the leases of runs this node still holds; gives the ids it no longer holds.
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>>;

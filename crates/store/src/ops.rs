@@ -3,6 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
 use millrace_model::ids::{MailId, OrgId, RunId, SourceId};
+use millrace_model::limits::RunLimits;
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
@@ -69,6 +70,8 @@ pub struct NewDeployment {
     pub interfaces: Interfaces,
     /// Subscriptions that its source triggers ask for.
     pub subscriptions: Vec<Subscription>,
+    /// What holds its runs back in the queue from now on.
+    pub limits: Option<RunLimits>,
 }
 
 /// What names a subscription.

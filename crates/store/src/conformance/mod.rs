@@ -10,6 +10,7 @@ pub mod components;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
+pub mod limits;
 pub mod listing;
 pub mod mail;
 pub mod pauses;
@@ -140,6 +141,13 @@ macro_rules! suite {
                 logs_of_attempts_follow_each_other,
                 progress_is_kept_for_the_next_attempt,
                 a_run_may_begin_behind_steps,
+            }
+            limits {
+                no_more_runs_at_once_than_a_workflow_may_have,
+                limits_hold_however_many_servers_claim,
+                so_many_runs_start_in_each_interval,
+                a_deployment_replaces_limits,
+                a_full_queue_refuses,
             }
             mail {
                 a_claimed_mail_is_hidden_until_it_is_tried_again,
