@@ -139,7 +139,7 @@ impl Settings {
     /// What holds its runs back in the queue; None: nothing, they start where they are accepted.
     pub fn limits(&self) -> Option<RunLimits> {
         let limited = self.concurrency.is_some() || self.throttle.is_some() || self.queue_max.is_some();
-        limited.then(|| RunLimits { concurrency: self.concurrency, throttle: self.throttle })
+        limited.then_some(RunLimits { concurrency: self.concurrency, throttle: self.throttle })
     }
 }
 
