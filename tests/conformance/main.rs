@@ -4,6 +4,7 @@ mod accounts;
 mod bad_input;
 mod data_stores;
 mod effects;
+mod flow;
 mod oauth;
 mod postgres;
 mod registries;

@@ -112,7 +112,9 @@ impl From<EngineError> for ApiError {
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Gone => StatusCode::GONE,
             ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
             ErrorKind::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Internal => return internal(&error),
         };
@@ -198,7 +200,9 @@ mod tests {
         check(EngineError::Unauthorized, 401, "unauthorized", "Bearer").await;
         check(EngineError::Forbidden("not yours"), 403, "forbidden", "not yours").await;
         check(EngineError::Conflict { code: "taken", message: "taken".into() }, 409, "taken", "taken").await;
+        check(EngineError::Gone { message: "over".into() }, 410, "gone", "over").await;
         check(EngineError::TooLarge { message: "large".into() }, 413, "too_large", "large").await;
+        check(EngineError::QueueFull, 429, "queue_full", "queue_max").await;
         check(EngineError::Overloaded, 503, "overloaded", "try again").await;
         check(ApiError::unsendable_status(101), 500, "unsendable_status", "101").await;
     }

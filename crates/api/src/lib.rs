@@ -58,6 +58,8 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     Router::new()
         .nest("/v1", v1())
         .merge(endpoints)
+        .route("/resume/{token}", any(endpoints::resume))
+        .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/oauth/callback", get(accounts::callback))
@@ -129,6 +131,7 @@ fn v1() -> Router<App> {
         .route("/data_stores/{id}", get(data_stores::show).put(data_stores::update).delete(data_stores::remove))
         .route("/data_stores/{id}/keys", get(data_stores::keys).delete(data_stores::clear))
         .route("/data_stores/{id}/record", get(data_stores::get).put(data_stores::set).delete(data_stores::delete))
+        .route("/runs/{id}/cancel", post(runs::cancel))
         .route("/mail", get(mail::list))
         .layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX))
 }

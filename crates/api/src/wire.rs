@@ -8,7 +8,7 @@ use millrace_model::component::{ComponentType, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::page::Listing;
 use millrace_model::props::timer_value;
-use millrace_model::run::{LogLine, Run, RunResult};
+use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
 use millrace_model::source::Owner;
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Organization;
@@ -197,7 +197,7 @@ pub(crate) fn run(r: &Run) -> Value {
     json!({
         "id": r.id, "workflow_id": workflow_id, "source_id": source_id, "deployment_id": r.deployment_id, "status": r.status, "kind": r.kind, "attempt": r.attempt, "trigger_id": r.trigger_id,
         "event": serde_json::from_str::<Value>(&r.event).unwrap_or_default(), "context": serde_json::from_str::<Value>(&r.context).unwrap_or_default(),
-        "steps": result.steps, "return_value": result.return_value, "exit_reason": result.exit_reason, "duration_ms": result.duration_ms, "error": json_text(&r.error),
+        "steps": result.steps, "return_value": result.return_value, "exit_reason": result.exit_reason, "paused": if r.status == RunStatus::Paused { json!(result.paused) } else { Value::Null }, "duration_ms": result.duration_ms, "error": json_text(&r.error),
         "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(), "started_at_ms": r.started_at.map(|t| t.ms()), "finished_at_ms": r.finished_at.map(|t| t.ms()),
     })
 }
@@ -224,7 +224,7 @@ pub(crate) fn log_line(line: &LogLine) -> Value {
 mod tests {
     use millrace_model::clock::Timestamp;
     use millrace_model::ids::EventId;
-    use millrace_model::run::{LogLevel, RunKind, RunStatus};
+    use millrace_model::run::{LogLevel, RunKind};
 
     use super::*;
 
@@ -306,7 +306,7 @@ mod tests {
             "id": "run_1", "workflow_id": "p_1", "source_id": null, "deployment_id": "d_1", "status": "failed", "kind": "live", "attempt": 1, "trigger_id": "hi_1",
             "event": { "a": 1 }, "context": { "id": "x" },
             "steps": [{ "namespace": "a", "status": "failed", "duration_ms": 3, "exports": { "n": 1 } }],
-            "return_value": null, "exit_reason": null, "duration_ms": 9,
+            "return_value": null, "exit_reason": null, "paused": null, "duration_ms": 9,
             "error": { "code": "TypeError", "message": "m", "cellId": "c_1", "ts": "t", "stack": "s" },
             "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": null,
             "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }], "deliveries": [],

@@ -341,7 +341,7 @@ pub enum RunCommand {
         /// Id or name
         name: String,
         /// Only runs in this state
-        #[arg(long, value_parser = ["queued", "running", "succeeded", "failed", "cancelled"])]
+        #[arg(long, value_parser = ["queued", "running", "paused", "succeeded", "failed", "cancelled"])]
         status: Option<String>,
     },
     /// Show a run with its steps, error and logs
@@ -350,7 +350,19 @@ pub enum RunCommand {
         id: String,
     },
     /// Run the same event again, as a new run
+    #[command(after_help = "Example: millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge")]
     Replay {
+        /// The run's id
+        id: String,
+        /// The step to begin with; the steps before keep their results
+        #[arg(long, conflicts_with = "from_failed")]
+        from_step: Option<String>,
+        /// Begin with the step that failed
+        #[arg(long)]
+        from_failed: bool,
+    },
+    /// Cancel a run that is queued or paused
+    Cancel {
         /// The run's id
         id: String,
     },

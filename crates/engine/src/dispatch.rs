@@ -59,8 +59,9 @@ impl Engine {
         for (run, place) in runs.into_iter().zip(places) {
             let (engine, held) = (self.clone(), Held::claimed(run));
             self.hold(&held);
+            let responder = self.0.responders.lock().remove(&held.id);
             self.0.tasks.spawn(async move {
-                engine.execute(held, None, None).await;
+                engine.execute(held, None, responder).await;
                 drop(place);
             });
         }

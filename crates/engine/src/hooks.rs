@@ -1,7 +1,5 @@
 //! Hooks of a source (spec 3.1): they run with `this` as `run` does, and what they leave is settled at once.
 
-use std::sync::Arc;
-
 use millrace_model::component::Hook;
 use millrace_model::ids::RunId;
 use millrace_runner::{Call, CallFailure};
@@ -22,7 +20,7 @@ impl Engine {
         }
         let run_id = RunId::at(&self.0.ids, self.now());
         let scope = AskScope { org: source.source.org_id.clone(), stores: source.stores.clone(), run: None };
-        let sink = Arc::new(Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None).asking(scope));
+        let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None, Some(scope));
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
                 let body = source_call(&props, &source.dynamic_props, Some(hook), "null")?;

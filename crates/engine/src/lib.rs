@@ -22,7 +22,9 @@ mod http_event;
 mod mailer;
 mod notice;
 mod oauth;
+mod pauses;
 mod program;
+mod progress;
 mod registries;
 mod s3;
 mod scheduler;
@@ -57,7 +59,7 @@ pub use apps::{AppFilter, NewApp};
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
-pub use millrace_store::{DataStoreEntry, Delivery, Mail, RunFilter, SubscriptionKey};
+pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use s3::S3Config;
@@ -67,6 +69,7 @@ pub use streams::StreamItem;
 pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
+pub use workflows::ReplayFrom;
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -164,6 +167,8 @@ struct Inner {
     settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
     /// One refresh of an account's token at a time within this node.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
+    /// Who waits for the answer of a run that waits in the queue.
+    responders: Mutex<HashMap<millrace_model::ids::RunId, sink::Responder>>,
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
@@ -202,6 +207,7 @@ impl Engine {
             waiters: Mutex::default(),
             settling: Mutex::default(),
             refreshing: Mutex::default(),
+            responders: Mutex::default(),
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),

@@ -55,6 +55,8 @@ pub(crate) struct WorkflowProgram {
     pub(crate) steps: Inputs,
     /// The data stores that its steps may use.
     pub(crate) stores: StoreGrants,
+    /// Names of the steps that are not disabled, in order.
+    pub(crate) namespaces: Vec<String>,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
@@ -281,6 +283,7 @@ impl Engine {
             isolate,
             steps: Inputs::new(Value::Array(steps), accounts),
             stores,
+            namespaces: version.steps.iter().filter(|s| !s.disabled).map(|s| s.namespace.clone()).collect(),
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,
             deployment_id,

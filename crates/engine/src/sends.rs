@@ -54,7 +54,8 @@ impl Engine {
                     effects.events.push(self.new_event(&sse_emitter(held.owner.as_str()), &held.org_id, channel, data, "{}".into()));
                 }
                 (_, Some(kind)) if effects.deliveries.len() < DELIVERIES_MAX => {
-                    let position = i64::try_from(effects.deliveries.len()).unwrap_or(i64::MAX);
+                    // A run that paused has sent before: the numbers of each attempt are its own.
+                    let position = held.attempt.saturating_mul(DELIVERIES_MAX as i64) + i64::try_from(effects.deliveries.len()).unwrap_or(0);
                     effects.deliveries.push(self.new_delivery(held, kind, position, payload.get().to_owned()));
                 }
                 (_, Some(_)) => left_out += 1,

@@ -22,18 +22,68 @@ pub(crate) enum WireError {
 /// A frame from a host.
 #[derive(Debug)]
 pub(crate) enum FromHost<'a> {
-    Hello { protocol: u32 },
+    Hello {
+        protocol: u32,
+    },
     Loaded,
-    LoadFailed { error: WireFailure },
-    Cancelled { id: u64 },
-    Log { id: u64, level: Cow<'a, str>, text: String, ts: i64, late: bool },
-    Emit { id: u64, event: Option<&'a RawValue>, meta: Option<&'a RawValue> },
-    Db { id: u64, key: String, value: Option<&'a RawValue> },
-    Respond { id: u64, status: u16, headers: Vec<(String, String)>, body: Cow<'a, str>, encoding: Cow<'a, str>, immediate: bool },
-    Step { id: u64, namespace: String, state: StepState, duration_ms: f64, exports: Option<&'a RawValue> },
-    Send { id: u64, kind: String, payload: &'a RawValue },
-    Ask { id: u64, ask: u64, kind: String, payload: &'a RawValue },
-    Done { id: u64, ok: bool, result: Option<&'a RawValue>, exit: Option<Exit>, error: Option<WireFailure>, namespace: Option<String> },
+    LoadFailed {
+        error: WireFailure,
+    },
+    Cancelled {
+        id: u64,
+    },
+    Log {
+        id: u64,
+        level: Cow<'a, str>,
+        text: String,
+        ts: i64,
+        late: bool,
+    },
+    Emit {
+        id: u64,
+        event: Option<&'a RawValue>,
+        meta: Option<&'a RawValue>,
+    },
+    Db {
+        id: u64,
+        key: String,
+        value: Option<&'a RawValue>,
+    },
+    Respond {
+        id: u64,
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: Cow<'a, str>,
+        encoding: Cow<'a, str>,
+        immediate: bool,
+    },
+    Step {
+        id: u64,
+        namespace: String,
+        state: StepState,
+        duration_ms: f64,
+        exports: Option<&'a RawValue>,
+    },
+    Send {
+        id: u64,
+        kind: String,
+        payload: &'a RawValue,
+    },
+    Ask {
+        id: u64,
+        ask: u64,
+        kind: String,
+        payload: &'a RawValue,
+    },
+    Done {
+        id: u64,
+        ok: bool,
+        result: Option<&'a RawValue>,
+        exit: Option<Exit>,
+        paused: Option<WirePause<'a>>,
+        error: Option<WireFailure>,
+        namespace: Option<String>,
+    },
 }
 
 /// All fields of all frames: a tagged enum cannot borrow raw JSON, so the type is looked at afterwards.
@@ -93,6 +143,8 @@ struct Flat<'a> {
     result: Option<&'a RawValue>,
     #[serde(default)]
     exit: Option<Exit>,
+    #[serde(borrow, default)]
+    paused: Option<WirePause<'a>>,
 }
 
 /// A field that is there with `null` is there.
@@ -135,6 +187,7 @@ impl<'a> Flat<'a> {
                 ok: self.ok.ok_or_else(|| need("ok"))?,
                 result: self.result,
                 exit: self.exit,
+                paused: self.paused,
                 error: self.error,
                 namespace: self.namespace,
             },
@@ -154,6 +207,20 @@ pub(crate) enum StepState {
 pub(crate) struct Exit {
     #[serde(default)]
     pub(crate) reason: Option<String>,
+}
+
+/// A pause as a host tells it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WirePause<'a> {
+    pub(crate) namespace: String,
+    pub(crate) kind: String,
+    pub(crate) ms: f64,
+    #[serde(default)]
+    pub(crate) duration_ms: f64,
+    #[serde(borrow, default)]
+    pub(crate) run: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) exports: Option<&'a RawValue>,
 }
 
 /// An error as a host tells it.

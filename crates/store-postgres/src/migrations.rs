@@ -11,6 +11,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_registry.sql"),
     include_str!("../migrations/0004_data_stores.sql"),
     include_str!("../migrations/0005_deliveries.sql"),
+    include_str!("../migrations/0006_pauses.sql"),
+    include_str!("../migrations/0007_limits.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;

@@ -94,10 +94,14 @@ async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     let times: Vec<i64> = e.logs.iter().map(|l| l.at).map(Timestamp::ms).collect();
     let levels: Vec<&str> = e.logs.iter().map(|l| l.level.as_str()).collect();
     let texts: Vec<_> = e.logs.iter().map(|l| text(&l.text)).collect();
+    // An attempt that ended with a pause left lines before.
     execute(
         t,
         "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text)
-         SELECT $1, line - 1, $2, $3, at, level, text FROM UNNEST($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY AS n (at, level, text, line) ORDER BY line",
+         SELECT $1, before + line, $2, $3, at, level, text
+         FROM UNNEST($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY AS n (at, level, text, line),
+              (SELECT coalesce(max(line), -1) AS before FROM logs WHERE run_id = $1) AS b
+         ORDER BY line",
         &[&run.as_str(), owner, &org.as_str(), &times, &levels, &texts],
     )
     .await?;

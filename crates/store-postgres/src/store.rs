@@ -9,7 +9,7 @@ use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
-use millrace_model::run::{LogLine, NewRun, Run};
+use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
@@ -19,8 +19,8 @@ use millrace_store::*;
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, components, data_stores, deliveries, history, interfaces, mail, registries, runs, settle, sources, subscriptions, tenants,
-    workflows,
+    PostgresStore, accounts, components, data_stores, deliveries, history, interfaces, limits, mail, pauses, registries, runs, settle, sources, subscriptions,
+    tenants, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -213,9 +213,19 @@ impl Store for PostgresStore {
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
         runs::insert(&self.db.client().await?, std::slice::from_ref(&run), Some(node)).await
     }
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
+        transaction!(self.db, |t| limits::accept(&t, &run, queue_max))
+    }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
-        runs::claim(&self.db.client().await?, claim).await
+        let waiting = limits::waiting(&self.db.client().await?, claim.now).await?;
+        // First: runs without limits come in any number, and would leave no room for these.
+        let mut claimed: Vec<Run> = if waiting.is_empty() { Vec::new() } else { transaction!(self.db, |t| limits::claim(&t, &waiting, claim))? };
+        let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
+        if left > 0 {
+            claimed.extend(runs::claim(&self.db.client().await?, Claim { limit: left, ..claim }).await?);
+        }
+        Ok(runs::oldest_first(claimed))
     }
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
         transaction!(self.db, |t| runs::renew(&t, held, lease_until))
@@ -235,9 +245,31 @@ impl Store for PostgresStore {
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64> {
         transaction!(self.db, |t| runs::requeue_running(&t, node))
     }
+    async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
+        runs::keep_progress(&self.db.client().await?, id, attempt, result).await
+    }
+    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
+        transaction!(self.db, |t| pauses::cancel(&t, org, id, now))
+    }
     async fn unfinished_runs(&self) -> StoreResult<u64> {
         let count = number(&self.db.client().await?, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", &[]).await?;
         Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus> {
+        transaction!(self.db, |t| pauses::pause(&t, &pausing))
+    }
+    async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken> {
+        pauses::wake(&self.db.client().await?, now, limit).await
+    }
+    async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>> {
+        pauses::next_wake_at(&self.db.client().await?).await
+    }
+    async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
+        transaction!(self.db, |t| pauses::call_back(&t, &callback))
+    }
+    async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
+        pauses::last(&self.db.client().await?, id).await
     }
 
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {

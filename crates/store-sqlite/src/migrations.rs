@@ -12,6 +12,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_registry.sql"),
     include_str!("../migrations/0004_data_stores.sql"),
     include_str!("../migrations/0005_deliveries.sql"),
+    include_str!("../migrations/0006_pauses.sql"),
+    include_str!("../migrations/0007_limits.sql"),
 ];
 
 pub(crate) fn run(connection: &Connection) -> StoreResult<()> {

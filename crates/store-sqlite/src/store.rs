@@ -9,7 +9,7 @@ use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
-use millrace_model::run::{LogLine, NewRun, Run};
+use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
@@ -21,7 +21,8 @@ use serde::Serialize;
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
 use crate::{
-    SqliteStore, accounts, components, data_stores, deliveries, history, interfaces, mail, registries, runs, settle, sources, subscriptions, tenants, workflows,
+    SqliteStore, accounts, components, data_stores, deliveries, history, interfaces, limits, mail, pauses, registries, runs, settle, sources, subscriptions,
+    tenants, workflows,
 };
 
 /// JSON text of a stored value.
@@ -276,6 +277,9 @@ impl Store for SqliteStore {
         let node = node.to_owned();
         self.db.write(move |c| runs::insert(c, &run, Some(&node))).await
     }
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
+        self.db.write(move |c| limits::accept(c, &run, queue_max)).await
+    }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         let Claim { node, now, lease_until, limit } = claim;
         let node = node.to_owned();
@@ -309,9 +313,42 @@ impl Store for SqliteStore {
         let node = node.map(str::to_owned);
         self.db.write(move |c| runs::requeue_running(c, node.as_deref())).await
     }
+    async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
+        let (id, result) = (id.clone(), result.to_owned());
+        self.db.write(move |c| runs::keep_progress(c, &id, attempt, &result)).await
+    }
+    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| pauses::cancel(c, &org, &id, now)).await
+    }
     async fn unfinished_runs(&self) -> StoreResult<u64> {
         let count = self.db.read(|c| number(c, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", [])).await?;
         Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus> {
+        self.db.write(move |c| pauses::pause(c, &pausing)).await
+    }
+    async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken> {
+        // A look at what is due costs no commit while there is nothing.
+        if self.db.read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM pauses WHERE wake_at <= ?1)", [now.ms()])).await? == 0 {
+            return Ok(Woken::default());
+        }
+        self.db.write(move |c| pauses::wake(c, now, limit)).await
+    }
+    async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>> {
+        self.db
+            .read(|c| {
+                one(c, "SELECT wake_at FROM pauses WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1", [], |row| row.get(0).map(Timestamp).map_err(database))
+            })
+            .await
+    }
+    async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
+        self.db.write(move |c| pauses::call_back(c, &callback)).await
+    }
+    async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
+        let id = id.clone();
+        self.db.read(move |c| pauses::last(c, &id)).await
     }
 
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {

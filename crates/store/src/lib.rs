@@ -59,6 +59,9 @@ pub enum StoreError {
     /// A data store has as many keys or bytes as it may; nothing was written.
     #[error("the data store is full")]
     Full,
+    /// As many runs of the owner wait as may.
+    #[error("the queue of the workflow is full")]
+    QueueFull,
     /// The queue of writes is full.
     #[error("the store is overloaded")]
     Overloaded,
@@ -194,7 +197,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Makes an event durable as a run.
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()>;
-    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned.
+    /// Makes an event durable as a queued run, unless `queue_max` of its owner's wait already: `QueueFull`.
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()>;
+    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned. Of an owner with limits no more than these leave room for, however many nodes claim.
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>>;
     /// Extends the leases of runs this node still holds; gives the ids it no longer holds.
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>>;
@@ -206,8 +211,26 @@ pub trait Store: Send + Sync + 'static {
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()>;
     /// At start on a database of one node: gives all running runs back to the queue. How many.
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64>;
+    /// Keeps what the finished steps of a run under way left, so that its next attempt begins behind them. `Fenced`.
+    async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()>;
+    /// Cancels a run that is queued or paused; gives the status it had, in any case.
+    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>>;
     /// Runs that are queued or running.
     async fn unfinished_runs(&self) -> StoreResult<u64>;
+
+    // ---- pauses
+
+    /// Ends an attempt with a pause and what it left, in one transaction. A request that came before (see [`Store::call_back`]) ends the
+    /// pause at once; the status says what became of the run: paused, queued or cancelled. `Fenced`.
+    async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus>;
+    /// Ends up to `limit` pauses whose time has come, the longest due first.
+    async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken>;
+    /// When the next pause ends by itself.
+    async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>>;
+    /// A request to resume or cancel the pause of an attempt: ends it, or is kept where that attempt has not ended. One for each attempt.
+    async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack>;
+    /// The last pause of a run.
+    async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>>;
 
     // ---- history
 

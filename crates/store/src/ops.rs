@@ -3,6 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
 use millrace_model::ids::{DataStoreId, DeliveryId, MailId, OrgId, RunId, SourceId};
+use millrace_model::limits::RunLimits;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
@@ -81,6 +82,8 @@ pub struct NewDeployment {
     pub interfaces: Interfaces,
     /// Subscriptions that its source triggers ask for.
     pub subscriptions: Vec<Subscription>,
+    /// What holds its runs back in the queue from now on.
+    pub limits: Option<RunLimits>,
 }
 
 /// What names a subscription.
@@ -143,6 +146,84 @@ pub struct Settlement {
     pub error: Option<String>,
     /// What else becomes durable.
     pub effects: Effects,
+}
+
+/// The end of an attempt with a pause.
+#[derive(Clone, Debug)]
+pub struct Pausing {
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt that held it.
+    pub attempt: i64,
+    /// The current time.
+    pub now: Timestamp,
+    /// When it ends by itself.
+    pub wake_at: Timestamp,
+    /// How.
+    pub then: PauseEnd,
+    /// What the next attempt needs to know of it, JSON text.
+    pub state: String,
+    /// `RunResult`, JSON text.
+    pub result: String,
+    /// What else becomes durable.
+    pub effects: Effects,
+}
+
+/// How a pause ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseEnd {
+    /// The run is queued.
+    Resume,
+    /// The run is cancelled.
+    Cancel,
+}
+
+/// A pause of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// The attempt that ended with it.
+    pub attempt: i64,
+    /// As [`Pausing::state`].
+    pub state: String,
+    /// The request that ended it, JSON text; none: its time came.
+    pub callback: Option<String>,
+}
+
+/// A request to end the pause of an attempt.
+#[derive(Clone, Debug)]
+pub struct Callback {
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt that was given the address.
+    pub attempt: i64,
+    /// What is asked for.
+    pub end: PauseEnd,
+    /// The request, JSON text.
+    pub request: String,
+    /// When it came.
+    pub now: Timestamp,
+}
+
+/// What a request to end a pause did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CalledBack {
+    /// The run is queued, or cancelled, as asked.
+    Done,
+    /// The attempt has not ended: kept until it does.
+    Kept,
+    /// The pause has ended, or the attempt ended without one, or another request was kept.
+    TooLate,
+    /// There is no such run.
+    Unknown,
+}
+
+/// Pauses whose time had come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// Runs queued.
+    pub resumed: u64,
+    /// Runs cancelled.
+    pub cancelled: u64,
 }
 
 /// A notice of an error: the mail is queued only if none for (owner, class) was since `unless_since`; either way the count since the last mail goes up.

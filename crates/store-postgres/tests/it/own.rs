@@ -28,6 +28,7 @@ fn run(ids: &IdSource, ms: i64) -> NewRun {
         context: "{}".into(),
         created_at: NOW.plus_ms(ms),
         start: Start::Queued,
+        result: None,
     }
 }
 

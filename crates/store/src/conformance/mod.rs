@@ -12,8 +12,10 @@ pub mod deliveries;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
+pub mod limits;
 pub mod listing;
 pub mod mail;
+pub mod pauses;
 pub mod registries;
 pub mod runs;
 mod sample;
@@ -146,6 +148,31 @@ macro_rules! suite {
                 effects_on_a_state_that_moved_on_leave_nothing,
                 a_run_that_outlives_its_source_leaves_no_state,
                 texts_of_any_characters_are_kept,
+            }
+            pauses {
+                a_paused_run_waits_and_is_not_claimed,
+                only_the_attempt_that_holds_a_run_pauses_it,
+                a_pause_ends_when_its_time_comes,
+                a_pause_ends_once_however_many_servers_see_it,
+                a_pause_that_nobody_ends_in_time_cancels,
+                a_request_ends_a_pause_once,
+                a_request_cancels_a_paused_run,
+                a_request_before_the_pause_is_kept,
+                a_request_is_never_lost_while_an_attempt_ends,
+                a_request_for_an_attempt_without_a_pause_means_nothing,
+                what_waits_can_be_cancelled,
+                paused_runs_go_with_their_workflow,
+                a_pause_outlives_the_server,
+                logs_of_attempts_follow_each_other,
+                progress_is_kept_for_the_next_attempt,
+                a_run_may_begin_behind_steps,
+            }
+            limits {
+                no_more_runs_at_once_than_a_workflow_may_have,
+                limits_hold_however_many_servers_claim,
+                so_many_runs_start_in_each_interval,
+                a_deployment_replaces_limits,
+                a_full_queue_refuses,
             }
             mail {
                 a_claimed_mail_is_hidden_until_it_is_tried_again,

@@ -179,7 +179,7 @@ impl Org {
             content: version(u32::try_from(ms).unwrap_or(0)),
             created_at: at(ms),
         };
-        NewDeployment { deployment, active: true, interfaces: Interfaces::default(), subscriptions: Vec::new() }
+        NewDeployment { deployment, active: true, interfaces: Interfaces::default(), subscriptions: Vec::new(), limits: None }
     }
 
     pub(super) fn http(&self, owner: &Owner, key: &str) -> HttpInterface {
@@ -229,6 +229,7 @@ impl Org {
             context: r#"{"id":"x"}"#.into(),
             created_at: at(ms),
             start: Start::Queued,
+            result: None,
         }
     }
 
