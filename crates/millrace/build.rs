@@ -1,8 +1,9 @@
 //! The runtime is built by npm before cargo; a missing build is said in one sentence.
 
 fn main() {
+    let here = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     for file in ["host.mjs", "platform.mjs", "types.mjs"] {
-        let path = format!("{}/../../runtime/dist/{file}", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{here}/../../runtime/dist/{file}");
         println!("cargo::rerun-if-changed={path}");
         assert!(
             std::path::Path::new(&path).exists(),

@@ -3,7 +3,10 @@
 import axiosLibrary, { type AxiosInstance, type AxiosRequestConfig, type AxiosResponse } from "axios";
 
 import { ConfigurationError } from "./errors.ts";
+import { cloneSafe } from "./json.ts";
+import { sign, type SignConfig } from "./oauth.ts";
 
+/** A step's `$`, or in sources the component or the app itself. */
 export interface Step {
   export?: (key: string, value: unknown) => void;
   context?: unknown;
@@ -16,34 +19,46 @@ export interface Config extends AxiosRequestConfig {
   returnFullResponse?: boolean;
 }
 
-export interface SignConfig {
-  oauthSignerUri: string;
-  token: unknown;
-}
-
+/** Of plain objects only: the members of a form or a stream are its own business. */
 function dropUndefined(values: unknown): void {
-  if (values === null || typeof values !== "object" || values.constructor !== Object) return;
+  if (values === null || typeof values !== "object") return;
+  const prototype: unknown = Object.getPrototypeOf(values);
+  if (prototype !== Object.prototype && prototype !== null) return;
   const record = values as Record<string, unknown>;
   for (const key of Object.keys(record)) if (record[key] === undefined) delete record[key];
 }
 
 /** The query in the address moves into `params`; explicit params win. */
 function moveQuery(config: Config): void {
-  if (!config.url || !config.url.includes("?")) return;
-  const [address = "", rest = ""] = config.url.split(/\?(.*)/s);
-  const [query = "", hash] = rest.split("#");
-  const found: Record<string, unknown> = {};
-  for (const [name, value] of new URLSearchParams(query)) {
-    found[name] = name in found ? [found[name], value].flat() : value;
+  if ((config.url as unknown) instanceof URL) config.url = String(config.url);
+  if (typeof config.url !== "string" || !config.url.includes("?")) return;
+  const [whole = "", hash] = config.url.split(/#(.*)/s);
+  const [address = "", query = ""] = whole.split(/\?(.*)/s);
+  const found = new Map<string, string[]>();
+  for (const [name, value] of new URLSearchParams(query)) found.set(name, [...(found.get(name) ?? []), value]);
+  const params: unknown = config.params;
+  const explicit = new Set(params instanceof URLSearchParams ? params.keys() : Object.keys((params as object | undefined) ?? {}));
+  const moved: Record<string, unknown> = {};
+  const stays: [string, string][] = [];
+  for (const [name, values] of found) {
+    if (explicit.has(name)) continue;
+    // A list among the params is sent under `name[]`: a name that was repeated without it stays where it was.
+    if (values.length > 1 && !name.endsWith("[]")) stays.push(...values.map((value): [string, string] => [name, value]));
+    else moved[name] = values.length > 1 ? values : values[0];
   }
-  config.url = hash === undefined ? address : `${address}#${hash}`;
-  config.params = { ...found, ...(config.params as object | undefined) };
+  const kept = stays.length === 0 ? "" : `?${new URLSearchParams(stays).toString()}`;
+  config.url = `${address}${kept}${hash === undefined ? "" : `#${hash}`}`;
+  if (params instanceof URLSearchParams) {
+    config.params = new URLSearchParams([...Object.entries(moved).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])), ...params]);
+  } else config.params = { ...moved, ...(params as object | undefined) };
 }
 
 function put(step: Step | undefined, key: string, value: unknown): void {
-  if (!step) return;
-  if (typeof step.export === "function") step.export(key, value);
-  else step[key] = value;
+  if (step === null || step === undefined) return;
+  const copy = cloneSafe(value);
+  if (typeof step.export === "function") step.export(key, copy);
+  // Where nothing can be written to it there is nothing to show; the request goes on.
+  else Reflect.set(step, key, copy);
 }
 
 function prepare(config: Config): void {
@@ -54,24 +69,16 @@ function prepare(config: Config): void {
   moveQuery(config);
 }
 
-async function sign(config: Config, signConfig: SignConfig | undefined): Promise<void> {
-  if (!signConfig) return;
-  const { oauthSignerUri, token } = signConfig;
-  const requestData = { method: config.method ?? "get", url: config.url, data: config.data, params: config.params };
-  const answer = await axiosLibrary.post<string>(oauthSignerUri, { requestData, token });
-  config.headers = { ...config.headers, Authorization: answer.data };
-}
-
 function shown(response: AxiosResponse): Record<string, unknown> {
   return { status: response.status, statusText: response.statusText, headers: response.headers, data: response.data as unknown };
 }
 
 function rewrite(error: unknown, step: Step | undefined): never {
   const failed = error as { response?: AxiosResponse & { request?: unknown; config?: unknown }; name: string; message: string; config?: unknown; request?: unknown };
-  if (failed.response) {
+  if (failed?.response) {
     failed.name = `${failed.name} - ${failed.message}`;
     try {
-      failed.message = JSON.stringify(failed.response.data);
+      failed.message = JSON.stringify(failed.response.data) ?? failed.message;
     } catch {
       failed.message = `status ${failed.response.status}, with a body that is not JSON`;
     }
@@ -87,7 +94,7 @@ function rewrite(error: unknown, step: Step | undefined): never {
 async function axios(step: Step | undefined, config: Config, signConfig?: SignConfig): Promise<unknown> {
   prepare(config);
   await sign(config, signConfig);
-  if (config.debug) put(step, "debug_config", { ...config });
+  if (config.debug) put(step, "debug_config", config);
   try {
     const response = await axiosLibrary(config);
     if (config.debug) put(step, "debug_response", shown(response));
@@ -102,7 +109,7 @@ axios.create = (config?: Config, signConfig?: SignConfig): AxiosInstance => {
   const instance = axiosLibrary.create(config);
   instance.interceptors.request.use(async (request) => {
     prepare(request as Config);
-    await sign(request as Config, signConfig);
+    await sign(request, signConfig);
     return request;
   });
   instance.interceptors.response.use(

@@ -3,4 +3,6 @@
 export const defineApp = <T>(app: T): T => app;
 export const defineSource = <T>(source: T): T => source;
 export const defineAction = <T>(action: T): T => action;
-export default { defineApp, defineSource, defineAction };
+/** A global in the code of steps; here for who imports it. */
+export const defineComponent = <T>(component: T): T => component;
+export default { defineApp, defineSource, defineAction, defineComponent };

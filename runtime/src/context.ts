@@ -1,21 +1,39 @@
-// Which call the running code belongs to.
+// Which call the running code belongs to, and in a workflow which of its steps.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import type { Wire } from "./wire.ts";
+import { checked, type Wire } from "./wire.ts";
+
+/** Lines kept of what a call's code says after its end. */
+const LATE_LINES_MAX = 100;
+
+/** What code runs in: a call, and in a workflow a step of it. */
+export interface Scope {
+  readonly call: CallContext;
+  readonly namespace?: string;
+}
 
 /** One call under way: its way to the server, and what it must wait for before it is done. */
-export class CallContext {
+export class CallContext implements Scope {
   readonly id: number;
   readonly #wire: Wire;
-  /** Answers and emits that are still being prepared. */
-  readonly pending: Promise<unknown>[] = [];
+  /** Answers and asks on their way. */
+  readonly #pending = new Set<Promise<unknown>>();
   #done = false;
+  #lateLines = 0;
+  /** A frame that waits for the next. */
+  #held: string | undefined;
   /** Fails the call from outside its own promise: an error of something it did not await. */
-  fail: (error: unknown) => void = () => {};
+  fail: (error: unknown, namespace: string | undefined) => void = () => {};
+  /** Takes answers of the server to what this call asked. */
+  answered: ((frame: Record<string, unknown>) => void) | undefined;
 
   constructor(id: number, wire: Wire) {
     this.id = id;
     this.#wire = wire;
+  }
+
+  get call(): CallContext {
+    return this;
   }
 
   get done(): boolean {
@@ -24,19 +42,88 @@ export class CallContext {
 
   /** Sends a frame of this call; nothing after its end. */
   send(frame: Record<string, unknown>): void {
-    if (!this.#done) this.#wire.send({ ...frame, id: this.id });
+    if (!this.#done) this.#write(JSON.stringify({ ...frame, id: this.id }));
   }
 
-  /** Sends a frame whose tail is JSON text already: `head` is JSON text of an object's beginning without the id. */
-  sendText(head: string): void {
-    if (!this.#done) this.#wire.sendText(`{"id":${this.id},${head}`);
+  /** Sends a frame whose tail is JSON text already: `tail` is what follows the id. */
+  sendText(tail: string): void {
+    if (!this.#done) this.#write(`{"id":${this.id},${tail}`);
   }
 
-  finish(frame: Record<string, unknown>): void {
+  /** As `sendText`, but it goes with the next frame: for one that no code of users follows. Writes are what a call costs most. */
+  hold(tail: string): void {
     if (this.#done) return;
-    this.send({ t: "done", ...frame });
+    const text = `{"id":${this.id},${tail}`;
+    // Where it fits no frame it is this step's error, not that of what comes next.
+    checked(text);
+    if (this.#held !== undefined) this.#wire.sendText(this.#held);
+    this.#held = text;
+  }
+
+  #write(text: string): void {
+    const held = this.#held;
+    this.#held = undefined;
+    this.#wire.sendText(text, held);
+  }
+
+  /** A line of output. After the end it still belongs to this call. */
+  log(level: string, text: string): void {
+    if (this.#done && this.#lateLines++ >= LATE_LINES_MAX) return;
+    const late = this.#done ? `,"late":true` : "";
+    this.#write(`{"id":${this.id},"t":"log","level":"${level}","text":${JSON.stringify(text)},"ts":${Date.now()}${late}}`);
+  }
+
+  /** The call is not over before this has settled. Whoever holds the promise deals with its failure. */
+  track(promise: Promise<unknown>): void {
+    const settled: Promise<unknown> = promise.then(
+      () => this.#pending.delete(settled),
+      () => this.#pending.delete(settled),
+    );
+    this.#pending.add(settled);
+  }
+
+  get waits(): boolean {
+    return this.#pending.size > 0;
+  }
+
+  /** Waits for what is on its way, also for what that starts. */
+  async settled(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  /** Ends the call; `tail` is JSON text of the frame's fields and its closing brace. */
+  finish(tail: string): void {
+    if (this.#done) return;
+    this.sendText(`"t":"done",${tail}`);
+    this.#done = true;
+  }
+
+  /** The server no longer waits: what the code still does goes nowhere. */
+  abandon(): void {
+    this.#held = undefined;
     this.#done = true;
   }
 }
 
-export const calls = new AsyncLocalStorage<CallContext>();
+export const calls = new AsyncLocalStorage<Scope>();
+
+let ending: (() => void)[] | undefined;
+
+/**
+ * Ends a call after a turn of the event loop: by then rejections that nobody handles have been told. Calls that end in
+ * the same turn share a write.
+ */
+export function atTurn(wire: Wire, end: () => void): void {
+  if (ending) {
+    ending.push(end);
+    return;
+  }
+  ending = [end];
+  setImmediate(() => {
+    const ends = ending ?? [];
+    ending = undefined;
+    wire.together(() => {
+      for (const one of ends) one();
+    });
+  });
+}

@@ -30,6 +30,8 @@ export function serviceDb(call: CallContext): object {
     },
     set(key: unknown, value: unknown): void {
       const name = String(key);
+      // What a run leaves behind is settled with it: a write after its end would be seen here and nowhere else.
+      if (call.done) return call.log("warn", `$.service.db: \`${name}\` was set after the run had ended; it is not kept`);
       const text = value === undefined ? undefined : jsonText(value, `the value of the key \`${name}\` in $.service.db`);
       const before = stored.get(name);
       put(name, text);

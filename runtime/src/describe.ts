@@ -22,18 +22,28 @@ export function describe(prepared: Prepared): Bag {
     hooks: functionsOf(component.hooks).map(([name]) => name).filter((name) => HOOKS.includes(name)),
     methods: functionsOf(component.methods).map(([name]) => name),
     has_additional_props: typeof component.additionalProps === "function",
+    annotations: plain(component["annotations"], 0) ?? null,
     sample_emit: plain(component.sampleEmit, 0) ?? null,
     props: prepared.props.map(describeProp),
   };
 }
 
+/** Fields of an app prop that are the prop's, not the app's. */
+const APP_FIELDS = ["label", "description", "optional", "hidden", "disabled", "reloadProps"];
+
 export function describeProp(prop: ResolvedProp): Bag {
-  if (prop.type === "app") return { name: prop.name, type: "app", app: text((prop.app ?? prop.definition)["app"]) };
+  if (prop.type === "app") {
+    const app = prop.app ?? prop.definition;
+    const fields = APP_FIELDS.filter((field) => field in prop.definition).map((field) => [field, plain(prop.definition[field], 0)]);
+    return { name: prop.name, type: "app", app: text(app["app"]), ...Object.fromEntries(fields) };
+  }
   const shown: Bag = { name: prop.name, type: prop.type };
   for (const [field, value] of Object.entries(prop.definition)) {
-    if (field === "type" || field === "propDefinition") continue;
+    // `name` and `type` are ours to say.
+    if (field === "type" || field === "name" || field === "propDefinition") continue;
     if (field === "options" && typeof value === "function") shown["remoteOptions"] = true;
-    else if (field === "default" && typeof value === "function") continue;
+    else if (field === "eventNames" && typeof value === "function") shown["remoteEventNames"] = true;
+    else if (field === "default" && typeof value === "function") made(shown, field, value as () => unknown);
     else {
       const data = plain(value, 0);
       if (data !== undefined) shown[field] = data;
@@ -42,13 +52,26 @@ export function describeProp(prop: ResolvedProp): Bag {
   return shown;
 }
 
+/** A default that is a function: what it gives, where it gives it at once. */
+function made(shown: Bag, field: string, value: () => unknown): void {
+  try {
+    const given: unknown = value.call(undefined);
+    if (given instanceof Promise) return void given.catch(() => {});
+    const data = plain(given, 0);
+    if (data !== undefined && data !== null) shown[field] = data;
+  } catch {
+    // It needs what only a run has: there is no default to show.
+  }
+}
+
 /** JSON of a value; functions, symbols and cycles are left out. */
 function plain(value: unknown, depth: number): unknown {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value : null;
+  if (typeof value === "bigint") return value.toString();
   if (typeof value !== "object" || depth > DEPTH_MAX) return undefined;
   if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1) ?? null);
-  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
   const out: Bag = {};
   for (const [key, item] of Object.entries(value)) {
     const data = plain(item, depth + 1);

@@ -52,16 +52,20 @@ export class FlowExit extends Error {
   }
 }
 
-export function typeError(message: string): TypeError {
-  return new TypeError(message);
+/** JSON text of a value that code hands out, or a clear error that names it. */
+export function jsonText(value: unknown, what: string, replacer?: (key: string, value: unknown) => unknown): string | undefined {
+  if (typeof value === "function" || typeof value === "symbol") throw new TypeError(`${what} is a ${typeof value}, which is not JSON-serializable`);
+  try {
+    return JSON.stringify(value, replacer);
+  } catch (error) {
+    throw new TypeError(`${what} is not JSON-serializable: ${error instanceof Error ? error.message.split("\n")[0] : text(error)}`);
+  }
 }
 
-/** JSON text of a value that code hands out, or a clear error that names it. */
-export function jsonText(value: unknown, what: string): string | undefined {
-  if (typeof value === "function" || typeof value === "symbol") throw typeError(`${what} is a ${typeof value}, which is not JSON-serializable`);
-  try {
-    return JSON.stringify(value);
-  } catch (error) {
-    throw typeError(`${what} is not JSON-serializable: ${error instanceof Error ? error.message.split("\n")[0] : text(error)}`);
-  }
+/** What a value is, for messages. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "an array";
+  const type = typeof value;
+  return type === "object" ? "an object" : `a ${type} (${cut(text(value), 80)})`;
 }

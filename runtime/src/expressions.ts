@@ -13,12 +13,12 @@ interface Template {
   single: boolean;
 }
 
-/** Evaluates all expressions in a value; `where` names it in errors. */
-export function evaluate(value: unknown, steps: unknown, where: string): unknown {
-  if (typeof value === "string") return value.includes("{{") ? evaluateText(value, steps, where) : value;
-  if (Array.isArray(value)) return value.map((item) => evaluate(item, steps, where));
+/** Evaluates all expressions in a value; errors name the prop and the step that it is of. */
+export function evaluate(value: unknown, steps: unknown, prop: string, step: string): unknown {
+  if (typeof value === "string") return value.includes("{{") ? evaluateText(value, steps, `the prop \`${prop}\` of the step \`${step}\``) : value;
+  if (Array.isArray(value)) return value.map((item) => evaluate(item, steps, prop, step));
   if (value !== null && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, evaluate(item, steps, where)]));
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, evaluate(item, steps, prop, step)]));
   }
   return value;
 }

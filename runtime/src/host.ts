@@ -1,17 +1,17 @@
 // The program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
-import { CallContext, calls } from "./context.ts";
+import { atTurn, CallContext, calls } from "./context.ts";
 import { loadDb } from "./db.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
-import { wireError } from "./errors.ts";
+import { FlowExit, wireError } from "./errors.ts";
 import { loadModules, moduleOf } from "./load.ts";
-import { captureLogs } from "./logs.ts";
+import { captureLogs, logHost } from "./logs.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";
 import { runSource } from "./source.ts";
 import { leadTmp } from "./tmp.ts";
 import type { Bag, CallFrame } from "./types.ts";
 import { Wire } from "./wire.ts";
-import { runAction, runWorkflow, StepFailure } from "./workflow.ts";
+import { type Ending, exportsText, recordReturned, runAction, runWorkflow, StepFailure } from "./workflow.ts";
 
 const wire = new Wire();
 const underWay = new Map<number, CallContext>();
@@ -28,58 +28,83 @@ async function load(frame: Bag): Promise<void> {
   }
 }
 
-async function answer(frame: CallFrame, call: CallContext): Promise<Bag> {
+/** JSON text of what a call gives: the fields of its `done` frame after `ok`. */
+async function answer(frame: CallFrame, call: CallContext): Promise<string> {
   switch (frame.kind) {
-    case "workflow": {
-      const exit = await runWorkflow(frame, call);
-      return exit === undefined ? { result: null } : { result: null, exit: { reason: exit } };
-    }
+    case "workflow":
+      return endingText(await runWorkflow(frame, call));
     case "source":
-      return { result: await runSource(moduleOf(frame["module"]), frame, call) };
-    case "action": {
-      const $ = dollar((frame["context"] ?? {}) as Bag, call, "action");
-      const result = await runAction(String(frame["module"]), (frame["props"] ?? {}) as Bag, {}, $, "action");
-      return { result: { $return_value: result, ...$.exports } };
-    }
+      return `"result":${shownText(await runSource(moduleOf(frame["module"]), frame, call))}`;
+    case "action":
+      return `"result":${await loneAction(frame, call)}`;
     case "describe":
-      return { result: describe(moduleOf(frame["module"])) };
+      return resultText(describe(moduleOf(frame["module"])));
     case "options":
-      return { result: await runOptions(moduleOf(frame["module"]), frame, call) };
+      return resultText(await runOptions(moduleOf(frame["module"]), frame, call));
     case "additional_props":
-      return { result: await runAdditionalProps(moduleOf(frame["module"]), frame, call) };
+      return resultText(await runAdditionalProps(moduleOf(frame["module"]), frame, call));
     default:
       throw new Error(`a call of the unknown kind ${String(frame.kind)}`);
   }
 }
 
-function failure(error: unknown): Bag {
-  const known = error instanceof StepFailure;
-  return { ok: false, error: wireError(known ? error.error : error), ...(known ? { namespace: error.namespace } : {}) };
+async function loneAction(frame: CallFrame, call: CallContext): Promise<string> {
+  const namespace = "action";
+  const context = (frame["context"] ?? {}) as Bag;
+  const $ = dollar(context, { call, workflow: false, test: false, urls: {}, deadline: Date.now() + frame.deadline_ms }, namespace);
+  const returned = await runAction(String(frame["module"]), (frame["props"] ?? {}) as Bag, {}, $, namespace, call, frame["dynamic_props"]);
+  recordReturned($, returned, namespace);
+  return exportsText($.exports);
 }
 
-async function perform(frame: CallFrame, call: CallContext): Promise<void> {
-  const stray = new Promise<never>((_, reject) => {
-    call.fail = reject;
-  });
-  try {
-    const done = await Promise.race([answer(frame, call), stray]);
-    if (call.pending.length > 0) await Promise.all(call.pending);
-    call.finish({ ok: true, ...withResult(done, frame) });
-  } catch (error) {
-    call.finish(failure(error));
-  } finally {
-    underWay.delete(call.id);
-  }
+const resultText = (result: unknown): string => `"result":${JSON.stringify(result) ?? "null"}`;
+
+function endingText(ending: Ending | undefined): string {
+  if (!ending) return `"result":null`;
+  if (ending.exit !== undefined) return `"result":null,"exit":{"reason":${JSON.stringify(ending.exit)}}`;
+  const { exports, ...paused } = ending.paused as NonNullable<Ending["paused"]>;
+  const tail = exports === undefined ? "" : `,"exports":${exports}`;
+  return `"result":null,"paused":${JSON.stringify(paused).slice(0, -1)}${tail}}`;
 }
 
 /** A source's return value is only shown: where it is no JSON it is left out. */
-function withResult(done: Bag, frame: CallFrame): Bag {
-  if (frame.kind !== "source") return done;
+function shownText(result: unknown): string {
+  if (result === undefined) return "null";
   try {
-    return { ...done, result: JSON.parse(JSON.stringify(done["result"] ?? null)) as unknown };
+    return JSON.stringify(result) ?? "null";
   } catch {
-    return { ...done, result: null };
+    return "null";
   }
+}
+
+function failure(error: unknown, namespace?: string): string {
+  const known = error instanceof StepFailure;
+  const step = known ? error.namespace : namespace;
+  return `"ok":false,"error":${JSON.stringify(wireError(known ? error.error : error))}${step === undefined ? "" : `,"namespace":${JSON.stringify(step)}`}}`;
+}
+
+async function perform(frame: CallFrame, call: CallContext): Promise<void> {
+  call.fail = (error, namespace) => {
+    end(call, failure(error, namespace));
+  };
+  try {
+    const text = await answer(frame, call);
+    if (call.waits) await call.settled();
+    // What nobody awaited and has failed by then fails the run.
+    atTurn(wire, () => end(call, `"ok":true,${text}}`));
+  } catch (error) {
+    end(call, failure(error));
+  }
+}
+
+function end(call: CallContext, tail: string): void {
+  try {
+    call.finish(tail);
+  } catch (error) {
+    // It fits no frame.
+    call.finish(failure(error));
+  }
+  underWay.delete(call.id);
 }
 
 function onFrame(frame: Bag): void {
@@ -93,18 +118,27 @@ function onFrame(frame: Bag): void {
       calls.run(call, () => void perform(frame as CallFrame, call));
       break;
     }
+    case "answer":
+      underWay.get(frame["id"] as number)?.answered?.(frame);
+      break;
     case "cancel":
+      underWay.get(frame["id"] as number)?.abandon();
+      underWay.delete(frame["id"] as number);
       wire.send({ t: "cancelled", id: frame["id"] });
       break;
   }
 }
 
-/** An error that nobody awaited belongs to the call that caused it. */
+/** An error that nobody awaited belongs to the call that caused it, also when that is over. */
 function stray(error: unknown): void {
-  const call = calls.getStore();
-  if (call && !call.done) {
-    call.fail(error);
-  }
+  const scope = calls.getStore();
+  if (!scope) return logHost(error);
+  const { call, namespace } = scope;
+  // The step looks whether exit was called when it ends.
+  if (error instanceof FlowExit) return;
+  if (!call.done) return call.fail(error, namespace);
+  const { stack } = wireError(error);
+  call.log("error", `after the end of the run, in what it did not await${namespace === undefined ? "" : ` in the step \`${namespace}\``}: ${stack}`);
 }
 
 captureLogs();

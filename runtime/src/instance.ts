@@ -1,6 +1,6 @@
 // `this`: a fresh, writable instance for each run. Its own enumerable keys are props with a value and methods, nothing
 // else; methods are bound when it is made, for code hands them out as bare functions.
-import { resolveProps, plainValue, type ResolvedProp } from "./props.ts";
+import { plainValue, resolveProps, type ResolvedProp } from "./props.ts";
 import type { Bag, Component, Fn } from "./types.ts";
 
 /** What a call gives an instance beside its props. */
@@ -9,40 +9,87 @@ export interface Services {
   http?: (endpoint: string) => object;
   emit?: Fn;
   execute?: (request: unknown) => Promise<unknown>;
+  dataStore?: (store: unknown) => object;
+}
+
+/** A component's or app's `methods`: functions to bind, and whatever else stands among them. */
+interface Members {
+  functions: [string, Fn][];
+  others: [string, PropertyDescriptor][];
 }
 
 /** A module's component, prepared once. */
 export class Prepared {
   readonly component: Component;
   readonly props: ResolvedProp[];
-  readonly #methods: [string, Fn][];
+  readonly #names: Set<string>;
+  readonly #methods: Members;
 
   constructor(component: Component) {
     this.component = component;
     this.props = resolveProps(component.props);
-    this.#methods = functionsOf(component.methods);
+    this.#names = new Set(this.props.map((prop) => prop.name));
+    this.#methods = membersOf(component.methods);
   }
 
-  /** `values`: configured values by prop name. */
-  instance(values: Bag, services: Services): Bag {
+  /** `values`: configured values by prop name; `dynamic`: definitions that additionalProps made, as it described them. */
+  instance(values: Bag, services: Services, dynamic?: unknown): Bag {
     const self: Bag = {};
-    if (services.emit) Object.defineProperty(self, "$emit", { value: services.emit, writable: true, configurable: true, enumerable: false });
-    for (const prop of this.props) {
+    if (services.emit) hidden(self, "$emit", services.emit);
+    const props = Array.isArray(dynamic) && dynamic.length > 0 ? this.#with(dynamic as Bag[]) : this.props;
+    for (const prop of props) {
       const value = bindProp(prop, values[prop.name], services);
       if (value !== undefined) self[prop.name] = value;
     }
-    // Values of props that additionalProps declared.
-    for (const [name, value] of Object.entries(values)) {
-      if (!(name in self) && value !== undefined && !this.props.some((p) => p.name === name)) self[name] = plainValue(value);
+    // Values of props that nobody has described.
+    for (const name in values) {
+      const value = values[name];
+      if (value !== undefined && value !== null && !Object.hasOwn(self, name) && !this.#names.has(name)) self[name] = plainValue(value, true);
     }
-    for (const [name, method] of this.#methods) self[name] = method.bind(self);
+    bindMembers(self, this.#methods);
     return self;
+  }
+
+  /** The props with those that additionalProps made, which may stand in for one of the component's own. */
+  #with(dynamic: Bag[]): ResolvedProp[] {
+    const made = dynamic
+      .filter((one) => typeof one?.["name"] === "string" && typeof one["type"] === "string")
+      .map((one): ResolvedProp => {
+        const own = this.props.find((prop) => prop.name === one["name"]);
+        // An app's methods do not travel: they are those of the app of that name that the component has.
+        const app = one["type"] === "app" ? (own?.app ?? this.props.find((prop) => prop.app?.["app"] === one["app"])?.app) : undefined;
+        return { name: String(one["name"]), type: String(one["type"]), definition: one, app, levels: [] };
+      });
+    const names = new Set(made.map((prop) => prop.name));
+    return [...this.props.filter((prop) => !names.has(prop.name)), ...made];
   }
 }
 
 export function functionsOf(methods: unknown): [string, Fn][] {
-  if (methods === null || typeof methods !== "object") return [];
-  return Object.entries(methods).filter((entry): entry is [string, Fn] => typeof entry[1] === "function");
+  return membersOf(methods).functions;
+}
+
+function membersOf(methods: unknown): Members {
+  const members: Members = { functions: [], others: [] };
+  if (methods === null || typeof methods !== "object") return members;
+  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(methods))) {
+    if (!descriptor.enumerable) continue;
+    if (typeof descriptor.value === "function") members.functions.push([name, descriptor.value as Fn]);
+    else members.others.push([name, descriptor]);
+  }
+  return members;
+}
+
+function bindMembers(self: Bag, members: Members): void {
+  for (const [name, method] of members.functions) self[name] = method.bind(self);
+  // Constants and getters among methods are read through `this` as well, but are none of its keys.
+  for (const [name, descriptor] of members.others) {
+    if (!(name in self)) Object.defineProperty(self, name, { ...descriptor, enumerable: false, configurable: true });
+  }
+}
+
+function hidden(target: Bag, name: string, value: unknown): void {
+  Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
 }
 
 function bindProp(prop: ResolvedProp, value: unknown, services: Services): unknown {
@@ -56,20 +103,28 @@ function bindProp(prop: ResolvedProp, value: unknown, services: Services): unkno
     case "$.interface.timer":
       return { type: prop.type, ...(value !== null && typeof value === "object" ? value : {}) };
     case "http_request":
-      return value === undefined ? undefined : { execute: () => services.execute?.(value) };
+      return value === undefined || value === null ? undefined : { execute: () => services.execute?.(value) };
+    case "data_store":
+      return value === undefined || value === null ? undefined : services.dataStore?.(plainValue(value, false));
     case "alert":
       return undefined;
     default:
-      return value === undefined || value === null ? undefined : plainValue(value);
+      return value === undefined || value === null ? undefined : plainValue(value, prop.definition["withLabel"] === true);
   }
 }
+
+const appMembers = new WeakMap<object, Members>();
 
 /** An app: its own methods bound to itself, `$auth` not enumerable, the module's object untouched. */
 export function bindApp(definition: Bag, value: unknown): Bag {
   const app: Bag = {};
-  const auth = value !== null && typeof value === "object" ? ((value as Bag)["$auth"] ?? {}) : {};
-  Object.defineProperty(app, "$auth", { value: auth, writable: true, configurable: true, enumerable: false });
-  Object.defineProperty(app, "propDefinitions", { value: definition["propDefinitions"], writable: true, configurable: true, enumerable: false });
-  for (const [name, method] of functionsOf(definition["methods"])) app[name] = method.bind(app);
+  hidden(app, "$auth", value !== null && typeof value === "object" ? ((value as Bag)["$auth"] ?? {}) : {});
+  hidden(app, "propDefinitions", definition["propDefinitions"]);
+  let members = appMembers.get(definition);
+  if (!members) {
+    members = membersOf(definition["methods"]);
+    appMembers.set(definition, members);
+  }
+  bindMembers(app, members);
   return app;
 }

@@ -1,51 +1,121 @@
 // Async options and additionalProps: what an editor asks while props are filled in (spec 2.7.1).
 import type { CallContext } from "./context.ts";
 import { describeProp } from "./describe.ts";
-import type { Prepared } from "./instance.ts";
-import { plainValue, resolveProps, type ResolvedProp } from "./props.ts";
+import { kindOf } from "./errors.ts";
+import { bindApp, type Prepared } from "./instance.ts";
+import { isObject, plainValue, resolveProps, type ResolvedProp } from "./props.ts";
 import { sourceInstance } from "./source.ts";
 import type { Bag, CallFrame, Fn } from "./types.ts";
 
-export async function runOptions(prepared: Prepared, frame: CallFrame, call: CallContext): Promise<unknown> {
-  const props = (frame["props"] ?? {}) as Bag;
-  const self = sourceInstance(prepared, props, call);
-  const prop = await findProp(prepared, String(frame["prop"]), self);
-  const options = prop?.definition["options"];
-  if (typeof options !== "function") return { options: normalize(options), context: null };
-  const inputs = prop?.from?.inputs;
-  const configured = Object.fromEntries(Object.entries(props).map(([name, value]) => [name, plainValue(value)]));
-  const given = typeof inputs === "function" ? (inputs as Fn)(configured) : inputs;
-  const owner = prop?.from ? (self[prop.from.appProp] ?? self) : self;
-  const asked = { page: frame["page"] ?? 0, prevContext: frame["prev_context"] ?? {}, query: frame["query"], ...(given as Bag | undefined) };
-  const found = await (options as Fn).call(owner, asked);
-  if (found !== null && typeof found === "object" && !Array.isArray(found)) {
-    return { options: normalize((found as Bag)["options"]), context: (found as Bag)["context"] ?? null };
+interface Answer {
+  options: unknown[];
+  context: unknown;
+  /** Why there are none yet: a prop that these depend on has no value. */
+  not_ready?: string;
+}
+
+export async function runOptions(prepared: Prepared, frame: CallFrame, call: CallContext): Promise<Answer> {
+  const name = String(frame["prop"]);
+  const self = sourceInstance(prepared, frame, call);
+  const prop = await findProp(prepared, name, frame, self);
+  if (!prop) throw new Error(`the component has no prop \`${name}\``);
+  const where = `the options of the prop \`${name}\``;
+  // What an app hook listens for is asked for in the same way.
+  const options = prop.type === "$.interface.apphook" ? prop.definition["eventNames"] : prop.definition["options"];
+  if (typeof options !== "function") return { options: listOf(options ?? [], where), context: null };
+  const asked: Bag = {};
+  try {
+    // The nearest has the last word.
+    for (const { inputs } of [...prop.levels].reverse()) Object.assign(asked, typeof inputs === "function" ? await (inputs as (props: Bag) => unknown)(configured(prepared, frame, self)) : inputs);
+  } catch (error) {
+    // It reads props that have no value yet.
+    return { options: [], context: null, not_ready: error instanceof Error ? error.message : String(error) };
   }
-  return { options: normalize(found), context: null };
+  Object.assign(asked, { page: frame["page"] ?? 0, prevContext: frame["prev_context"] ?? {} });
+  if (frame["query"] !== undefined && frame["query"] !== null) asked["query"] = frame["query"];
+  const from = prop.optionsFrom;
+  // Of an app's definition `this` is the app; where the component has no prop of it, the app without an account.
+  const owner = from ? (self[from.appProp] ?? (isObject(from.app) ? bindApp(from.app, undefined) : self)) : self;
+  const found = await (options as Fn).call(owner, asked);
+  if (isObject(found) && ("options" in found || "context" in found)) {
+    return { options: listOf(found["options"], where), context: found["context"] ?? null };
+  }
+  return { options: listOf(found, where), context: null };
+}
+
+/** What a function of the configured props reads: their values as code sees them, so that a data store is one. */
+function configured(prepared: Prepared, frame: Bag, self: Bag): Bag {
+  const values: Bag = {};
+  for (const name of new Set([...prepared.props.map((prop) => prop.name), ...Object.keys((frame["props"] ?? {}) as Bag)])) {
+    if (Object.hasOwn(self, name)) values[name] = self[name];
+  }
+  return values;
 }
 
 /** A prop of the component, or one that additionalProps declares: those hold closures and are made anew. */
-async function findProp(prepared: Prepared, name: string, self: Bag): Promise<ResolvedProp | undefined> {
-  const fixed = prepared.props.find((p) => p.name === name);
-  if (fixed || !prepared.component.additionalProps) return fixed;
-  const added = await prepared.component.additionalProps.call(self, { ...prepared.component.props });
-  return resolveProps({ ...prepared.component.props, ...(added as Bag) }).find((p) => p.name === name);
+async function findProp(prepared: Prepared, name: string, frame: Bag, self: Bag): Promise<ResolvedProp | undefined> {
+  const fixed = prepared.props.find((prop) => prop.name === name);
+  if (fixed && "options" in fixed.definition) return fixed;
+  if (typeof prepared.component.additionalProps !== "function") return fixed;
+  return (await withAdditional(prepared, frame, self)).all.find((prop) => prop.name === name) ?? fixed;
 }
 
-function normalize(options: unknown): unknown[] {
-  if (!Array.isArray(options)) return [];
-  return options.map((option: unknown) => (option !== null && typeof option === "object" ? option : { label: String(option), value: option }));
+/** Options as `{label, value}`; what cannot be one is said clearly. */
+function listOf(found: unknown, where: string): unknown[] {
+  if (found === undefined || found === null) return [];
+  if (!Array.isArray(found)) throw new TypeError(`${where} must be an array, or an object with \`options\` and \`context\`; got ${kindOf(found)}`);
+  return found.flatMap((option: unknown, index) => {
+    if (option === undefined || option === null) return [];
+    if (typeof option === "string" || typeof option === "number" || typeof option === "boolean") return [{ label: String(option), value: option }];
+    if (isObject(option) && "__lv" in option) option = plainValue(option, true);
+    if (!isObject(option) || !("value" in option || "label" in option)) {
+      throw new TypeError(`${where}: the one at ${index} must be a string, a number, or an object with \`label\` and \`value\`; got ${kindOf(option)}`);
+    }
+    const value = option["value"] ?? option["label"];
+    if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") {
+      throw new TypeError(`${where}: the value of the one at ${index} is ${kindOf(value)}, which is not JSON-serializable`);
+    }
+    return [{ ...option, label: String(option["label"] ?? option["name"] ?? value), value }];
+  });
 }
 
 export async function runAdditionalProps(prepared: Prepared, frame: CallFrame, call: CallContext): Promise<unknown> {
-  const { component } = prepared;
-  if (!component.additionalProps) return { props: prepared.props.map(describeProp) };
-  const self = sourceInstance(prepared, (frame["props"] ?? {}) as Bag, call);
-  // Code changes the definitions it is given: a copy, and what it did to it counts.
-  const definitions: Bag = {};
-  for (const [name, value] of Object.entries(component.props ?? {})) {
-    definitions[name] = value !== null && typeof value === "object" && (value as Bag)["type"] !== "app" ? { ...value } : value;
+  if (typeof prepared.component.additionalProps !== "function") return { props: prepared.props.map(describeProp), dynamic_props: [] };
+  const { all, added } = await withAdditional(prepared, frame, sourceInstance(prepared, frame, call));
+  const props = all.map(describeProp);
+  return { props, dynamic_props: props.filter((_, index) => added.has(all[index]?.name ?? "")) };
+}
+
+/** All props as additionalProps leaves them, and the names of those that it made or changed. */
+async function withAdditional(prepared: Prepared, frame: Bag, self: Bag): Promise<{ all: ResolvedProp[]; added: Set<string> }> {
+  const own = (prepared.component.props ?? {}) as Bag;
+  // Code changes the definitions it is given: they are a copy, and what it did to them counts.
+  const given = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, definitionCopy(value)]));
+  const before = JSON.stringify(resolveProps(given).map(describeProp));
+  const previous = previousOf(frame["previous"]);
+  const merged: Bag = { ...previous, ...given };
+  const returned = await (prepared.component.additionalProps as Fn).call(self, merged);
+  if (returned !== undefined && returned !== null && !isObject(returned)) {
+    throw new TypeError(`additionalProps must return an object of prop definitions; it returned ${kindOf(returned)}`);
   }
-  const added = await component.additionalProps.call(self, definitions);
-  return { props: resolveProps({ ...definitions, ...(added as Bag) }).map(describeProp) };
+  // The result takes the place of the one before it: of the earlier definitions only the component's own stay.
+  const kept = Object.fromEntries(Object.entries(merged).filter(([name, value]) => value !== undefined && (name in own || !(name in previous))));
+  const all = resolveProps({ ...kept, ...(returned as Bag | undefined) });
+  const unchanged = new Map((JSON.parse(before) as Bag[]).map((prop) => [prop["name"], JSON.stringify(prop)]));
+  return { all, added: new Set(all.filter((prop) => JSON.stringify(describeProp(prop)) !== unchanged.get(prop.name)).map((prop) => prop.name)) };
+}
+
+/** A definition that may be changed; shorthand becomes an object, for code sets fields of it. */
+function definitionCopy(value: unknown): unknown {
+  if (typeof value === "string") return { type: value };
+  if (!isObject(value)) return value;
+  const copy: Bag = { ...value };
+  for (const field of ["options", "default", "static"]) if (copy[field] !== null && typeof copy[field] === "object") copy[field] = structuredClone(copy[field]);
+  return copy;
+}
+
+/** Earlier definitions as the server kept them: a list with names, or an object by name. */
+function previousOf(previous: unknown): Bag {
+  if (Array.isArray(previous)) return Object.fromEntries((previous as Bag[]).map(({ name, ...definition }) => [String(name), definition]));
+  return isObject(previous) ? previous : {};
 }

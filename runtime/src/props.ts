@@ -1,60 +1,81 @@
 // Prop definitions: shorthand expanded, propDefinitions merged, apps found. Module objects are never changed.
 import type { Bag } from "./types.ts";
 
-/** A definition after merging; `app` is set where the prop is an app, `owner` where a propDefinition came from one. */
+/** A propDefinition that a prop builds on. */
+export interface Level {
+  app: unknown;
+  /** The component's prop of that app; empty where it has none. */
+  appProp: string;
+  /** What feeds the options: an object, or a function of the configured props. */
+  inputs: unknown;
+}
+
+/** A definition after merging; `app` is set where the prop is an app. */
 export interface ResolvedProp {
   name: string;
   type: string;
   definition: Bag;
   app?: Bag;
-  /** Name of the app prop whose propDefinition this is, with what feeds its options. */
-  from?: { appProp: string; inputs: unknown };
+  /** What it builds on, the nearest first. */
+  levels: Level[];
+  /** The level that its options come from; absent where they are the component's own. */
+  optionsFrom?: Level;
 }
 
-const isObject = (value: unknown): value is Bag => value !== null && typeof value === "object" && !Array.isArray(value);
+/** Definitions may build on others; deeper than this is a cycle. */
+const LEVELS_MAX = 8;
 
-function isApp(value: unknown): boolean {
-  return isObject(value) && value["type"] === "app";
-}
+export const isObject = (value: unknown): value is Bag => value !== null && typeof value === "object" && !Array.isArray(value);
+
+const isApp = (value: Bag): boolean => value["type"] === "app";
 
 /** An object spread from a module namespace or a frozen one is fine: only reads. */
 export function resolveProps(props: unknown): ResolvedProp[] {
   if (!isObject(props)) return [];
-  const resolved: ResolvedProp[] = [];
   const appProps = new Map<unknown, string>();
   for (const [name, value] of Object.entries(props)) {
-    if (isObject(value) && isApp(value)) {
-      appProps.set(value, name);
-      if (typeof value["app"] === "string" && !appProps.has(value["app"])) appProps.set(value["app"], name);
-    }
+    if (!isObject(value) || !isApp(value)) continue;
+    appProps.set(value, name);
+    if (typeof value["app"] === "string" && !appProps.has(value["app"])) appProps.set(value["app"], name);
   }
-  for (const [name, value] of Object.entries(props)) {
-    const one = resolveProp(name, value, appProps);
-    if (one) resolved.push(one);
-  }
-  return resolved;
+  return Object.entries(props).flatMap(([name, value]) => resolveProp(name, value, appProps) ?? []);
 }
 
 function resolveProp(name: string, value: unknown, appProps: Map<unknown, string>): ResolvedProp | undefined {
-  if (typeof value === "string") return { name, type: value, definition: { type: value } };
+  if (typeof value === "string") return { name, type: value, definition: { type: value }, levels: [] };
   if (!isObject(value)) return undefined;
-  if (isApp(value)) return { name, type: "app", definition: value, app: value };
+  if (isApp(value)) return { name, type: "app", definition: value, app: value, levels: [] };
   let definition = value;
-  let from: ResolvedProp["from"];
-  let type = definition["type"];
-  // Definitions may build on others, a few levels deep.
-  for (let depth = 0; depth < 8 && Array.isArray(definition["propDefinition"]); depth++) {
+  const levels: Level[] = [];
+  let optionsFrom: Level | undefined;
+  while (Array.isArray(definition["propDefinition"]) && levels.length < LEVELS_MAX) {
     const [app, defName, inputs] = definition["propDefinition"] as unknown[];
-    const base = isObject(app) ? (app["propDefinitions"] as Bag | undefined)?.[String(defName)] : undefined;
+    const slug = isObject(app) ? app["app"] : undefined;
+    const level = { app, appProp: appProps.get(app) ?? appProps.get(slug) ?? "", inputs };
+    levels.push(level);
+    const named = isObject(app) && isObject(app["propDefinitions"]) ? app["propDefinitions"][String(defName)] : undefined;
+    const base = typeof named === "string" ? { type: named } : isObject(named) ? named : {};
     const { propDefinition: _used, ...own } = definition;
-    from ??= { appProp: appProps.get(app) ?? appProps.get(isObject(app) ? app["app"] : undefined) ?? "", inputs };
-    definition = isObject(base) ? { ...base, ...own } : own;
-    type = definition["type"];
+    if (!("options" in own) && "options" in base) optionsFrom = level;
+    definition = { ...base, ...own };
   }
-  return { name, type: typeof type === "string" ? type : "string", definition, from };
+  const type = definition["type"];
+  return { name, type: typeof type === "string" ? type : "string", definition, levels, optionsFrom };
 }
 
-/** `{__lv: {label, value}}` reaches code as `{label, value}`. */
-export function plainValue(value: unknown): unknown {
-  return isObject(value) && isObject(value["__lv"]) && Object.keys(value).length === 1 ? value["__lv"] : value;
+/**
+ * What code sees of a configured value. `{__lv: {label, value}}` may be sent for any prop: with `withLabel` code gets
+ * `{label, value}`, otherwise the value; so does each item of a list.
+ */
+export function plainValue(value: unknown, withLabel: boolean): unknown {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.some(isLabelled) ? value.map((item) => plainValue(item, withLabel)) : value;
+  if (!isLabelled(value)) return value;
+  const held = value["__lv"];
+  const bare = (one: unknown): unknown => (!withLabel && isObject(one) && "value" in one ? one["value"] : one);
+  return Array.isArray(held) ? held.map(bare) : bare(held);
+}
+
+function isLabelled(value: unknown): value is Bag {
+  return isObject(value) && "__lv" in value && Object.keys(value).length === 1;
 }

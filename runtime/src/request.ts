@@ -1,6 +1,9 @@
 // The `http_request` prop: a configured request that code executes.
 import type { Bag } from "./types.ts";
 
+/** Characters of a failed request's answer that its error shows. */
+const SHOWN_MAX = 4096;
+
 interface Pair {
   name?: string;
   value?: unknown;
@@ -9,10 +12,11 @@ interface Pair {
 
 const pairs = (list: unknown): Pair[] => (Array.isArray(list) ? (list as Pair[]).filter((p) => p?.name && !p.disabled) : []);
 
-/** An answer of the form that axios gives. */
+/** An answer of the form that axios gives; like there, a status of 400 or more is an error that carries it. */
 export async function executeRequest(config: unknown): Promise<unknown> {
   const { method = "GET", url, params, headers, auth, body } = (config ?? {}) as Bag;
-  const target = new URL(String(url));
+  if (typeof url !== "string" || !URL.canParse(url)) throw new TypeError(`http_request: \`${String(url)}\` is no address`);
+  const target = new URL(url);
   for (const { name, value } of pairs(params)) target.searchParams.append(String(name), String(value));
   const sent = new Headers();
   for (const { name, value } of pairs(headers)) sent.append(String(name), String(value));
@@ -27,10 +31,13 @@ export async function executeRequest(config: unknown): Promise<unknown> {
   } catch {
     // Text stays text.
   }
-  return { status: response.status, statusText: response.statusText, headers: Object.fromEntries(response.headers), data };
+  const answer = { status: response.status, statusText: response.statusText, headers: Object.fromEntries(response.headers), data };
+  if (response.status < 400) return answer;
+  const error = new Error(`Request failed with status code ${response.status}${text === "" ? "" : `: ${text.slice(0, SHOWN_MAX)}`}`);
+  throw Object.assign(error, { name: "HttpRequestError", response: answer });
 }
 
-function bodyOf(body: unknown, headers: Headers): string | undefined {
+function bodyOf(body: unknown, headers: Headers): string | FormData | undefined {
   const { type, mode, contentType, fields, raw } = (body ?? {}) as Bag;
   const kind = type ?? mode;
   if (kind === "raw" || (kind === undefined && typeof raw === "string")) {
@@ -42,6 +49,12 @@ function bodyOf(body: unknown, headers: Headers): string | undefined {
   if (contentType === "application/x-www-form-urlencoded") {
     headers.set("content-type", contentType);
     return new URLSearchParams(list.map((f) => [String(f.name), String(f.value)])).toString();
+  }
+  if (contentType === "multipart/form-data") {
+    // The boundary is fetch's to choose: it sets the header.
+    const form = new FormData();
+    for (const { name, value } of list) form.append(String(name), String(value));
+    return form;
   }
   headers.set("content-type", "application/json");
   return JSON.stringify(Object.fromEntries(list.map((f) => [f.name, f.value])));

@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 
 import type { CallContext } from "./context.ts";
-import { jsonText } from "./errors.ts";
+import { jsonText, kindOf } from "./errors.ts";
 import type { Bag } from "./types.ts";
 
 export function httpInterface(endpoint: string, call: CallContext): object {
@@ -25,12 +25,13 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   if (body instanceof Readable || (body !== null && typeof body === "object" && Symbol.asyncIterator in body)) {
     if (immediate === true) throw new TypeError("respond: a stream cannot be sent with `immediate: true`");
     const sent = collect(body as AsyncIterable<unknown>).then((bytes) => frame(bytes.toString("base64"), "base64"));
-    call.pending.push(sent);
+    call.track(sent);
     return sent;
   }
   if (body === undefined || body === null) frame("", "utf8");
   else if (typeof body === "string") frame(body, "utf8");
-  else if (body instanceof Uint8Array || body instanceof ArrayBuffer) frame(Buffer.from(body as Uint8Array).toString("base64"), "base64");
+  else if (ArrayBuffer.isView(body)) frame(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"), "base64");
+  else if (body instanceof ArrayBuffer) frame(Buffer.from(body).toString("base64"), "base64");
   else {
     if (!list.some(([name]) => name === "content-type")) list.push(["content-type", "application/json; charset=utf-8"]);
     frame(jsonText(body, "the body of the response") ?? "", "utf8");
@@ -50,6 +51,10 @@ function headerList(headers: unknown): [string, string][] {
 
 async function collect(stream: AsyncIterable<unknown>): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk as Uint8Array));
+  for await (const chunk of stream) {
+    if (typeof chunk === "string") chunks.push(Buffer.from(chunk));
+    else if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    else throw new TypeError(`respond: a chunk of the stream is ${kindOf(chunk)}; it must be a string or a Buffer`);
+  }
   return Buffer.concat(chunks);
 }

@@ -1,13 +1,15 @@
 // Running a source or one of its hooks.
-import { CallContext } from "./context.ts";
+import type { CallContext } from "./context.ts";
 import { serviceDb } from "./db.ts";
 import { jsonText } from "./errors.ts";
 import type { Prepared } from "./instance.ts";
+import { executeRequest } from "./request.ts";
 import { httpInterface } from "./respond.ts";
+import { dataStore } from "./store.ts";
 import type { Bag, CallFrame, Fn } from "./types.ts";
 
 export async function runSource(prepared: Prepared, frame: CallFrame, call: CallContext): Promise<unknown> {
-  const self = sourceInstance(prepared, (frame["props"] ?? {}) as Bag, call);
+  const self = sourceInstance(prepared, frame, call);
   const hook = frame["hook"] as string | null;
   if (hook) {
     const run = prepared.component.hooks?.[hook];
@@ -21,19 +23,29 @@ export async function runSource(prepared: Prepared, frame: CallFrame, call: Call
   return await prepared.component.run.call(self, event);
 }
 
-export function sourceInstance(prepared: Prepared, props: Bag, call: CallContext): Bag {
+/** The instance of a call: a run, a hook, an options method or additionalProps share its context. */
+export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext): Bag {
   const emit: Fn = (event, meta) => {
     // Sent before this returns, so that it is kept whether or not the promise is awaited.
     const eventText = jsonText(event, "the emitted event");
-    const metaText = jsonText(meta ?? {}, "the metadata of an emitted event");
-    call.sendText(`"t":"emit",${eventText === undefined ? "" : `"event":${eventText},`}"meta":${metaText ?? "{}"}}`);
+    const metaText = jsonText(meta ?? {}, "the metadata of an emitted event", spellBigInt);
+    if (call.done) call.log("warn", "an event was emitted after the run had ended; it is not kept");
+    else call.sendText(`"t":"emit",${eventText === undefined ? "" : `"event":${eventText},`}"meta":${metaText ?? "{}"}}`);
     return Promise.resolve();
   };
-  return prepared.instance(props, {
+  const services = {
     emit,
     db: () => serviceDb(call),
-    http: (endpoint) => httpInterface(endpoint, call),
-  });
+    http: (endpoint: string) => httpInterface(endpoint, call),
+    execute: executeRequest,
+    dataStore: (store: unknown) => dataStore(store, call),
+  };
+  return prepared.instance((frame["props"] ?? {}) as Bag, services, frame["dynamic_props"]);
+}
+
+/** Databases give ids as BigInt; an id may be a string. */
+function spellBigInt(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? value.toString() : value;
 }
 
 function timestampOf(event: unknown): unknown {
@@ -45,11 +57,13 @@ export function withHeaderLookup(event: unknown): unknown {
   if (event === null || typeof event !== "object") return event;
   const headers = (event as Bag)["headers"];
   if (headers === null || typeof headers !== "object" || !("method" in event)) return event;
-  (event as Bag)["headers"] = new Proxy(headers as Bag, {
-    get: (target, name) => {
-      if (typeof name !== "string" || name in target) return Reflect.get(target, name) as unknown;
-      return target[name.toLowerCase()];
-    },
-  });
+  (event as Bag)["headers"] = new Proxy(headers as Bag, headerLookup);
   return event;
 }
+
+const headerLookup: ProxyHandler<Bag> = {
+  get: (target, name) => {
+    if (typeof name !== "string" || name in target) return Reflect.get(target, name) as unknown;
+    return target[name.toLowerCase()];
+  },
+};

@@ -1,11 +1,13 @@
 // Running a workflow: its steps in order, each with `this`, `steps` and `$`.
-import type { CallContext } from "./context.ts";
+import { calls, type CallContext } from "./context.ts";
 import { dollar, type Dollar } from "./dollar.ts";
 import { FlowExit, jsonText } from "./errors.ts";
 import { evaluate } from "./expressions.ts";
+import type { FlowCall, Pause, RunInfo } from "./flow.ts";
 import { moduleOf } from "./load.ts";
-import { withHeaderLookup } from "./source.ts";
 import { executeRequest } from "./request.ts";
+import { withHeaderLookup } from "./source.ts";
+import { dataStore } from "./store.ts";
 import type { Bag, CallFrame, StepSpec } from "./types.ts";
 
 /** An error that knows its step. */
@@ -18,68 +20,88 @@ export class StepFailure {
   }
 }
 
-/** Returns the reason where `$.flow.exit` ended it. */
-export async function runWorkflow(frame: CallFrame, call: CallContext): Promise<string | undefined> {
-  const trigger = frame["trigger"] as { event: unknown; context: unknown };
+/** How a workflow ended before its last step. */
+export interface Ending {
+  exit?: string;
+  paused?: Pause & { exports?: string; duration_ms: number };
+}
+
+export async function runWorkflow(frame: CallFrame, call: CallContext): Promise<Ending | undefined> {
+  const trigger = frame["trigger"] as { event: unknown; context: Bag | null };
   withHeaderLookup(trigger.event);
   const steps: Bag = { trigger };
   const results = (frame["results"] ?? {}) as Record<string, Bag>;
+  const resume = frame["resume"] as { namespace: string; run: RunInfo } | undefined;
+  const test = frame["test"] === true;
+  const deadline = Date.now() + frame.deadline_ms;
+  const context = { deadline, JIT: test, test, ...trigger.context, ...(frame["context"] as Bag | undefined) };
+  const shared: FlowCall = { call, workflow: true, test, urls: (frame["flow"] ?? {}) as FlowCall["urls"], deadline: context.deadline };
   for (const step of frame["steps"] as StepSpec[]) {
     if (step.disabled) continue;
-    const earlier = results[step.namespace];
+    const { namespace } = step;
+    const earlier = results[namespace];
     if (earlier) {
-      steps[step.namespace] = earlier;
+      steps[namespace] = earlier;
       continue;
     }
-    call.sendText(`"t":"step","namespace":${JSON.stringify(step.namespace)},"state":"started"}`);
-    const exit = await runStep(step, steps, frame["context"] as Bag, call);
-    if (exit !== undefined) return exit;
+    // A run that failed through what an earlier step left behind, or that nobody waits for, starts no further step.
+    if (call.done) return undefined;
+    call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"started"}`);
+    const $ = dollar(context, shared, namespace, resume?.namespace === namespace ? { ...resume.run } : undefined);
+    const ending = await calls.run({ call, namespace }, runStep, step, steps, $, call);
+    if (ending) return ending;
   }
   return undefined;
 }
 
-async function runStep(step: StepSpec, steps: Bag, context: Bag, call: CallContext): Promise<string | undefined> {
+async function runStep(step: StepSpec, steps: Bag, $: Dollar, call: CallContext): Promise<Ending | undefined> {
+  const { namespace } = step;
   const started = performance.now();
-  const $ = dollar(context, call, step.namespace);
-  let exit: string | undefined;
   try {
-    const returned = await runAction(step.module, step.props, steps, $, step.namespace);
-    if (call.pending.length > 0) await Promise.all(call.pending.splice(0));
-    if (returned !== undefined) $.exports["$return_value"] = returned;
-    exit = $.exit();
+    const returned = await runAction(step.module, step.props, steps, $, namespace, call, step.dynamic_props);
+    if (call.waits) await call.settled();
+    recordReturned($, returned, namespace);
   } catch (error) {
-    exit = $.exit() ?? endReason(error);
-    if (exit === undefined) throw new StepFailure(step.namespace, error);
+    const reason = endReason(error);
+    if ($.flow.exit === undefined && reason === undefined) throw new StepFailure(namespace, error);
+    $.flow.exit ??= reason;
   }
-  const text = exportsText($.exports, step.namespace);
+  const text = exportsText($.exports);
+  const duration_ms = Math.round(performance.now() - started);
+  const paused = $.flow.exit === undefined ? $.flow.pause : undefined;
+  // A step that runs again is not finished.
+  if (paused?.kind === "rerun") return { paused: { ...paused, exports: text, duration_ms } };
+  try {
+    call.hold(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"finished","duration_ms":${duration_ms},"exports":${text}}`);
+  } catch (error) {
+    throw new StepFailure(namespace, error);
+  }
+  if ($.flow.exit !== undefined) return { exit: $.flow.exit };
+  if (paused) return { paused: { ...paused, duration_ms } };
   // Later steps see what was recorded: a copy, as after a restart.
-  steps[step.namespace] = JSON.parse(text) as Bag;
-  const duration = Math.round(performance.now() - started);
-  call.sendText(`"t":"step","namespace":${JSON.stringify(step.namespace)},"state":"finished","duration_ms":${duration},"exports":${text}}`);
-  return exit;
+  steps[namespace] = JSON.parse(text) as Bag;
+  return undefined;
 }
 
-export async function runAction(module: string, props: Bag, steps: Bag, $: Dollar, namespace: string): Promise<unknown> {
+export async function runAction(module: string, props: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown): Promise<unknown> {
   const prepared = moduleOf(module);
   const values: Bag = {};
-  for (const [name, value] of Object.entries(props)) values[name] = evaluate(value, steps, `the prop \`${name}\` of the step \`${namespace}\``);
-  const self = prepared.instance(values, { execute: executeRequest });
+  for (const name in props) values[name] = evaluate(props[name], steps, name, namespace);
+  const self = prepared.instance(values, { execute: executeRequest, dataStore: (store) => dataStore(store, call) }, dynamic);
   return await prepared.component.run?.call(self, { steps, $: $.members });
 }
 
-function exportsText(exports: Bag, namespace: string): string {
-  try {
-    return JSON.stringify(exports);
-  } catch {
-    for (const [name, value] of Object.entries(exports)) {
-      try {
-        jsonText(value, `the export \`${name}\` of the step \`${namespace}\``);
-      } catch (error) {
-        throw new StepFailure(namespace, error);
-      }
-    }
-    throw new StepFailure(namespace, new TypeError(`the exports of the step \`${namespace}\` are not JSON-serializable`));
-  }
+/** The returned value becomes an export, last; functions and what else JSON has no word for are no value. */
+export function recordReturned($: Dollar, returned: unknown, namespace: string): void {
+  if (returned === undefined || typeof returned === "function" || typeof returned === "symbol") return;
+  const text = jsonText(returned, `the value returned by the step \`${namespace}\``);
+  if (text !== undefined) $.exports.set("$return_value", text);
+}
+
+export function exportsText(exports: Map<string, string>): string {
+  let text = "";
+  for (const [name, value] of exports) text += `${text === "" ? "{" : ","}${JSON.stringify(name)}:${value}`;
+  return text === "" ? "{}" : `${text}}`;
 }
 
 /** The platform module's `$end` throws an error that carries its message. */

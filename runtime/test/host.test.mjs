@@ -1,153 +1,94 @@
-// The host over its wire, as the server speaks to it.
+// What the host does with one module and one call, over its wire.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
-const script = fileURLToPath(new URL("../dist/host.mjs", import.meta.url));
-
-class Host {
-  constructor() {
-    this.child = spawn(process.execPath, [script], { stdio: ["ignore", "ignore", "inherit", "pipe"], env: {} });
-    this.frames = [];
-    this.waiting = [];
-    this.buffer = Buffer.alloc(0);
-    this.child.stdio[3].on("data", (chunk) => {
-      this.buffer = Buffer.concat([this.buffer, chunk]);
-      while (this.buffer.length >= 4 && this.buffer.length >= 4 + this.buffer.readUInt32LE(0)) {
-        const end = 4 + this.buffer.readUInt32LE(0);
-        this.frames.push(JSON.parse(this.buffer.subarray(4, end)));
-        this.buffer = this.buffer.subarray(end);
-        for (const wake of this.waiting.splice(0)) wake();
-      }
-    });
-  }
-  send(frame) {
-    const json = Buffer.from(JSON.stringify(frame));
-    const head = Buffer.alloc(4);
-    head.writeUInt32LE(json.length);
-    this.child.stdio[3].write(Buffer.concat([head, json]));
-  }
-  async until(found) {
-    for (;;) {
-      const frame = this.frames.find(found);
-      if (frame) return frame;
-      await new Promise((wake) => this.waiting.push(wake));
-    }
-  }
-  /** Loads a module's text, makes a call, gives all frames of it. */
-  static async run(code, call, load = {}) {
-    const file = join(mkdtempSync(join(tmpdir(), "host-test-")), "m.mjs");
-    writeFileSync(file, code);
-    const host = new Host();
-    try {
-      host.send({ t: "load", protocol: 1, modules: [{ name: "m", path: file }], env: {}, db: null, tmp: tmpdir(), ...load });
-      await host.until((f) => f.t === "loaded" || f.t === "load_failed");
-      host.send({ t: "call", id: 1, deadline_ms: 5000, module: "m", props: {}, ...call });
-      await host.until((f) => f.t === "done");
-      return host.frames.filter((f) => f.id === 1);
-    } finally {
-      host.child.kill();
-    }
-  }
-}
-
-const source = { kind: "source", hook: null, event: {} };
-const done = (frames) => frames.find((f) => f.t === "done");
+import { done, run, source, workflow } from "./harness.mjs";
 
 test("own enumerable keys of this are props with a value and methods", async () => {
   const code = `export default { props: { a: "string", b: { type: "string" }, db: "$.service.db" }, methods: { m() { return this.a; } }, run() { const { m } = this; return { keys: Object.keys(this), m: m() }; } };`;
-  const frames = await Host.run(code, { ...source, props: { a: "x" } });
+  const frames = await run(code, { ...source, props: { a: "x" } });
   assert.deepEqual(done(frames).result, { keys: ["a", "db", "m"], m: "x" });
 });
 
 test("app methods are bound, $auth is not enumerable, module objects stay as they are", async () => {
   const code = `const app = { type: "app", app: "x", methods: { base() { return this.$auth.key; }, call() { return this.base() + "!"; } } };
     export default { props: { app }, run() { const f = this.app.call; return [f(), Object.keys(this.app), "$auth" in app]; } };`;
-  const frames = await Host.run(code, { ...source, props: { app: { $auth: { key: "k" } } } });
+  const frames = await run(code, { ...source, props: { app: { $auth: { key: "k" } } } });
   assert.deepEqual(done(frames).result, ["k!", ["base", "call"], false]);
 });
 
 test("emits before a throw are sent, and the error has its class", async () => {
-  const frames = await Host.run(`export default { run() { this.$emit({ n: 1 }, { id: 7, summary: "s" }); throw new RangeError("no"); } };`, source);
+  const frames = await run(`export default { run() { this.$emit({ n: 1 }, { id: 7, summary: "s" }); throw new RangeError("no"); } };`, source);
   assert.deepEqual(frames.filter((f) => f.t === "emit").map((f) => [f.event, f.meta]), [[{ n: 1 }, { id: 7, summary: "s" }]]);
   assert.equal(done(frames).ok, false);
   assert.equal(done(frames).error.code, "RangeError");
 });
 
 test("an event that is no JSON is a clear TypeError", async () => {
-  const frames = await Host.run(`export default { run() { const a = {}; a.a = a; this.$emit(a, { id: 1 }); } };`, source);
+  const frames = await run(`export default { run() { const a = {}; a.a = a; this.$emit(a, { id: 1 }); } };`, source);
   assert.match(done(frames).error.message, /emitted event is not JSON-serializable/);
 });
 
 test("db is synchronous, gives copies and sends each write", async () => {
   const code = `export default { props: { db: "$.service.db" }, async run() { const o = this.db.get("o"); o.n = 5; this.db.set("k", null); return [this.db.get("o"), await this.db.get("k"), this.db.get("none") === undefined]; } };`;
-  const frames = await Host.run(code, source, { db: { o: { n: 1 } } });
+  const frames = await run(code, source, { db: { o: { n: 1 } } });
   assert.deepEqual(done(frames).result, [{ n: 1 }, null, true]);
   assert.deepEqual(frames.filter((f) => f.t === "db"), [{ id: 1, t: "db", key: "k", value: null }]);
 });
 
 test("headers are found in any case", async () => {
   const event = { method: "GET", headers: { "content-type": "a/b" } };
-  const frames = await Host.run(`export default { run(e) { return [e.headers["Content-Type"], Object.keys(e.headers)]; } };`, { ...source, event });
+  const frames = await run(`export default { run(e) { return [e.headers["Content-Type"], Object.keys(e.headers)]; } };`, { ...source, event });
   assert.deepEqual(done(frames).result, ["a/b", ["content-type"]]);
 });
 
 test("a source without run emits its event", async () => {
-  const frames = await Host.run(`export default { name: "s" };`, { ...source, event: { timestamp: 5 } });
+  const frames = await run(`export default { name: "s" };`, { ...source, event: { timestamp: 5 } });
   assert.deepEqual(frames.find((f) => f.t === "emit").event, { timestamp: 5 });
-});
-
-const workflow = (props, extra = {}) => ({
-  kind: "workflow", trigger: { event: { n: 20 }, context: {} }, context: {}, results: {}, test: false,
-  steps: [{ namespace: "one", module: "m", props, disabled: false }], ...extra,
 });
 
 test("one expression keeps its type, text around makes a string", async () => {
   const code = `export default { props: { a: "any", b: "string" }, run() { return [this.a, this.b]; } };`;
-  const frames = await Host.run(code, workflow({ a: "{{ steps.trigger.event.n * 2 }}", b: "n={{JSON.stringify({a: {b: '}}'}})}}" }));
+  const frames = await run(code, workflow({ a: "{{ steps.trigger.event.n * 2 }}", b: "n={{JSON.stringify({a: {b: '}}'}})}}" }));
   assert.deepEqual(frames.find((f) => f.state === "finished").exports.$return_value, [40, `n={"a":{"b":"}}"}}`]);
 });
 
 test("a failing expression names step, prop and expression", async () => {
-  const frames = await Host.run(`export default { props: { a: "any" }, run() {} };`, workflow({ a: "{{steps.nope.x}}" }));
+  const frames = await run(`export default { props: { a: "any" }, run() {} };`, workflow({ a: "{{steps.nope.x}}" }));
   assert.match(done(frames).error.message, /\{\{steps\.nope\.x\}\} in the prop `a` of the step `one` failed/);
   assert.equal(done(frames).namespace, "one");
 });
 
 test("exit works without return, also where code swallows its signal", async () => {
-  const frames = await Host.run(`export default { run({ $ }) { try { $.flow.exit("enough"); } catch {} return 1; } };`, workflow({}));
+  const frames = await run(`export default { run({ $ }) { try { $.flow.exit("enough"); } catch {} return 1; } };`, workflow({}));
   assert.deepEqual(done(frames).exit, { reason: "enough" });
 });
 
 test("console output keeps order and level", async () => {
-  const frames = await Host.run(`export default { run() { console.log("a", 1); console.error("b"); process.stdout.write("c\\n"); } };`, source);
+  const frames = await run(`export default { run() { console.log("a", 1); console.error("b"); process.stdout.write("c\\n"); } };`, source);
   assert.deepEqual(frames.filter((f) => f.t === "log").map((f) => [f.level, f.text]), [["log", "a 1"], ["error", "b"], ["log", "c"]]);
 });
 
 test("process.exit does not end the process, it throws", async () => {
-  const frames = await Host.run(`export default { run() { process.exit(0); } };`, source);
+  const frames = await run(`export default { run() { process.exit(0); } };`, source);
   assert.match(done(frames).error.message, /process\.exit/);
 });
 
 test("an error that nobody awaited fails its run", async () => {
   const code = `export default { async run() { setTimeout(() => { throw new EvalError("stray"); }, 1); await new Promise((r) => setTimeout(r, 1000)); } };`;
-  const frames = await Host.run(code, source);
+  const frames = await run(code, source);
   assert.equal(done(frames).error.code, "EvalError");
 });
 
 test("a status outside 100 to 599 is refused", async () => {
-  const frames = await Host.run(`export default { props: { http: "$.interface.http" }, run() { this.http.respond({ status: 99 }); } };`, { ...source, props: { http: { endpoint: "http://x" } } });
+  const frames = await run(`export default { props: { http: "$.interface.http" }, run() { this.http.respond({ status: 99 }); } };`, { ...source, props: { http: { endpoint: "http://x" } } });
   assert.match(done(frames).error.message, /100 to 599/);
 });
 
 test("describe expands shorthand and propDefinitions and marks functions", async () => {
   const code = `const app = { type: "app", app: "acme", propDefinitions: { id: { type: "string", label: "Id", async options() { return []; } } } };
     export default { name: "n", version: 1, props: { app, db: "$.service.db", id: { propDefinition: [app, "id"], optional: true } }, hooks: { async deploy() {} }, run() {} };`;
-  const frames = await Host.run(code, { kind: "describe" });
+  const frames = await run(code, { kind: "describe" });
   assert.deepEqual(done(frames).result.props, [
     { name: "app", type: "app", app: "acme" },
     { name: "db", type: "$.service.db" },

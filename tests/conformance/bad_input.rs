@@ -68,6 +68,11 @@ async fn components_that_cannot_be() {
         server.post("/sources", &json!({ "component_code": "export default { name: 'a', key: 'k', type: 'action', run() {} };" })).await.refusal(),
         (422, "not_a_source")
     );
+    for nested in [format!("export default {}1{};", "[".repeat(400_000), "]".repeat(400_000)), format!("export default {}1;", "!".repeat(400_000))] {
+        let refused = server.post("/components", &json!({ "component_code": nested })).await;
+        // Some forms break the bundler's process, others the host that loads them.
+        assert!([(422, "bundle_failed"), (422, "component_does_not_load")].contains(&refused.refusal()), "{}", refused.text);
+    }
     let circular = server.source("export default { name: 'c', version: '1', run() { const a = {}; a.a = a; this.$emit(a); } };", json!({})).await;
     let run = server.post(&format!("/sources/{}/run", circular["id"].as_str().expect("an id")), &json!({})).await.data();
     assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("TypeError")));

@@ -1,6 +1,8 @@
 //! A file for each chapter of the spec, a test for each clause, named after it.
 
+mod accounts;
 mod bad_input;
+mod postgres;
 mod s2_resources;
 mod s3_lifecycle;
 mod s4_endpoints;

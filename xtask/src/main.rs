@@ -25,8 +25,13 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Its folder in `target/`.
-    pub fn folder(self) -> &'static str {
+    /// A program that cargo built, where it puts them.
+    pub fn program(self, name: &str) -> PathBuf {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        root().join(target).join(self.folder()).join(name)
+    }
+
+    fn folder(self) -> &'static str {
         match self {
             Self::Dev => "debug",
             Self::Release => "release",
@@ -119,5 +124,6 @@ fn check() -> Result<()> {
 fn bench(args: &[&str]) -> Result<()> {
     runtime::build(&root())?;
     cargo(&["build", "--release", "--package", "millrace", "--package", "millrace-bench"])?;
-    run(&root(), "target/release/millrace-bench", args)
+    let program = Profile::Release.program("millrace-bench");
+    run(&root(), program.to_str().context("the path of the checkout is not UTF-8")?, args)
 }

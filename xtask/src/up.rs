@@ -27,7 +27,7 @@ pub fn up(profile: Profile) -> Result<()> {
 
 async fn stay(profile: Profile) -> Result<()> {
     let root = root();
-    let binary = root.join("target").join(profile.folder()).join("millrace");
+    let binary = profile.program("millrace");
     let listen = std::env::var("MILLRACE_LISTEN").unwrap_or_else(|_| "127.0.0.1:8787".into());
     // From here on a signal is for the server first, and then for us.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);

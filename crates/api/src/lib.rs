@@ -1,6 +1,9 @@
 //! HTTP over the engine: `/v1`, generated endpoints, streams, health. A handler extracts, calls, maps.
 
+mod accounts;
+mod apps;
 mod components;
+mod configure;
 mod endpoints;
 mod error;
 mod events;
@@ -79,6 +82,14 @@ fn v1() -> Router<App> {
         .route("/orgs/{org}/subscriptions", get(subscriptions::list_of))
         .route("/workspaces/{org}/sources", get(sources::list_of))
         .route("/orgs/{org}/sources", get(sources::list_of))
+        .route("/apps", get(apps::list).post(apps::create))
+        .route("/apps/{id}", get(apps::show).put(apps::update))
+        .route("/accounts", get(accounts::list).post(accounts::create))
+        .route("/accounts/{id}", get(accounts::show).put(accounts::update).delete(accounts::remove))
+        .route("/workspaces/{org}/accounts", get(accounts::list_of))
+        .route("/orgs/{org}/accounts", get(accounts::list_of))
+        .route("/components/configure", post(configure::options))
+        .route("/components/props", post(configure::props))
         .route("/components", post(components::create).get(components::list))
         .route("/components/registry/{id}", get(components::show))
         .route("/components/{id}", get(components::show).delete(components::unpublish))

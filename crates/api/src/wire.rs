@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{RunView, SourceView, StepView, WorkflowView};
+use millrace_engine::{AccountView, RunView, SourceView, StepView, WorkflowView};
+use millrace_model::account::App;
 use millrace_model::component::{ComponentType, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::page::Listing;
@@ -63,6 +64,30 @@ impl Fields {
         let items = listing.items.into_iter().map(show).map(|item| (encode_cursor(item["id"].as_str().unwrap_or("")), item)).collect();
         self.list(listing.total_count, items)
     }
+}
+
+pub(crate) fn app(a: &App) -> Value {
+    let d = &a.definition;
+    json!({
+        "id": a.id, "name_slug": a.name_slug, "name": d.name, "auth_type": d.auth_type, "description": d.description, "img_src": d.img_src,
+        // A JSON text, as clients of such platforms expect (facts 1.4).
+        "custom_fields_json": json!(d.custom_fields).to_string(), "categories": d.categories, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
+    })
+}
+
+pub(crate) fn account(view: &AccountView) -> Value {
+    let a = &view.account;
+    let mut shown = json!({
+        "id": a.id, "name": a.name, "app": { "id": view.app.id, "name_slug": view.app.name_slug, "name": view.app.definition.name },
+        "healthy": a.healthy, "problem": a.problem, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
+    });
+    if let Some(at) = a.expires_at {
+        shown["expires_at"] = json!(at.secs());
+    }
+    if let Some(credentials) = &view.credentials {
+        shown["credentials"] = json!(credentials);
+    }
+    shown
 }
 
 pub(crate) fn organization(o: &Organization) -> Value {

@@ -1,10 +1,12 @@
 //! The author's own files: given with the request, or fetched from beside the entry's address.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use url::Url;
 
+use crate::specifier::Bare;
 use crate::{BundleError, Entry};
 
 /// A component's own files in all.
@@ -12,7 +14,7 @@ const BYTES_MAX: usize = 8 << 20;
 /// How many files an address may lead to.
 const FILES_MAX: usize = 500;
 /// What an import without an ending may mean.
-const ENDINGS: &[&str] = &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", "/index.mjs", "/index.js", "/index.ts"];
+const ENDINGS: &[&str] = &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", ".tsx", ".jsx", "/index.mjs", "/index.js", "/index.ts"];
 
 pub(crate) struct Author {
     /// Path below the root, or whole address.
@@ -20,6 +22,8 @@ pub(crate) struct Author {
     entry_code: String,
     /// Texts by path or address; None: known not to be there.
     files: Mutex<BTreeMap<String, Option<String>>>,
+    /// What the entry reaches: more may have been given.
+    reached: Mutex<BTreeSet<String>>,
     http: Option<reqwest::Client>,
 }
 
@@ -32,11 +36,12 @@ impl Author {
                 }
                 let entry_code =
                     files.get(&entry).cloned().ok_or_else(|| BundleError::FileNotFound { specifier: entry.clone(), importer: "the request".into() })?;
-                Ok(Self { entry, entry_code, files: Mutex::new(files.into_iter().map(|(k, v)| (k, Some(v))).collect()), http: None })
+                Ok(Self { entry, entry_code, files: Mutex::new(files.into_iter().map(|(k, v)| (k, Some(v))).collect()), reached: Mutex::default(), http: None })
             }
             Entry::Url { url } => {
                 let address = raw_address(&url)?;
-                let author = Self { entry: address.to_string(), entry_code: String::new(), files: Mutex::default(), http: Some(http) };
+                let author =
+                    Self { entry: address.to_string(), entry_code: String::new(), files: Mutex::default(), reached: Mutex::default(), http: Some(http) };
                 let code = author.fetch(address.as_str()).await?.ok_or_else(|| BundleError::Fetch { url, reason: "there is nothing (404)".into() })?;
                 author.files.lock().insert(author.entry.clone(), Some(code.clone()));
                 Ok(Self { entry_code: code, ..author })
@@ -54,24 +59,83 @@ impl Author {
 
     /// The text of a file that was resolved before.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
-        self.files.lock().get(path).cloned().flatten()
+        let text = self.files.lock().get(path).cloned().flatten()?;
+        self.reached.lock().insert(path.to_owned());
+        Some(text)
     }
 
-    /// All texts that were read.
+    /// The texts that the entry reaches.
     pub(crate) fn texts(&self) -> Vec<(String, String)> {
-        self.files.lock().iter().filter_map(|(path, text)| text.clone().map(|t| (path.clone(), t))).collect()
+        let reached = self.reached.lock();
+        let files = self.files.lock();
+        reached.iter().filter_map(|path| files.get(path).cloned().flatten().map(|text| (path.clone(), text))).collect()
+    }
+
+    /// The range that the nearest `package.json` beside or above a file names for a package.
+    pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
+        if self.http.is_some() {
+            return None;
+        }
+        let files = self.files.lock();
+        let mut folder = importer;
+        loop {
+            folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let path = if folder.is_empty() { "package.json".to_owned() } else { format!("{folder}/package.json") };
+            let text = files.get(&path).and_then(Option::as_deref);
+            if let Some(manifest) = text.and_then(|text| serde_json::from_str::<Value>(text).ok()) {
+                let range = |kind| manifest.get(kind)?.get(package)?.as_str();
+                if let Some(range) = ["dependencies", "peerDependencies", "optionalDependencies", "devDependencies"].into_iter().find_map(range) {
+                    return Some(range.to_owned());
+                }
+            }
+            if folder.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    /// An app of the same checkout, imported by its package's name: `@pipedream/<app>` is `components/<app>`.
+    pub(crate) async fn resolve_app(&self, bare: &Bare, importer: &str) -> Result<Option<String>, BundleError> {
+        let Some(app) = bare.name.strip_prefix("@pipedream/").filter(|_| bare.range.is_none()) else { return Ok(None) };
+        let Some(at) = format!("/{importer}").rfind("/components/") else { return Ok(None) };
+        let folder = format!("{}components/{app}", &importer[..at]);
+        if !bare.subpath.is_empty() {
+            return self.first(&format!("{folder}{}", bare.subpath)).await;
+        }
+        let manifest = format!("{folder}/package.json");
+        if self.exists(&manifest).await? {
+            let text = self.files.lock().get(&manifest).cloned().flatten().unwrap_or_default();
+            let main = serde_json::from_str::<Value>(&text).ok().and_then(|m| m.get("main").and_then(Value::as_str).map(str::to_owned));
+            if let Some(main) = main
+                && let Some(found) = self.first(&self.join(&main, &manifest)?).await?
+            {
+                return Ok(Some(found));
+            }
+        }
+        for ending in ["mjs", "ts", "js"] {
+            let candidate = format!("{folder}/{app}.app.{ending}");
+            if self.exists(&candidate).await? {
+                return Ok(Some(candidate));
+            }
+        }
+        Ok(None)
     }
 
     /// Resolves a relative import.
     pub(crate) async fn resolve(&self, specifier: &str, importer: &str) -> Result<String, BundleError> {
         let base = self.join(specifier, importer)?;
+        self.first(&base).await?.ok_or_else(|| BundleError::FileNotFound { specifier: specifier.into(), importer: importer.into() })
+    }
+
+    /// The first file that a path without its ending may mean.
+    async fn first(&self, base: &str) -> Result<Option<String>, BundleError> {
         let swapped = base.strip_suffix(".js").map(|stem| format!("{stem}.ts"));
         for candidate in ENDINGS.iter().map(|ending| format!("{base}{ending}")).chain(swapped) {
             if self.exists(&candidate).await? {
-                return Ok(candidate);
+                return Ok(Some(candidate));
             }
         }
-        Err(BundleError::FileNotFound { specifier: specifier.into(), importer: importer.into() })
+        Ok(None)
     }
 
     fn join(&self, specifier: &str, importer: &str) -> Result<String, BundleError> {

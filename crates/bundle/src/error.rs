@@ -1,7 +1,9 @@
 //! Why a component cannot be bundled, in words for its author.
 
+use serde::{Deserialize, Serialize};
+
 /// Why a component cannot be bundled.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum BundleError {
     /// No such package.
     #[error("the package `{name}`, which {importer} imports, does not exist in the npm registry")]
@@ -12,7 +14,7 @@ pub enum BundleError {
         importer: String,
     },
     /// No version fits.
-    #[error("no version of the package `{name}` matches `{range}`, which {importer} asks for; the newest is {newest}")]
+    #[error("no version of the package `{name}` matches `{range}`, which {importer} asks for; there are {known}")]
     NoVersion {
         /// The package.
         name: String,
@@ -20,8 +22,8 @@ pub enum BundleError {
         range: String,
         /// Who asks.
         importer: String,
-        /// The newest version there is.
-        newest: String,
+        /// Some versions that exist, newest first.
+        known: String,
     },
     /// Not JavaScript.
     #[error("the code does not parse:\n{text}")]
@@ -54,6 +56,14 @@ pub enum BundleError {
         importer: String,
         /// Why.
         reason: String,
+    },
+    /// A package that is compiled for one machine.
+    #[error("the package `{package}`, which {importer} imports, is a native add-on; components run JavaScript only")]
+    Native {
+        /// Name and version.
+        package: String,
+        /// Who imports it.
+        importer: String,
     },
     /// An address that does not answer well.
     #[error("`{url}` could not be fetched: {reason}")]
@@ -93,8 +103,10 @@ pub enum BundleError {
     },
     /// Ours to mend.
     #[error("{what}")]
+    #[serde(skip)]
     Internal {
         /// What was being done.
+        #[serde(skip)]
         what: &'static str,
         /// Why it failed.
         #[source]
@@ -112,6 +124,7 @@ impl BundleError {
             Self::FileNotFound { .. } => "import_not_found",
             Self::Outside { .. } => "import_outside",
             Self::Unsupported { .. } => "import_unsupported",
+            Self::Native { .. } => "native_package",
             Self::Fetch { .. } => "fetch_failed",
             Self::TooLarge { .. } => "component_too_large",
             Self::Build { .. } => "bundle_failed",
@@ -119,6 +132,12 @@ impl BundleError {
             Self::Integrity { .. } => "package_integrity",
             Self::Internal { .. } => "internal",
         }
+    }
+
+    /// Whether it is a package that is at fault: an optional one may be left out then. A registry that does not answer is no
+    /// reason, or artifacts would depend on the weather.
+    pub(crate) const fn is_about_a_package(&self) -> bool {
+        matches!(self, Self::PackageNotFound { .. } | Self::NoVersion { .. } | Self::Unsupported { .. } | Self::Native { .. } | Self::TooLarge { .. })
     }
 
     /// Whether the author, and not the server, can mend it.

@@ -8,13 +8,16 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::Deserialize;
-use tokio::sync::{OnceCell, Semaphore};
+use serde_json::Value;
+use tokio::sync::Semaphore;
 
-use crate::registry::Registry;
+use crate::registry::{Chosen, Registry};
 use crate::{BundleError, LockedPackage};
 
 /// Downloads at once.
 const DOWNLOADS_MAX: usize = 8;
+/// Manifests kept in memory.
+const MANIFESTS_MAX: usize = 5000;
 /// The largest package, unpacked.
 const UNPACKED_BYTES_MAX: u64 = 512 << 20;
 
@@ -22,8 +25,8 @@ pub(crate) struct Packages {
     registry: Registry,
     root: PathBuf,
     downloads: Semaphore,
-    /// Installs under way or done, by folder: each is done once.
-    installs: Mutex<HashMap<PathBuf, Arc<OnceCell<()>>>>,
+    /// Installs under way, by folder: each is done once.
+    installs: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
     manifests: Mutex<HashMap<PathBuf, Arc<Manifest>>>,
 }
 
@@ -35,6 +38,8 @@ pub(crate) struct Manifest {
     peer_dependencies: BTreeMap<String, String>,
     peer_dependencies_meta: BTreeMap<String, PeerMeta>,
     optional_dependencies: BTreeMap<String, String>,
+    /// What `#names` within the package mean.
+    imports: serde_json::Map<String, Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -46,8 +51,10 @@ struct PeerMeta {
 /// What a package says of one that it imports.
 pub(crate) enum Wanted {
     Range(String),
-    /// It can do without.
+    /// It can do without, but npm would try.
     Optional(String),
+    /// It takes what the author brings, or does without.
+    OptionalPeer(String),
     Undeclared,
 }
 
@@ -59,11 +66,26 @@ impl Manifest {
         if let Some(range) = self.dependencies.get(name) {
             return Wanted::Range(range.clone());
         }
-        match self.peer_dependencies.get(name) {
-            Some(range) if self.peer_dependencies_meta.get(name).is_some_and(|m| m.optional) => Wanted::Optional(range.clone()),
-            Some(range) => Wanted::Range(range.clone()),
-            None => Wanted::Undeclared,
+        let peer = self.peer_dependencies.get(name);
+        if self.peer_dependencies_meta.get(name).is_some_and(|meta| meta.optional) {
+            return Wanted::OptionalPeer(peer.cloned().unwrap_or_else(|| "*".into()));
         }
+        peer.map_or(Wanted::Undeclared, |range| Wanted::Range(range.clone()))
+    }
+
+    /// The package that a `#name` stands for, where it stands for one: other packages are not beside this one, so that the
+    /// usual resolution does not find them.
+    pub(crate) fn imported_package(&self, name: &str, is_require: bool) -> Option<String> {
+        fn find<'a>(target: &'a Value, kind: &str) -> Option<&'a str> {
+            match target {
+                Value::String(text) => Some(text),
+                Value::Array(list) => list.iter().find_map(|t| find(t, kind)),
+                Value::Object(map) => map.iter().filter(|(k, _)| matches!(k.as_str(), "node" | "default") || *k == kind).find_map(|(_, t)| find(t, kind)),
+                _ => None,
+            }
+        }
+        let target = find(self.imports.get(name)?, if is_require { "require" } else { "import" })?;
+        (!target.starts_with('.')).then(|| target.to_owned())
     }
 }
 
@@ -78,7 +100,7 @@ impl Packages {
         &self.root
     }
 
-    pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<LockedPackage, BundleError> {
+    pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<Chosen, BundleError> {
         self.registry.choose(name, range, importer).await
     }
 
@@ -86,18 +108,28 @@ impl Packages {
     pub(crate) async fn install(&self, import_name: &str, package: &LockedPackage) -> Result<PathBuf, BundleError> {
         let alias = if import_name == package.name { String::new() } else { format!("+{}", import_name.replace('/', "+")) };
         let folder = self.root.join(format!("{}@{}{alias}", package.name.replace('/', "+"), package.version.replace('/', "+")));
-        let once = self.installs.lock().entry(folder.clone()).or_default().clone();
-        once.get_or_try_init(|| async {
-            if tokio::fs::try_exists(&folder).await.unwrap_or(false) {
-                return Ok(());
-            }
-            let _place = self.downloads.acquire().await.map_err(internal)?;
-            let archive = self.registry.archive(package).await?;
-            let (root, target, name) = (self.root.clone(), folder.clone(), import_name.to_owned());
-            tokio::task::spawn_blocking(move || unpack(&archive, &root, &target, &name)).await.map_err(internal)?
-        })
-        .await?;
-        Ok(folder)
+        if is_there(&folder).await {
+            return Ok(folder);
+        }
+        let install = self.installs.lock().entry(folder.clone()).or_default().clone();
+        let only = install.lock().await;
+        let installed = if is_there(&folder).await { Ok(()) } else { self.fetch(import_name, package, &folder).await };
+        drop(only);
+        self.installs.lock().remove(&folder);
+        installed.map(|()| folder)
+    }
+
+    async fn fetch(&self, import_name: &str, package: &LockedPackage, folder: &Path) -> Result<(), BundleError> {
+        let _place = self.downloads.acquire().await.map_err(internal)?;
+        let archive = self.registry.archive(package).await?;
+        let (root, target, name) = (self.root.clone(), folder.to_path_buf(), import_name.to_owned());
+        tokio::task::spawn_blocking(move || unpack(&archive, &root, &target, &name)).await.map_err(internal)?
+    }
+
+    /// Whether an installed package must be compiled before it works. One with a fallback in JavaScript works without.
+    pub(crate) fn is_native(folder: &Path, import_name: &str) -> bool {
+        let home = folder.join("node_modules").join(import_name);
+        home.join("binding.gyp").exists() && !home.join("fallback.js").exists()
     }
 
     /// The package that a file in the store belongs to: its label and manifest.
@@ -114,9 +146,17 @@ impl Packages {
         }
         let text = std::fs::read_to_string(home.join("package.json")).ok()?;
         let manifest = Arc::new(serde_json::from_str::<Manifest>(&text).unwrap_or_default());
-        self.manifests.lock().insert(home, manifest.clone());
+        let mut manifests = self.manifests.lock();
+        if manifests.len() >= MANIFESTS_MAX {
+            manifests.clear();
+        }
+        manifests.insert(home, manifest.clone());
         Some((folder, manifest))
     }
+}
+
+async fn is_there(folder: &Path) -> bool {
+    tokio::fs::try_exists(folder).await.unwrap_or(false)
 }
 
 fn internal(error: impl std::error::Error + Send + Sync + 'static) -> BundleError {

@@ -2,35 +2,38 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rolldown::plugin::{
-    HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput, HookResolveIdReturn, HookUsage, Plugin, PluginContext,
-    PluginContextResolveOptions, SharedLoadPluginContext,
+    HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput, HookResolveIdReturn, HookTransformArgs, HookTransformOutput,
+    HookTransformOutputMap, HookTransformReturn, HookUsage, Plugin, PluginContext, SharedLoadPluginContext, SharedTransformPluginContext,
 };
-use rolldown_common::{ImportKind, ModuleType, ResolvedExternal};
-use rolldown_error::{BuildDiagnostic, EventKind};
+use rolldown_common::{ModuleType, ResolvedExternal};
+use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
 use crate::author::Author;
-use crate::packages::{Packages, Wanted};
+use crate::dependencies::Dependencies;
+use crate::packages::Packages;
 use crate::specifier::{Bare, is_builtin};
 use crate::{BundleError, Lock, LockedPackage};
 
 /// The specifier of the entry.
 pub(crate) const ENTRY: &str = "millrace:entry";
-/// Ids of the author's files and of our own modules.
-const AUTHOR: &str = "/component/";
+/// The folder that the author's files seem to be in, beside the packages, so that nothing in a bundle tells where it was made.
+const AUTHOR: &str = "component";
+/// Ids of our own modules.
 const OURS: &str = "millrace:module/";
-/// Ranges of packages that our own modules import.
-const OUR_RANGES: &[(&str, &str)] = &[("axios", "^1")];
 
 pub(crate) struct MillracePlugin {
     author: Arc<Author>,
-    packages: Arc<Packages>,
-    before: Lock,
-    chosen: Mutex<BTreeMap<String, LockedPackage>>,
+    author_prefix: String,
+    pub(crate) packages: Arc<Packages>,
+    /// Chosen at an earlier time.
+    pub(crate) before: Lock,
+    pub(crate) chosen: Mutex<BTreeMap<String, LockedPackage>>,
+    /// What the author's own imports chose: a package that accepts it gets it as well, as with npm.
+    pub(crate) direct: Mutex<BTreeMap<String, LockedPackage>>,
     imports: Mutex<BTreeSet<String>>,
     modules: &'static [(&'static str, &'static str)],
     /// The first error of ours: the bundler only passes on text.
@@ -43,16 +46,20 @@ impl std::fmt::Debug for MillracePlugin {
     }
 }
 
-/// Who imports.
-enum Importer<'a> {
-    Author(&'a str),
-    Ours(&'a str),
-    Package(&'a str),
-}
-
 impl MillracePlugin {
     pub(crate) fn new(author: Arc<Author>, packages: Arc<Packages>, before: Lock, modules: &'static [(&'static str, &'static str)]) -> Self {
-        Self { author, packages, before, chosen: Mutex::default(), imports: Mutex::default(), modules, failure: Mutex::default() }
+        let author_prefix = format!("{}/{AUTHOR}/", packages.root().display());
+        Self {
+            author,
+            author_prefix,
+            packages,
+            before,
+            chosen: Mutex::default(),
+            direct: Mutex::default(),
+            imports: Mutex::default(),
+            modules,
+            failure: Mutex::default(),
+        }
     }
 
     pub(crate) fn lock(&self) -> Lock {
@@ -64,14 +71,21 @@ impl MillracePlugin {
     }
 
     /// What went wrong: our own error where there is one, else the bundler's, with its code frame.
-    pub(crate) fn error(&self, author: &Author, diagnostics: Vec<BuildDiagnostic>) -> BundleError {
+    pub(crate) fn error(&self, diagnostics: Vec<BuildDiagnostic>) -> BundleError {
         if let Some(error) = self.failure.lock().take() {
             return error;
         }
-        let parse = diagnostics.iter().any(|d| matches!(d.kind(), EventKind::ParseError));
-        let text = diagnostics.iter().take(3).map(|d| d.to_diagnostic().convert_to_string(false)).collect::<Vec<_>>().join("\n");
-        let text = text.replace(AUTHOR, "").replace(ENTRY, author.entry());
-        if parse { BundleError::Syntax { text } } else { BundleError::Build { text } }
+        let is_syntax = diagnostics.iter().any(|d| matches!(d.kind(), EventKind::ParseError));
+        let options = DiagnosticOptions { cwd: self.packages.root().to_path_buf() };
+        let text = diagnostics.iter().take(3).map(|d| d.to_diagnostic_with(&options).convert_to_string(false)).collect::<Vec<_>>().join("\n");
+        let text = text.replace(&self.author_prefix, "").replace(&format!("{AUTHOR}/"), "").replace(ENTRY, self.author.entry());
+        if is_syntax { BundleError::Syntax { text } } else { BundleError::Build { text } }
+    }
+
+    /// A source map's name of a file: an author's file as its author names it, others below the packages' root.
+    pub(crate) fn source_name(&self, name: &str) -> String {
+        let below = name.trim_start_matches("../");
+        below.strip_prefix(AUTHOR).and_then(|path| path.strip_prefix('/')).unwrap_or(below).to_owned()
     }
 
     fn fail(&self, error: BundleError) -> anyhow::Error {
@@ -83,45 +97,26 @@ impl MillracePlugin {
     async fn resolve(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>) -> Result<Option<HookResolveIdOutput>, BundleError> {
         let specifier = args.specifier;
         if args.is_entry || specifier == ENTRY {
-            return Ok(Some(HookResolveIdOutput::from_id(format!("{AUTHOR}{}", self.author.entry()))));
+            return Ok(Some(HookResolveIdOutput::from_id(self.author_id(self.author.entry()))));
         }
-        let importer = match args.importer {
-            Some(id) => match (id.strip_prefix(AUTHOR), id.strip_prefix(OURS)) {
-                (Some(path), _) => Importer::Author(path),
-                (_, Some(name)) => Importer::Ours(name),
-                _ => Importer::Package(id),
-            },
-            None => Importer::Author(self.author.entry()),
-        };
         if is_builtin(specifier) {
             return Ok(Some(builtin(specifier)));
         }
-        if specifier.starts_with('.') {
-            return match importer {
-                Importer::Author(path) => Ok(Some(HookResolveIdOutput::from_id(format!("{AUTHOR}{}", self.author.resolve(specifier, path).await?)))),
-                // A package's own files: the usual resolution, which stays within its folder unless it climbs.
-                Importer::Ours(_) | Importer::Package(_) if specifier.ends_with(".node") => Ok(Some(external(specifier))),
-                Importer::Ours(_) | Importer::Package(_) => Ok(None),
-            };
+        let importer = args.importer.unwrap_or(ENTRY);
+        let dependencies = Dependencies { plugin: self, ctx, kind: args.kind };
+        if let Some(name) = importer.strip_prefix(OURS) {
+            return dependencies.of_ours(specifier, name).await.map(Some);
         }
-        if let Importer::Package(_) = importer
-            && specifier.starts_with('#')
-        {
-            return Ok(None);
-        }
-        match importer {
-            Importer::Author(path) => self.import_of_author(ctx, args, path).await,
-            Importer::Ours(name) => {
-                let range = OUR_RANGES.iter().find(|(n, _)| *n == specifier).map_or("latest", |(_, range)| *range);
-                let bare = Bare::parse(specifier).ok_or_else(|| unsupported(specifier, name, "it is no package name"))?;
-                self.package(ctx, args, &bare, range, name).await.map(Some)
-            }
-            Importer::Package(file) => self.import_of_package(ctx, args, file).await,
+        match importer.strip_prefix(&self.author_prefix) {
+            Some(path) => self.resolve_for_author(&dependencies, specifier, path).await.map(Some),
+            None => dependencies.of_package(specifier, importer).await,
         }
     }
 
-    async fn import_of_author(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>, path: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
-        let specifier = args.specifier;
+    async fn resolve_for_author(&self, dependencies: &Dependencies<'_>, specifier: &str, path: &str) -> Result<HookResolveIdOutput, BundleError> {
+        if specifier.starts_with('.') {
+            return Ok(HookResolveIdOutput::from_id(self.author_id(&self.author.resolve(specifier, path).await?)));
+        }
         if specifier.starts_with('/') || specifier.starts_with("file:") {
             return Err(BundleError::Outside { specifier: specifier.into(), importer: path.into() });
         }
@@ -129,62 +124,30 @@ impl MillracePlugin {
             return Err(unsupported(specifier, path, "addresses are not imported; import a package, or a file of the component"));
         }
         let bare = Bare::parse(specifier).ok_or_else(|| unsupported(specifier, path, "it is no package name"))?;
+        if let Some(id) = self.our_module(&bare) {
+            self.imports.lock().insert(specifier.to_owned());
+            return Ok(id);
+        }
+        if let Some(file) = self.author.resolve_app(&bare, path).await? {
+            return Ok(HookResolveIdOutput::from_id(self.author_id(&file)));
+        }
         self.imports.lock().insert(specifier.to_owned());
-        if bare.range.is_none() && bare.subpath.is_empty() && self.modules.iter().any(|(name, _)| *name == bare.name) {
-            return Ok(Some(HookResolveIdOutput::from_id(format!("{OURS}{}", bare.name))));
-        }
-        let range = bare.range.clone().unwrap_or_else(|| "latest".into());
-        self.package(ctx, args, &bare, &range, path).await.map(Some)
+        dependencies.of_author(&bare, path).await
     }
 
-    async fn import_of_package(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>, file: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
-        let specifier = args.specifier;
-        let Some(bare) = Bare::parse(specifier) else { return Ok(None) };
-        let Some((label, manifest)) = self.packages.owner(Path::new(file.split('?').next().unwrap_or(file))) else { return Ok(None) };
-        // What npm would not have installed, a guarded `require` finds missing at run time as well.
-        let can_miss = args.kind == ImportKind::Require || args.kind == ImportKind::DynamicImport;
-        match manifest.wanted(&bare.name) {
-            Wanted::Range(range) => self.package(ctx, args, &bare, &range, &label).await.map(Some),
-            Wanted::Optional(_) if can_miss => Ok(Some(external(specifier))),
-            Wanted::Optional(range) => self.package(ctx, args, &bare, &range, &label).await.map(Some),
-            Wanted::Undeclared => {
-                // A package may import itself by name.
-                if label.starts_with(&format!("{}@", bare.name.replace('/', "+"))) {
-                    return Ok(None);
-                }
-                if can_miss { Ok(Some(external(specifier))) } else { self.package(ctx, args, &bare, "latest", &label).await.map(Some) }
-            }
-        }
+    /// The range that the author's `package.json` names.
+    pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
+        self.author.declared(package, importer)
     }
 
-    /// Chooses a version (or keeps the locked one), installs it and resolves within it.
-    async fn package(
-        &self,
-        ctx: &PluginContext,
-        args: &HookResolveIdArgs<'_>,
-        bare: &Bare,
-        range: &str,
-        importer: &str,
-    ) -> Result<HookResolveIdOutput, BundleError> {
-        let key = format!("{}@{range}", bare.name);
-        let known = self.chosen.lock().get(&key).or_else(|| self.before.0.get(&key)).cloned();
-        let package = match known {
-            Some(package) => package,
-            None => self.packages.choose(&bare.name, range, importer).await?,
-        };
-        let folder = self.packages.install(&bare.name, &package).await?;
-        self.chosen.lock().insert(key, package.clone());
-        let specifier = format!("{}{}", bare.name, bare.subpath);
-        let from = folder.join("importer.mjs");
-        let options = PluginContextResolveOptions { import_kind: args.kind, ..PluginContextResolveOptions::default() };
-        let internal = |e: anyhow::Error| BundleError::Internal { what: "could not resolve an import", source: e.into() };
-        match ctx.resolve(&specifier, from.to_str(), Some(options)).await.map_err(internal)? {
-            Ok(resolved) if resolved.id.as_str().ends_with(".node") => {
-                Err(unsupported(&specifier, importer, "it is a native add-on; components run JavaScript only"))
-            }
-            Ok(resolved) => Ok(HookResolveIdOutput::from_resolved_id(resolved)),
-            Err(error) => Err(unsupported(&specifier, importer, &format!("{}@{} has no such module ({error:?})", package.name, package.version))),
-        }
+    fn author_id(&self, path: &str) -> String {
+        format!("{}{path}", self.author_prefix)
+    }
+
+    /// A module of ours that answers to a package's name. A pinned version is the author's wish for the real one.
+    pub(crate) fn our_module(&self, bare: &Bare) -> Option<HookResolveIdOutput> {
+        let is_ours = bare.range.is_none() && bare.subpath.is_empty() && self.modules.iter().any(|(name, _)| *name == bare.name);
+        is_ours.then(|| HookResolveIdOutput::from_id(format!("{OURS}{}", bare.name)))
     }
 }
 
@@ -194,7 +157,7 @@ impl Plugin for MillracePlugin {
     }
 
     fn register_hook_usage(&self) -> HookUsage {
-        HookUsage::ResolveId | HookUsage::Load
+        HookUsage::ResolveId | HookUsage::Load | HookUsage::Transform
     }
 
     async fn resolve_id(&self, ctx: &PluginContext, args: &HookResolveIdArgs<'_>) -> HookResolveIdReturn {
@@ -206,7 +169,7 @@ impl Plugin for MillracePlugin {
             let code = self.modules.iter().find(|(n, _)| *n == name).map_or("", |(_, code)| *code);
             return Ok(Some(HookLoadOutput { code: code.into(), module_type: Some(ModuleType::Js), ..HookLoadOutput::default() }));
         }
-        let Some(path) = args.id.strip_prefix(AUTHOR) else { return Ok(None) };
+        let Some(path) = args.id.strip_prefix(&self.author_prefix) else { return Ok(None) };
         let Some(code) = self.author.text(path) else { return Ok(None) };
         let address = path.split(['?', '#']).next().unwrap_or(path);
         let kind = match address.rsplit('.').next() {
@@ -217,6 +180,16 @@ impl Plugin for MillracePlugin {
         };
         Ok(Some(HookLoadOutput { code: code.into(), module_type: Some(kind), ..HookLoadOutput::default() }))
     }
+
+    /// `require(__dirname + "/x")` is `require("./x")`: only so can one file hold both.
+    async fn transform(&self, _ctx: SharedTransformPluginContext, args: &HookTransformArgs<'_>) -> HookTransformReturn {
+        const COMPUTED: [&str; 2] = ["require(__dirname + '/", "require(__dirname + \"/"];
+        if !COMPUTED.iter().any(|text| args.code.contains(text)) {
+            return Ok(None);
+        }
+        let code = args.code.replace(COMPUTED[0], "require('./").replace(COMPUTED[1], "require(\"./");
+        Ok(Some(HookTransformOutput { code: Some(code), map: HookTransformOutputMap::Null, ..HookTransformOutput::default() }))
+    }
 }
 
 fn builtin(specifier: &str) -> HookResolveIdOutput {
@@ -224,10 +197,10 @@ fn builtin(specifier: &str) -> HookResolveIdOutput {
     external(&id)
 }
 
-fn external(specifier: &str) -> HookResolveIdOutput {
+pub(crate) fn external(specifier: &str) -> HookResolveIdOutput {
     HookResolveIdOutput { external: Some(ResolvedExternal::Bool(true)), normalize_external_id: Some(false), ..HookResolveIdOutput::from_id(specifier) }
 }
 
-fn unsupported(specifier: &str, importer: &str, reason: &str) -> BundleError {
+pub(crate) fn unsupported(specifier: &str, importer: &str, reason: &str) -> BundleError {
     BundleError::Unsupported { specifier: specifier.into(), importer: importer.into(), reason: reason.into() }
 }

@@ -10,7 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use nodejs_semver::{Range, Version};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest as _, Sha512};
+use tokio::sync::Semaphore;
 
 use crate::{BundleError, BundlerConfig, LockedPackage};
 
@@ -19,6 +21,12 @@ const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 const ARCHIVE_BYTES_MAX: usize = 128 << 20;
 /// Documents kept in memory.
 const DOCUMENTS_MAX: usize = 500;
+/// Questions asked at once.
+const QUESTIONS_MAX: usize = 16;
+/// Versions named in an error.
+const KNOWN_MAX: usize = 5;
+/// What `engines` are compared with, as npm does: the Node that hosts run.
+const NODE_VERSION: &str = "20.19.0";
 
 pub(crate) struct Registry {
     http: reqwest::Client,
@@ -26,6 +34,16 @@ pub(crate) struct Registry {
     cache_dir: PathBuf,
     max_age: Duration,
     documents: Mutex<HashMap<String, (Instant, Arc<Document>)>>,
+    /// Documents being asked for: many files import the same package at once.
+    flights: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    questions: Semaphore,
+}
+
+/// A version chosen from a document.
+pub(crate) struct Chosen {
+    pub(crate) package: LockedPackage,
+    /// It is made for certain systems or processors, so it holds machine code.
+    pub(crate) is_for_some_machines: bool,
 }
 
 /// What the registry says of a package, in the short form that installers get.
@@ -40,6 +58,15 @@ pub(crate) struct Document {
 #[derive(Debug, Serialize, Deserialize)]
 struct Release {
     dist: Dist,
+    // Text or flag, map or (in old packages) list: only looked at, never trusted to be well formed.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    deprecated: Value,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    engines: Value,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    os: Value,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    cpu: Value,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,14 +81,16 @@ impl Registry {
         Self {
             http,
             url: config.registry_url.trim_end_matches('/').to_owned(),
-            cache_dir: config.cache_dir.join("documents"),
+            cache_dir: config.cache_dir.join("documents").join(config.registry_url.replace(|c: char| !c.is_ascii_alphanumeric(), "+")),
             max_age: config.metadata_max_age,
             documents: Mutex::default(),
+            flights: Mutex::default(),
+            questions: Semaphore::new(QUESTIONS_MAX),
         }
     }
 
     /// The version that a range means, as npm chooses: the latest release if it fits, else the greatest that does.
-    pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<LockedPackage, BundleError> {
+    pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<Chosen, BundleError> {
         let (name, range) = match range.strip_prefix("npm:") {
             Some(alias) => match crate::specifier::Bare::parse(alias) {
                 Some(bare) => (bare.name, bare.range.unwrap_or_default()),
@@ -77,10 +106,12 @@ impl Registry {
             name: name.clone(),
             range: range.clone(),
             importer: importer.to_owned(),
-            newest: document.tags.get("latest").cloned().unwrap_or_else(|| "none".into()),
+            known: document.known(),
         })?;
-        let integrity = document.versions.get(&version).and_then(|r| r.dist.integrity.clone()).unwrap_or_default();
-        Ok(LockedPackage { name, version, integrity })
+        let release = document.versions.get(&version);
+        let integrity = release.and_then(|r| r.dist.integrity.clone()).unwrap_or_default();
+        let is_for_some_machines = release.is_some_and(|r| !r.os.is_null() || !r.cpu.is_null());
+        Ok(Chosen { package: LockedPackage { name, version, integrity }, is_for_some_machines })
     }
 
     /// The archive of a version, checked.
@@ -103,24 +134,43 @@ impl Registry {
     }
 
     async fn document(&self, name: &str, importer: &str) -> Result<Arc<Document>, BundleError> {
-        if let Some((at, document)) = self.documents.lock().get(name)
-            && at.elapsed() < self.max_age
-        {
-            return Ok(document.clone());
+        if let Some(document) = self.fresh(name) {
+            return Ok(document);
         }
+        let flight = self.flights.lock().entry(name.to_owned()).or_default().clone();
+        let only = flight.lock().await;
+        let answer = match self.fresh(name) {
+            Some(document) => Ok(document),
+            None => self.ask(name, importer).await,
+        };
+        drop(only);
+        self.flights.lock().remove(name);
+        answer
+    }
+
+    fn fresh(&self, name: &str) -> Option<Arc<Document>> {
+        self.documents.lock().get(name).filter(|(at, _)| at.elapsed() < self.max_age).map(|(_, document)| document.clone())
+    }
+
+    async fn ask(&self, name: &str, importer: &str) -> Result<Arc<Document>, BundleError> {
         let file = self.cache_dir.join(format!("{}.json", name.replace('/', "+")));
         let document = match self.on_disk(&file).await {
-            Some(document) => document,
-            None => {
-                let address = format!("{}/{}", self.url, name.replace('/', "%2f"));
-                let bytes = self
-                    .get(name, &address, Some("application/vnd.npm.install-v1+json"), DOCUMENT_BYTES_MAX)
-                    .await?
-                    .ok_or_else(|| BundleError::PackageNotFound { name: name.to_owned(), importer: importer.to_owned() })?;
-                let document: Document = serde_json::from_slice(&bytes).map_err(|e| failed(name, &format!("its answer cannot be read: {e}")))?;
-                self.keep(&file, &document).await;
-                document
-            }
+            Some((document, true)) => document,
+            kept => match self.download(name, importer).await {
+                Ok(document) => {
+                    self.keep(&file, &document).await;
+                    document
+                }
+                // An old answer is better than none while the registry is away.
+                Err(error @ BundleError::Registry { .. }) => match kept {
+                    Some((document, _)) => {
+                        tracing::warn!(%error, "the registry does not answer; what it said of `{name}` before is used");
+                        document
+                    }
+                    None => return Err(error),
+                },
+                Err(error) => return Err(error),
+            },
         };
         let document = Arc::new(document);
         let mut documents = self.documents.lock();
@@ -131,19 +181,27 @@ impl Registry {
         Ok(document)
     }
 
-    /// A document on disk that is young enough.
-    async fn on_disk(&self, file: &std::path::Path) -> Option<Document> {
+    async fn download(&self, name: &str, importer: &str) -> Result<Document, BundleError> {
+        let _place = self.questions.acquire().await.map_err(|_| failed(name, "the bundler is closed"))?;
+        let address = format!("{}/{}", self.url, name.replace('/', "%2f"));
+        let bytes = self
+            .get(name, &address, Some("application/vnd.npm.install-v1+json"), DOCUMENT_BYTES_MAX)
+            .await?
+            .ok_or_else(|| BundleError::PackageNotFound { name: name.to_owned(), importer: importer.to_owned() })?;
+        serde_json::from_slice(&bytes).map_err(|e| failed(name, &format!("its answer cannot be read: {e}")))
+    }
+
+    /// A document on disk, and whether it is young enough.
+    async fn on_disk(&self, file: &std::path::Path) -> Option<(Document, bool)> {
         let age = tokio::fs::metadata(file).await.ok()?.modified().ok()?.elapsed().ok()?;
-        if age >= self.max_age {
-            return None;
-        }
-        serde_json::from_slice(&tokio::fs::read(file).await.ok()?).ok()
+        let document = serde_json::from_slice(&tokio::fs::read(file).await.ok()?).ok()?;
+        Some((document, age < self.max_age))
     }
 
     /// A document that cannot be kept is asked for again: no fault of the deploy.
     async fn keep(&self, file: &std::path::Path, document: &Document) {
         let Ok(bytes) = serde_json::to_vec(document) else { return };
-        let part = file.with_extension("part");
+        let part = file.with_extension(format!("{}.part", std::process::id()));
         let kept = async {
             tokio::fs::create_dir_all(&self.cache_dir).await?;
             tokio::fs::write(&part, bytes).await?;
@@ -178,7 +236,10 @@ impl Registry {
 }
 
 impl Document {
+    /// As npm picks: a tag, an exact version, `latest` where it fits, else the greatest that fits; one that is deprecated
+    /// or wants another Node only where there is no better.
     fn pick(&self, range: &str) -> Option<String> {
+        let range = range.trim();
         let latest = self.tags.get("latest");
         if matches!(range, "" | "*" | "latest" | "x") && latest.is_some() {
             return latest.cloned();
@@ -190,12 +251,45 @@ impl Document {
             return Some(range.to_owned());
         }
         let wanted = Range::parse(range).ok()?;
-        let fits = |text: &str| Version::parse(text).ok().filter(|v| v.satisfies(&wanted));
-        if let Some(latest) = latest.filter(|l| fits(l).is_some()) {
+        let node = Version::parse(NODE_VERSION).ok()?;
+        let is_good = |release: &Release| (release.runs_on(&node), release.deprecated.is_null() || release.deprecated == false);
+        if let Some(latest) = latest
+            && satisfies(latest, &wanted)
+            && self.versions.get(latest).is_some_and(|release| is_good(release) == (true, true))
+        {
             return Some(latest.clone());
         }
-        self.versions.keys().filter_map(|text| fits(text).map(|version| (version, text))).max_by(|a, b| a.0.cmp(&b.0)).map(|(_, text)| text.clone())
+        let fitting = self.versions.iter().filter(|(text, _)| satisfies(text, &wanted));
+        fitting
+            .filter_map(|(text, release)| Version::parse(text).ok().map(|version| (is_good(release), version, text)))
+            .max_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)))
+            .map(|(_, _, text)| text.clone())
     }
+
+    /// Some versions in words, the newest first.
+    fn known(&self) -> String {
+        let mut versions: Vec<Version> = self.versions.keys().filter_map(|text| Version::parse(text).ok()).collect();
+        versions.sort_unstable_by(|a, b| b.cmp(a));
+        let more = if versions.len() > KNOWN_MAX { ", …" } else { "" };
+        let named: Vec<String> = versions.iter().take(KNOWN_MAX).map(|v| format!("`{v}`")).collect();
+        if named.is_empty() { "none".into() } else { format!("{}{more}", named.join(", ")) }
+    }
+}
+
+impl Release {
+    fn runs_on(&self, node: &Version) -> bool {
+        let wanted = self.engines.get("node").and_then(Value::as_str).and_then(|text| Range::parse(text).ok());
+        wanted.is_none_or(|range| node.satisfies(&range))
+    }
+}
+
+fn satisfies(version: &str, range: &Range) -> bool {
+    Version::parse(version).is_ok_and(|v| v.satisfies(range))
+}
+
+/// Whether a version chosen for somebody else serves this range as well.
+pub(crate) fn serves(version: &str, range: &str) -> bool {
+    Range::parse(range).is_ok_and(|range| satisfies(version, &range))
 }
 
 fn failed(name: &str, reason: &str) -> BundleError {
@@ -207,5 +301,42 @@ fn unsupported(name: &str, range: &str, importer: &str) -> BundleError {
         specifier: format!("{name}@{range}"),
         importer: importer.to_owned(),
         reason: "only versions from the npm registry can be installed".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_picked_as_npm_picks_them() {
+        let document: Document = serde_json::from_value(serde_json::json!({
+            "dist-tags": { "latest": "2.1.0", "next": "3.0.0-rc.1" },
+            "versions": {
+                "1.0.0": { "dist": { "tarball": "" } },
+                "1.1.0": { "dist": { "tarball": "" }, "engines": { "node": ">= 6" } },
+                "1.2.0": { "dist": { "tarball": "" }, "engines": { "node": ">= 99" } },
+                "1.3.0": { "dist": { "tarball": "" }, "deprecated": "broken" },
+                "2.1.0": { "dist": { "tarball": "" }, "engines": ["node"] },
+                "2.2.0": { "dist": { "tarball": "" } },
+                "3.0.0-rc.1": { "dist": { "tarball": "" } },
+            },
+        }))
+        .expect("a document");
+        for (range, expected) in [
+            ("", Some("2.1.0")),
+            ("latest", Some("2.1.0")),
+            ("^2", Some("2.1.0")),
+            ("^1", Some("1.1.0")),
+            ("~1.2", Some("1.2.0")),
+            ("1.3.0", Some("1.3.0")),
+            ("next", Some("3.0.0-rc.1")),
+            ("^1 || ^3", Some("1.1.0")),
+            ("^3", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(document.pick(range).as_deref(), expected, "{range}");
+        }
+        assert_eq!(document.known(), "`3.0.0-rc.1`, `2.2.0`, `2.1.0`, `1.3.0`, `1.2.0`, …");
     }
 }

@@ -41,10 +41,25 @@ impl Bare {
     }
 }
 
-/// Node's own modules, without `node:`.
+/// Node's own modules. Without `node:` only these very names: `punycode/` and `buffer/` are packages.
 pub(crate) fn is_builtin(specifier: &str) -> bool {
     const BUILTINS: &[&str] = &[
+        "_http_agent",
+        "_http_client",
+        "_http_common",
+        "_http_incoming",
+        "_http_outgoing",
+        "_http_server",
+        "_stream_duplex",
+        "_stream_passthrough",
+        "_stream_readable",
+        "_stream_transform",
+        "_stream_wrap",
+        "_stream_writable",
+        "_tls_common",
+        "_tls_wrap",
         "assert",
+        "assert/strict",
         "async_hooks",
         "buffer",
         "child_process",
@@ -55,39 +70,50 @@ pub(crate) fn is_builtin(specifier: &str) -> bool {
         "dgram",
         "diagnostics_channel",
         "dns",
+        "dns/promises",
         "domain",
         "events",
         "fs",
+        "fs/promises",
         "http",
         "http2",
         "https",
         "inspector",
+        "inspector/promises",
         "module",
         "net",
         "os",
         "path",
+        "path/posix",
+        "path/win32",
         "perf_hooks",
         "process",
         "punycode",
         "querystring",
         "readline",
+        "readline/promises",
         "repl",
         "stream",
+        "stream/consumers",
+        "stream/promises",
+        "stream/web",
         "string_decoder",
         "sys",
         "timers",
+        "timers/promises",
         "tls",
         "trace_events",
         "tty",
         "url",
         "util",
+        "util/types",
         "v8",
         "vm",
         "wasi",
         "worker_threads",
         "zlib",
     ];
-    specifier.starts_with("node:") || BUILTINS.contains(&specifier.split('/').next().unwrap_or(""))
+    specifier.starts_with("node:") || BUILTINS.contains(&specifier)
 }
 
 #[cfg(test)]
@@ -113,6 +139,6 @@ mod tests {
     #[test]
     fn builtins_are_known_with_and_without_node() {
         assert!(is_builtin("node:fs") && is_builtin("fs") && is_builtin("fs/promises"));
-        assert!(!is_builtin("fs-extra"));
+        assert!(!is_builtin("fs-extra") && !is_builtin("punycode/") && !is_builtin("buffer@6"));
     }
 }

@@ -1,5 +1,6 @@
 //! What commands do.
 
+mod accounts;
 mod components;
 mod history;
 mod workflows;
@@ -80,6 +81,8 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
         ClientCommand::Runs(command) => history::runs(client, show, command).await,
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
+        ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
+        ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
         ClientCommand::Errors { name } => history::errors(client, show, &name).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.

@@ -55,6 +55,7 @@ impl Engine {
     pub async fn save_component(&self, caller: &Caller, code: CodeRef, publish: bool) -> Result<SavedComponent, EngineError> {
         let built = self.build_component(caller, &code, None).await?;
         let kind = built.component.manifest.check()?;
+        self.infer_apps(caller, &built.component.manifest.props).await?;
         let mut component = SavedComponent { component_type: kind, ..built.component };
         if publish {
             if component.manifest.key.as_deref().unwrap_or("").trim().is_empty() {

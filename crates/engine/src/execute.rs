@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::accept::no_response;
 use crate::hooks::source_call;
 use crate::http_event::Receiver;
-use crate::program::{Program, WorkflowProgram};
+use crate::program::Program;
 use crate::sink::{Collector, Responder};
 use crate::{Engine, EngineError};
 
@@ -119,12 +119,20 @@ impl Engine {
     async fn call(&self, held: &Held, program: &Program, sink: Arc<Collector>) -> Result<CallOutcome, EngineError> {
         let (isolate, call) = match program {
             Program::Source(source) => {
-                let body = source_call(source, None, &held.event)?;
+                let props = match source.props.text(self, &held.org_id).await? {
+                    Ok(props) => props,
+                    Err(outcome) => return Ok(outcome),
+                };
+                let body = source_call(&props, &source.dynamic_props, None, &held.event)?;
                 (self.source_isolate(source).await?, Call { body, timeout: self.0.config.source_timeout })
             }
             Program::Workflow(workflow) => {
                 let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
-                let body = workflow_call(workflow, held, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
+                let steps = match workflow.steps.text(self, &held.org_id).await? {
+                    Ok(steps) => steps,
+                    Err(outcome) => return Ok(outcome),
+                };
+                let body = workflow_call(&steps, held, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
                 (workflow.isolate.clone(), Call { body, timeout })
             }
         };
@@ -168,14 +176,14 @@ fn gave_up(attempts: i64) -> CallOutcome {
     }
 }
 
-fn workflow_call(workflow: &WorkflowProgram, held: &Held, deadline_ms: i64) -> Result<Box<RawValue>, EngineError> {
+fn workflow_call(steps: &str, held: &Held, deadline_ms: i64) -> Result<Box<RawValue>, EngineError> {
     let test = held.kind == RunKind::Test;
     // `$.context` is the trigger's context and what only a running step knows (reference 4).
     let open = held.context.strip_suffix('}').unwrap_or("{");
     let comma = if open.len() > 1 { "," } else { "" };
     let body = format!(
         r#"{{"kind":"workflow","trigger":{{"event":{},"context":{}}},"steps":{},"context":{open}{comma}"deadline":{deadline_ms},"JIT":{test},"run":{{"runs":1,"context":null,"callback_request":null}}}},"results":{{}},"test":{test}}}"#,
-        held.event, held.context, workflow.steps
+        held.event, held.context, steps
     );
     RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
 }

@@ -8,7 +8,7 @@ use millrace_runner::{Call, CallFailure};
 use serde_json::value::RawValue;
 
 use crate::context::Origin;
-use crate::program::{Program, SourceProgram};
+use crate::program::Program;
 use crate::sink::Collector;
 use crate::{Engine, EngineError};
 
@@ -20,10 +20,15 @@ impl Engine {
             return Ok(Ok(()));
         }
         let run_id = RunId::at(&self.0.ids, self.now());
-        let body = source_call(source, Some(hook), "null")?;
         let sink = Arc::new(Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None));
-        let isolate = self.source_isolate(source).await?;
-        let outcome = self.0.runner.call(isolate, Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await;
+        let outcome = match source.props.text(self, &source.source.org_id).await? {
+            Ok(props) => {
+                let body = source_call(&props, &source.dynamic_props, Some(hook), "null")?;
+                let isolate = self.source_isolate(source).await?;
+                self.0.runner.call(isolate, Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await
+            }
+            Err(outcome) => outcome,
+        };
         let (mut collected, _) = sink.take();
         if let Err(failure) = &outcome.result {
             collected.logs.push(self.error_line(&format!("the {} hook failed: {}: {}\n{}", hook.name(), failure.code, failure.message, failure.stack)));
@@ -34,10 +39,13 @@ impl Engine {
     }
 }
 
-/// The body of a source's call: `event` is JSON text.
-pub(crate) fn source_call(source: &SourceProgram, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
+/// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text.
+pub(crate) fn source_call(props: &str, dynamic_props: &str, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
     let hook = hook.map_or_else(|| "null".to_owned(), |h| format!("\"{}\"", h.name()));
-    let body = format!(r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{}}}"#, crate::components::MODULE, source.props);
+    let body = format!(
+        r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props},"dynamic_props":{dynamic_props}}}"#,
+        crate::components::MODULE
+    );
     RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
 }
 

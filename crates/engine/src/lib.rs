@@ -3,8 +3,11 @@
 //! Knows no SQL and no HTTP. Start at [`Engine::handle_endpoint`] (accept), then `execute` (run) and `settle`.
 
 mod accept;
+mod accounts;
+mod apps;
 mod cache;
 mod components;
+mod configure;
 mod context;
 mod dispatch;
 mod error;
@@ -41,7 +44,10 @@ use millrace_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
+pub use accounts::{AccountView, NewAccount, UpdateAccount};
+pub use apps::{AppFilter, NewApp};
 pub use components::CodeRef;
+pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
 pub use millrace_store::{Mail, RunFilter, SubscriptionKey};
 pub use secrets::MasterKey;

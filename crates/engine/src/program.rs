@@ -1,18 +1,20 @@
 //! What an owner runs: everything a call needs, prepared once for each version.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::{Hook, Manifest};
+use millrace_model::component::{Hook, Manifest, PropDef};
 use millrace_model::dedupe::Strategy;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
-use millrace_runner::{IsolateSpec, ModuleSpec};
+use millrace_runner::{CallOutcome, IsolateSpec, ModuleSpec};
 use millrace_store::Interfaces;
 use serde_json::{Map, Value, json};
 
+use crate::accounts::{AccountUse, PROVISION};
 use crate::components::MODULE;
 use crate::{Engine, EngineError};
 
@@ -33,8 +35,10 @@ pub(crate) struct SourceProgram {
     pub(crate) source: Source,
     pub(crate) manifest: Manifest,
     pub(crate) strategy: Option<Strategy>,
-    /// Values by prop name as the host gets them, JSON text. Holds opened secrets: never logged.
-    pub(crate) props: String,
+    /// Values by prop name as the host gets them.
+    pub(crate) props: Inputs,
+    /// Definitions that `additionalProps` gave, JSON text of a list.
+    pub(crate) dynamic_props: String,
     /// The isolate, without the `$.service.db` snapshot.
     pub(crate) isolate: IsolateSpec,
     owner: Owner,
@@ -44,12 +48,48 @@ pub(crate) struct WorkflowProgram {
     pub(crate) workflow: Workflow,
     pub(crate) settings: Settings,
     pub(crate) isolate: Arc<IsolateSpec>,
-    /// Steps as the host gets them, JSON text. Holds opened secrets: never logged.
-    pub(crate) steps: String,
+    /// Steps as the host gets them.
+    pub(crate) steps: Inputs,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
     owner: Owner,
+}
+
+/// What a host gets of configured values. Holds opened secrets: never logged.
+pub(crate) struct Inputs {
+    value: Value,
+    /// The same as JSON text, for the many that name no account.
+    text: String,
+    accounts: Vec<AccountUse>,
+}
+
+impl Inputs {
+    pub(crate) fn new(value: Value, accounts: Vec<AccountUse>) -> Self {
+        Self { text: value.to_string(), value, accounts }
+    }
+
+    /// JSON text with the `$auth` of each account as it is now; or how the run ends where one does not work.
+    pub(crate) async fn text(&self, engine: &Engine, org: &OrgId) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
+        if self.accounts.is_empty() {
+            return Ok(Ok(Cow::Borrowed(&self.text)));
+        }
+        let mut value = self.value.clone();
+        for account in &self.accounts {
+            let target = match account.step {
+                Some(step) => &mut value[step],
+                None => &mut value,
+            };
+            let namespace = target.get("namespace").and_then(Value::as_str).map(str::to_owned);
+            let auth = match engine.auth_of(org, account, namespace.as_deref()).await? {
+                Ok(auth) => auth,
+                Err(outcome) => return Ok(Err(outcome)),
+            };
+            let props = if account.step.is_some() { &mut target["props"] } else { target };
+            props[&account.prop] = auth;
+        }
+        Ok(Ok(Cow::Owned(value.to_string())))
+    }
 }
 
 /// Whose a program is.
@@ -131,7 +171,8 @@ impl Engine {
         let strategy = manifest.dedupe_strategy()?;
         let mut props = source.configured_props.clone();
         self.0.master_key.open_props(source.id.as_str(), &mut props)?;
-        for def in &manifest.props {
+        let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
+        for def in defs {
             if def.prop_type == "$.interface.http"
                 && let Some(http) = interfaces.http.first()
             {
@@ -150,7 +191,17 @@ impl Engine {
             hosts_max: 1,
         };
         let owner = Owner::Source(source.id.clone());
-        Ok(Program::Source(Box::new(SourceProgram { props: Value::Object(props).to_string(), source, manifest, strategy, isolate, owner })))
+        let accounts = AccountUse::of(None, defs, &props).collect();
+        let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
+        Ok(Program::Source(Box::new(SourceProgram {
+            props: Inputs::new(Value::Object(props), accounts),
+            dynamic_props,
+            source,
+            manifest,
+            strategy,
+            isolate,
+            owner,
+        })))
     }
 
     /// The isolate of a source with what it has stored so far.
@@ -177,14 +228,23 @@ impl Engine {
         deployment_id: Option<DeploymentId>,
     ) -> Result<Program, EngineError> {
         let mut modules: Vec<ModuleSpec> = Vec::new();
-        let mut steps = Vec::new();
-        for step in &version.steps {
+        let (mut steps, mut accounts) = (Vec::new(), Vec::new());
+        for (at, step) in version.steps.iter().enumerate() {
             if modules.iter().all(|m| m.name != step.artifact_id) {
                 modules.push(ModuleSpec { name: step.artifact_id.clone(), path: self.stored_artifact_path(&step.artifact_id).await? });
             }
             let mut props = step.props.clone();
             self.0.master_key.open_props(workflow.id.as_str(), &mut props)?;
-            steps.push(json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "disabled": step.disabled }));
+            let names_account = step.props.values().any(|value| value.get(PROVISION).is_some());
+            let manifest = match names_account || step.dynamic_props.is_some() {
+                true => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),
+                false => Manifest::default(),
+            };
+            accounts.extend(AccountUse::of(Some(at), step.dynamic_props.as_deref().unwrap_or(&manifest.props), &props));
+            let dynamic_props = dynamic_of(&manifest.props, step.dynamic_props.as_deref());
+            steps.push(
+                json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "dynamic_props": dynamic_props, "disabled": step.disabled }),
+            );
         }
         let version_key = deployment_id.as_ref().map_or_else(|| format!("{}:draft:{}", workflow.id, self.0.ids.base62(8)), ToString::to_string);
         let isolate = Arc::new(IsolateSpec {
@@ -201,13 +261,18 @@ impl Engine {
         Ok(Program::Workflow(Box::new(WorkflowProgram {
             settings: version.settings.clone(),
             isolate,
-            steps: Value::Array(steps).to_string(),
+            steps: Inputs::new(Value::Array(steps), accounts),
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,
             deployment_id,
             owner,
         })))
     }
+}
+
+/// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.
+fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
+    all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
 }
 
 /// Whether any step's code answers HTTP requests itself.

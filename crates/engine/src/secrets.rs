@@ -29,7 +29,7 @@ impl MasterKey {
         Self(bytes)
     }
 
-    fn seal(&self, ids: &IdSource, owner: &str, plain: &str) -> Result<String, EngineError> {
+    pub(crate) fn seal(&self, ids: &IdSource, owner: &str, plain: &str) -> Result<String, EngineError> {
         let nonce = ids.bytes::<24>();
         let sealed = XChaCha20Poly1305::new(&self.0.into())
             .encrypt(&XNonce::from(nonce), Payload { msg: plain.as_bytes(), aad: owner.as_bytes() })
@@ -37,7 +37,7 @@ impl MasterKey {
         Ok(STANDARD.encode([&nonce[..], &sealed].concat()))
     }
 
-    fn open(&self, owner: &str, sealed: &str) -> Result<String, EngineError> {
+    pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, EngineError> {
         let failed = || EngineError::internal("could not open a secret; is the master key the one it was sealed with?", "the cipher refused");
         let bytes = STANDARD.decode(sealed).map_err(|_| failed())?;
         let (nonce, text) = bytes.split_first_chunk::<24>().ok_or_else(failed)?;

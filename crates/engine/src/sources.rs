@@ -53,8 +53,12 @@ impl Engine {
         require_source(&component)?;
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
-        let mut configured = props::check(&component.manifest.props, &new.configured_props, Site::Source, now).map_err(|e| invalid_props(&e))?;
-        self.0.master_key.seal_props(&self.0.ids, id.as_str(), &component.manifest.props, &mut configured)?;
+        self.infer_apps(caller, &component.manifest.props).await?;
+        let dynamic_props = self.definitions(caller, &component, &new.configured_props).await?;
+        let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
+        let mut configured = props::check(&defs, &new.configured_props, Site::Source, now).map_err(|e| invalid_props(&e))?;
+        self.check_accounts(&caller.org_id, &defs, &configured, Site::Source).await?;
+        self.0.master_key.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
         let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
         let mut source = Source {
             id,
@@ -63,6 +67,7 @@ impl Engine {
             component_id: component.id.clone(),
             name_slug: String::new(),
             name,
+            dynamic_props,
             configured_props: configured,
             active: false,
             inactive_reason: Some("it is being deployed".into()),
@@ -70,7 +75,7 @@ impl Engine {
             updated_at: now,
         };
         // The endpoint answers while `activate` runs (reference 3); timers wait for it.
-        let mut interfaces = self.interfaces_of(&source, &component.manifest.props, &Interfaces::default())?;
+        let mut interfaces = self.interfaces_of(&source, &defs, &Interfaces::default())?;
         self.save_built(&new.code, &component, artifact).await?;
         self.insert_source(&mut source, &interfaces).await?;
         let program = self.prepare_source(source.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
@@ -108,8 +113,9 @@ impl Engine {
         if let Some(name) = &update.name {
             new.name = check_name(name)?;
         }
-        new.configured_props = self.merged_props(&old, &component, update.configured_props.as_ref())?;
-        let mut interfaces = self.interfaces_of(&new, &component.manifest.props, &old_interfaces)?;
+        self.infer_apps(caller, &component.manifest.props).await?;
+        let defs = self.reconfigure(caller, &mut new, &component, update.configured_props.as_ref()).await?;
+        let mut interfaces = self.interfaces_of(&new, &defs, &old_interfaces)?;
         let active = update.active.unwrap_or(old.active);
         if let Some(code) = &update.code {
             self.save_built(code, &component, artifact).await?;
@@ -227,17 +233,27 @@ impl Engine {
         Ok(())
     }
 
-    /// The old values, opened, with the given ones over them, checked against the new definitions and sealed again.
-    fn merged_props(&self, old: &Source, component: &SavedComponent, given: Option<&Map<String, Value>>) -> Result<Map<String, Value>, EngineError> {
-        let mut merged = old.configured_props.clone();
-        self.0.master_key.open_props(old.id.as_str(), &mut merged)?;
-        merged.retain(|name, _| component.manifest.props.iter().any(|d| &d.name == name));
-        for (name, value) in given.into_iter().flatten() {
-            merged.insert(name.clone(), value.clone());
-        }
-        let mut checked = props::check(&component.manifest.props, &merged, Site::Source, self.now()).map_err(|e| invalid_props(&e))?;
-        self.0.master_key.seal_props(&self.0.ids, old.id.as_str(), &component.manifest.props, &mut checked)?;
-        Ok(checked)
+    /// Lays the given values over the old ones, opened, and checks and seals all by the definitions that then hold.
+    async fn reconfigure(
+        &self,
+        caller: &Caller,
+        source: &mut Source,
+        component: &SavedComponent,
+        given: Option<&Map<String, Value>>,
+    ) -> Result<Vec<PropDef>, EngineError> {
+        let mut merged = source.configured_props.clone();
+        self.0.master_key.open_props(source.id.as_str(), &mut merged)?;
+        let kept = merged.clone();
+        merged.extend(given.cloned().unwrap_or_default());
+        source.dynamic_props = self.definitions(caller, component, &merged).await?;
+        let defs = source.dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
+        // A value of before whose prop is gone goes with it; one that is given now and unknown is refused.
+        merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));
+        let mut checked = props::check(&defs, &merged, Site::Source, self.now()).map_err(|e| invalid_props(&e))?;
+        self.check_accounts(&caller.org_id, &defs, &checked, Site::Source).await?;
+        self.0.master_key.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
+        source.configured_props = checked;
+        Ok(defs)
     }
 
     /// The interfaces that the props declare; an endpoint and unchanged timers are kept over updates.

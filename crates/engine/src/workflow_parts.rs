@@ -45,6 +45,7 @@ pub struct StepRequest {
     /// Its name in `steps.<namespace>`.
     pub namespace: String,
     /// A published action.
+    #[serde(alias = "key")]
     pub component_key: Option<String>,
     /// A saved action.
     pub component_id: Option<String>,
@@ -176,15 +177,21 @@ impl Engine {
                 Some(artifact) => artifact.uses_respond,
                 None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
             };
-            let mut values =
-                props::check(&component.manifest.props, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
-            self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), &component.manifest.props, &mut values)?;
+            self.infer_apps(caller, &component.manifest.props).await?;
+            // Values that are expressions are known only in a run: code that cannot do without them says so there.
+            let dynamic_props = self.definitions(caller, &component, &request.props).await.unwrap_or_default();
+            let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
+            let mut values = props::check(defs, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
+            let checked = self.check_accounts(&caller.org_id, defs, &values, Site::Step).await;
+            checked.map_err(|e| in_step(e, &request.namespace))?;
+            self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
             steps.push(Step {
                 id,
                 namespace: request.namespace.clone(),
                 component_id: component.id.clone(),
                 artifact_id: component.artifact_id.clone(),
+                dynamic_props,
                 props: values,
                 disabled: request.disabled,
             });

@@ -41,6 +41,9 @@ pub struct ServeArgs {
     /// Where data is kept [default: ./millrace-data]
     #[arg(long, env = "MILLRACE_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
+    /// The Postgres database: postgres://user:password@host:port/database; without it SQLite in the data directory
+    #[arg(long, env = "MILLRACE_DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
     /// Address and port to listen on [default: 127.0.0.1:8787]
     #[arg(long, env = "MILLRACE_LISTEN")]
     pub listen: Option<String>,
@@ -80,6 +83,7 @@ pub struct ServeArgs {
 #[derive(Debug)]
 pub struct Config {
     pub data_dir: PathBuf,
+    pub database_url: Option<String>,
     pub listen: String,
     pub base_url: Option<String>,
     pub smtp_url: Option<String>,
@@ -105,6 +109,7 @@ impl Config {
         };
         let config = Self {
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
+            database_url: args.database_url.or(file.database_url),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
             base_url: args.base_url.or(file.base_url).map(|url| url.trim_end_matches('/').to_owned()),
             smtp_url: args.smtp_url.or(file.smtp_url),
@@ -143,10 +148,11 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("millrace-config-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a folder");
         let path = dir.join("millrace.toml");
-        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\nsandbox = \"best-effort\"\n").expect("writes");
+        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\nsandbox = \"best-effort\"\ndatabase_url = \"postgres://db/app\"\n").expect("writes");
         let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
         let config = Config::read(args).expect("reads");
         assert_eq!((config.listen.as_str(), config.keep_days, config.sandbox), ("127.0.0.1:2", 7, Sandbox::BestEffort));
+        assert_eq!(config.database_url.as_deref(), Some("postgres://db/app"));
         std::fs::write(&path, "lissten = \"x\"\n").expect("writes");
         let error = Config::read(ServeArgs { config: Some(path), ..ServeArgs::default() }).expect_err("refuses");
         assert!(format!("{error:#}").contains("lissten"), "{error:#}");

@@ -24,6 +24,9 @@ enum Command {
     /// Run the server.
     #[command(after_help = "Example: millrace serve --data-dir ./data --listen 127.0.0.1:8787")]
     Serve(Box<config::ServeArgs>),
+    /// Bundles one component for a server that started this process.
+    #[command(name = serve::BUNDLE_WORKER, hide = true)]
+    BundleWorker,
     #[command(flatten)]
     Client(ClientCommand),
 }
@@ -36,6 +39,10 @@ fn main() -> ExitCode {
     };
     let code = match cli.command {
         Command::Serve(args) => match runtime.block_on(serve::serve(*args)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error),
+        },
+        Command::BundleWorker => match runtime.block_on(serve::bundle_worker()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
         },

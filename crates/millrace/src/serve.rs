@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow, bail};
 use millrace_api::ApiConfig;
-use millrace_bundle::{Bundler, BundlerConfig};
+use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::{IdSource, SystemClock};
 use millrace_runner::{Runner, RunnerConfig, Walls};
+use millrace_store::{Store, StoreError};
+use millrace_store_postgres::{PostgresOptions, PostgresStore};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,6 +23,8 @@ use crate::data_dir::DataDir;
 /// Our answers to package names.
 const PLATFORM_MODULES: &[(&str, &str)] =
     &[("@pipedream/platform", include_str!("../../../runtime/dist/platform.mjs")), ("@pipedream/types", include_str!("../../../runtime/dist/types.mjs"))];
+/// The subcommand that bundles one component in a process of its own.
+pub(crate) const BUNDLE_WORKER: &str = "bundle-worker";
 /// How long runs under way may go on after SIGTERM.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -53,9 +57,14 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     Ok(())
 }
 
+/// The process of one bundle: a question on standard input, its answer on standard output.
+pub(crate) async fn bundle_worker() -> Result<()> {
+    millrace_bundle::work(tokio::io::stdin(), tokio::io::stdout(), PLATFORM_MODULES).await.map_err(anyhow::Error::new)
+}
+
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
-    let ids = Arc::new(IdSource::default());
-    let store = SqliteStore::open(&SqliteOptions::at(data.file("millrace.db"))).context("could not open the database")?;
+    let store = open_store(config, data).await?;
+    let ids = Arc::new(if store.single_node() { IdSource::default() } else { IdSource::of_many() });
     let runner_config = RunnerConfig {
         node: config.node.clone(),
         host_script: include_str!("../../../runtime/dist/host.mjs").to_owned(),
@@ -69,13 +78,14 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
     };
     let runner = Runner::start(runner_config).await?;
     tell_walls(config.sandbox, &runner);
-    let bundler = Bundler::new(BundlerConfig {
+    let bundler_config = BundlerConfig {
         cache_dir: data.file("cache"),
         registry_url: config.npm_registry.clone(),
         metadata_max_age: Duration::from_secs(300),
         platform_modules: PLATFORM_MODULES,
-    })
-    .map_err(anyhow::Error::new)?;
+    };
+    // This very program, also where its file was replaced since.
+    let bundler = Bundler::in_processes(bundler_config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] });
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),
         artifact_dir: data.file("artifacts"),
@@ -84,7 +94,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         mail_from: config.mail_from.clone(),
         ..EngineConfig::default()
     };
-    let parts = Parts { store: Arc::new(store), bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };
+    let parts = Parts { store, bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };
     Ok(Engine::start(engine_config, parts).await?)
 }
 
@@ -106,6 +116,26 @@ fn close_proc() {
     // SAFETY: a plain system call. It changes what others may see of this process, and whether it leaves a core file.
     if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } != 0 {
         tracing::warn!("could not close /proc/self to other processes");
+    }
+}
+
+/// Postgres where its address is given, else SQLite in the data directory.
+async fn open_store(config: &Config, data: &DataDir) -> Result<Arc<dyn Store>> {
+    let Some(url) = &config.database_url else {
+        let path = data.file("millrace.db");
+        let store = SqliteStore::open(&SqliteOptions::at(&path)).with_context(|| format!("could not open the database `{}`", path.display()))?;
+        return Ok(Arc::new(store));
+    };
+    // The address may hold a password: it is never shown, not as part of what the parser says of it either.
+    let options = PostgresOptions::at(url);
+    let Some(place) = options.place() else {
+        bail!("the value of --database-url is not the address of a Postgres database; expected is postgres://user:password@host:port/database");
+    };
+    match PostgresStore::open(options).await {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(StoreError::Database(cause)) => Err(anyhow!(cause)
+            .context(format!("could not use the Postgres {place}; check that it runs, that --database-url is right, and that its user may create tables"))),
+        Err(error) => Err(anyhow!(error).context(format!("could not open the Postgres {place}"))),
     }
 }
 

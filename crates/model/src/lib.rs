@@ -3,6 +3,7 @@
 //! No I/O, no async, no clock of its own: whatever a rule needs is passed in. Start at [`run::Run`],
 //! then [`dedupe`], [`schedule`] and [`props`].
 
+pub mod account;
 pub mod clock;
 pub mod component;
 pub mod dedupe;

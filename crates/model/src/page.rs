@@ -7,7 +7,7 @@ pub struct Page {
     pub limit: u32,
     /// Items after this cursor (exclusive).
     pub after: Option<String>,
-    /// Items before this cursor (exclusive).
+    /// Items before this cursor (exclusive); without `after` the page is the one that ends right before it.
     pub before: Option<String>,
 }
 
@@ -22,6 +22,11 @@ impl Page {
     pub const LIMIT_DEFAULT: u32 = 10;
     /// The most items that a page holds.
     pub const LIMIT_MAX: u32 = 100;
+
+    /// Whether the page is filled from its end: going back, what lies next to the cursor is asked for, not the start of the list.
+    pub const fn from_end(&self) -> bool {
+        self.before.is_some() && self.after.is_none()
+    }
 }
 
 /// One page of a list, and how many items the whole list has.

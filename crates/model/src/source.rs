@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
+use crate::component::PropDef;
 use crate::ids::{ComponentId, HttpInterfaceId, OrgId, SourceId, TimerId, UserId, WorkflowId};
 use crate::schedule::Schedule;
 
@@ -21,6 +22,8 @@ pub struct Source {
     pub name: String,
     /// Unique within the organization.
     pub name_slug: String,
+    /// Definitions that `additionalProps` gave when the values were set; none: those of the component.
+    pub dynamic_props: Option<Vec<PropDef>>,
     /// Normalized values by prop name; secrets are sealed.
     pub configured_props: Map<String, Value>,
     /// True exactly when endpoint, timer and subscriptions work.

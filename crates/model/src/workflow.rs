@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
+use crate::component::PropDef;
 use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, StepId, TimerId, WorkflowId};
 use crate::schedule::Schedule;
 
@@ -102,6 +103,9 @@ pub struct Step {
     pub component_id: ComponentId,
     /// The built module.
     pub artifact_id: String,
+    /// Definitions that `additionalProps` gave when the values were set; none: those of the component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic_props: Option<Vec<PropDef>>,
     /// Values by prop name; may hold `{{expressions}}`.
     #[serde(default)]
     pub props: Map<String, Value>,

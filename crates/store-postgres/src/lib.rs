@@ -1,1 +1,65 @@
+//! The engine of the store for many servers: Postgres. Hand-written SQL over a pool of connections.
+//!
+//! Mirrors `store-sqlite` file for file; where the dialects differ a comment says why. Start at [`PostgresStore::open`].
+//! Connections are not encrypted yet (`NoTls`): use a socket or a network you trust, or a local proxy that speaks TLS.
 
+mod accounts;
+mod components;
+mod db;
+mod history;
+mod interfaces;
+mod mail;
+mod migrations;
+mod rows;
+mod runs;
+mod settle;
+mod sources;
+mod store;
+mod subscriptions;
+mod tenants;
+mod workflows;
+
+use millrace_store::StoreResult;
+
+/// Where the database is, and its bounds.
+#[derive(Clone)]
+pub struct PostgresOptions {
+    /// `postgres://user:password@host/database`, or the key and value form.
+    pub url: String,
+    /// Connections of this process at most.
+    pub connections: usize,
+}
+
+impl PostgresOptions {
+    /// The usual bounds.
+    pub fn at(url: impl Into<String>) -> Self {
+        Self { url: url.into(), connections: 8 }
+    }
+
+    /// Database, host and user, to be shown: "database `app` on `db.example.test:5432` as `millrace`". `None` where the
+    /// URL is none.
+    pub fn place(&self) -> Option<String> {
+        db::place(&self.url)
+    }
+}
+
+// By hand: the URL holds a password.
+impl std::fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresOptions").field("connections", &self.connections).finish_non_exhaustive()
+    }
+}
+
+/// A store in one Postgres database, which any number of servers share.
+pub struct PostgresStore {
+    db: db::Db,
+}
+
+impl PostgresStore {
+    /// Connects and brings the schema up to date. `NewerSchema` where a newer Millrace made it.
+    pub async fn open(options: PostgresOptions) -> StoreResult<Self> {
+        let db = db::Db::open(&options)?;
+        migrations::run(&db).await?;
+        Ok(Self { db })
+    }
+}

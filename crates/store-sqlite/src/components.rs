@@ -49,7 +49,7 @@ pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
 }
 
 pub(crate) fn published(c: &Connection, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
-    list(c, "components", "org_id = ?1 AND published = 1", org.as_str(), page, rows::component)
+    list(c, "components", "org_id = ?1 AND published = 1", &[org.as_str()], page, rows::component)
 }
 
 pub(crate) fn unpublish(c: &Connection, org: &OrgId, key: &str) -> StoreResult<()> {

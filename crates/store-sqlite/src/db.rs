@@ -14,8 +14,8 @@ use crate::{SqliteOptions, migrations};
 /// Operations that are committed together at most.
 const GROUP_MAX: usize = 256;
 
-/// A write: runs inside a savepoint, and answers once the group is durable.
-type Write = Box<dyn FnOnce(&Connection) -> Answer + Send>;
+/// A write: runs inside a savepoint, and answers once the group is durable. Without a connection it only answers.
+type Write = Box<dyn FnOnce(Option<&Connection>) -> Answer + Send>;
 /// Tells the waiting caller; given whether the commit failed.
 type Answer = (bool, Box<dyn FnOnce(Option<StoreError>) + Send>);
 
@@ -49,7 +49,10 @@ impl Db {
     pub(crate) async fn write<T: Send + 'static>(&self, operation: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
         let (tell, told) = oneshot::channel::<StoreResult<T>>();
         let write: Write = Box::new(move |connection| {
-            let result = in_savepoint(connection, operation);
+            let result = match connection {
+                Some(connection) => in_savepoint(connection, operation),
+                None => Err(not_committed()),
+            };
             let good = result.is_ok();
             // Whoever asked may have gone away; what was written stays.
             (
@@ -87,8 +90,9 @@ impl Db {
         .map_err(|e| StoreError::Database(Box::new(e)))?
     }
 
-    /// Ends the writer after what waits.
+    /// Ends the writer after what waits, and refuses reads from now on.
     pub(crate) async fn close(&self) {
+        self.readers.places.close();
         self.writer.lock().take();
         let thread = self.thread.lock().take();
         // The writer does not panic; were it to, there is nothing left to write.
@@ -116,11 +120,7 @@ fn write_loop(connection: Connection, waiting: &Receiver<Write>) {
         let mut next = Some(first);
         while let Some(write) = next.take() {
             // Without a transaction nothing may be written: the operation is answered with the failure.
-            if error.is_none() {
-                answers.push(write(&connection).1);
-            } else {
-                drop(write);
-            }
+            answers.push(write(error.is_none().then_some(&connection)).1);
             if answers.len() < GROUP_MAX {
                 next = waiting.try_recv().ok();
             }
@@ -135,11 +135,15 @@ fn write_loop(connection: Connection, waiting: &Receiver<Write>) {
         }
         let failed = error.is_some();
         for answer in answers {
-            answer(failed.then(|| StoreError::Database("the transaction could not be committed".into())));
+            answer(failed.then(not_committed));
         }
     }
     // Leaves a small file behind; if it cannot, the next start does it.
     let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+fn not_committed() -> StoreError {
+    StoreError::Database("the transaction could not be committed".into())
 }
 
 fn in_savepoint<T>(connection: &Connection, operation: impl FnOnce(&Connection) -> StoreResult<T>) -> StoreResult<T> {
@@ -156,14 +160,11 @@ fn in_savepoint<T>(connection: &Connection, operation: impl FnOnce(&Connection) 
 pub(crate) fn database(error: rusqlite::Error) -> StoreError {
     if let rusqlite::Error::SqliteFailure(code, Some(text)) = &error
         && code.code == rusqlite::ErrorCode::ConstraintViolation
-        && text.starts_with("UNIQUE")
+        && let Some(columns) = text.strip_prefix("UNIQUE constraint failed: ")
     {
-        for name in ["name_slug", "orgname", "key_hash", "key"] {
-            if text.contains(name) {
-                return StoreError::Taken(name);
-            }
-        }
-        return StoreError::Taken("id");
+        // `table.column, table.column`: the last one tells.
+        let column = columns.rsplit('.').next().unwrap_or_default();
+        return StoreError::Taken(["name_slug", "orgname", "key_hash", "key"].into_iter().find(|name| *name == column).unwrap_or("id"));
     }
     StoreError::Database(Box::new(error))
 }

@@ -8,7 +8,7 @@ use millrace_model::run::Run;
 use millrace_store::{RunFilter, StoreResult, status_text};
 use rusqlite::{Connection, params};
 
-use crate::rows::{self, execute, many, number};
+use crate::rows::{self, execute, many, newest_first, number, order};
 
 /// Events that a stream shows (spec 2.5, 8).
 const EVENTS_SHOWN: i64 = 100;
@@ -20,17 +20,19 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page
     let (from, to) = (f.from.map_or(i64::MIN, Timestamp::ms), f.to.map_or(i64::MAX, Timestamp::ms));
     // Said literally, so that the small index of unfinished runs is used.
     let narrow = if matches!(status, Some("queued" | "running")) { "status IN ('queued', 'running') AND" } else { "" };
-    let items = many(
+    let order = order(page);
+    let mut items = many(
         c,
         &format!(
             "SELECT * FROM runs WHERE {narrow} owner_id = ?1 AND org_id = ?2 AND (?3 IS NULL OR status = ?3) AND created_at >= ?4 AND created_at < ?5
            AND (?6 IS NULL OR (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?6))
            AND (?7 IS NULL OR (created_at, id) > (SELECT created_at, id FROM runs WHERE id = ?7))
-         ORDER BY created_at DESC, id DESC LIMIT ?8"
+         ORDER BY created_at {order}, id {order} LIMIT ?8"
         ),
         params![owner, org.as_str(), status, from, to, page.after, page.before, page.limit],
         rows::run,
     )?;
+    newest_first(&mut items, page);
     let total = number(
         c,
         &format!(
@@ -42,19 +44,22 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page
 }
 
 pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
-    let bound = |cursor: &Option<String>, none: i64| match cursor {
-        Some(text) => text.parse::<EventId>().map_or(i64::MIN, EventId::ordinal),
+    // A cursor that is none gives an empty page.
+    let bound = |cursor: &Option<String>, none: i64, unknown: i64| match cursor {
+        Some(text) => text.parse::<EventId>().map_or(unknown, EventId::ordinal),
         None => none,
     };
-    let (below, above) = (bound(&page.after, i64::MAX), bound(&page.before, i64::MIN));
+    let (below, above) = (bound(&page.after, i64::MAX, i64::MIN), bound(&page.before, i64::MIN, i64::MAX));
     // Only the newest hundred are shown; a page is a part of those.
     let shown = "SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND (CASE WHEN ?3 IS NULL THEN name <> '$errors' ELSE name = ?3 END) ORDER BY ordinal DESC LIMIT ?4";
-    let items = many(
+    let order = order(page);
+    let mut items = many(
         c,
-        &format!("SELECT * FROM ({shown}) WHERE ordinal < ?5 AND ordinal > ?6 ORDER BY ordinal DESC LIMIT ?7"),
+        &format!("SELECT * FROM ({shown}) WHERE ordinal < ?5 AND ordinal > ?6 ORDER BY ordinal {order} LIMIT ?7"),
         params![emitter, org.as_str(), name, EVENTS_SHOWN, below, above, page.limit],
         rows::event,
     )?;
+    newest_first(&mut items, page);
     let total = number(c, &format!("SELECT count(*) FROM ({shown})"), params![emitter, org.as_str(), name, EVENTS_SHOWN])?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }

@@ -1,5 +1,6 @@
 //! The embedded engine of the store: SQLite with one writer that commits many operations as one transaction.
 
+mod accounts;
 mod components;
 mod db;
 mod history;

@@ -1,9 +1,11 @@
 //! Rows to the product's records. A row that does not fit is an error, never a panic.
 
+use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
+use millrace_model::page::Page;
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
@@ -89,6 +91,10 @@ pub(crate) fn source(row: &Row<'_>) -> StoreResult<Source> {
         component_id: ComponentId::from_row(get(row, "component_id")?),
         name: get(row, "name")?,
         name_slug: get(row, "name_slug")?,
+        dynamic_props: match get::<Option<String>>(row, "dynamic_props")? {
+            Some(_) => Some(json(row, "dynamic_props")?),
+            None => None,
+        },
         configured_props: json(row, "configured_props")?,
         active: get(row, "active")?,
         inactive_reason: get(row, "inactive_reason")?,
@@ -247,4 +253,43 @@ pub(crate) fn execute(connection: &rusqlite::Connection, sql: &str, params: impl
 /// A number.
 pub(crate) fn number(connection: &rusqlite::Connection, sql: &str, params: impl rusqlite::Params) -> StoreResult<i64> {
     connection.prepare_cached(sql).and_then(|mut s| s.query_row(params, |row| row.get(0))).map_err(database)
+}
+
+pub(crate) fn app(row: &Row<'_>) -> StoreResult<App> {
+    Ok(App {
+        id: AppId::from_row(get(row, "id")?),
+        org_id: Some(OrgId::from_row(get(row, "org_id")?)),
+        name_slug: get(row, "name_slug")?,
+        definition: json(row, "definition")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn account(row: &Row<'_>) -> StoreResult<Account> {
+    Ok(Account {
+        id: AccountId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        app: get(row, "app")?,
+        name: get(row, "name")?,
+        credentials: get(row, "credentials")?,
+        healthy: get(row, "healthy")?,
+        problem: get(row, "problem")?,
+        expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
+        version: get(row, "version")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+/// The order in which a page is read: from its end where it goes back.
+pub(crate) fn order(page: &Page) -> &'static str {
+    if page.from_end() { "ASC" } else { "DESC" }
+}
+
+/// Puts what [`order`] gave in the order that is shown.
+pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
+    if page.from_end() {
+        items.reverse();
+    }
 }

@@ -6,15 +6,15 @@ use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreRes
 use rusqlite::{Connection, params};
 
 use crate::db::database;
-use crate::rows::{execute, one};
+use crate::rows::{execute, number, one};
 use crate::store::json;
 use crate::{interfaces, runs, subscriptions};
 
 pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -26,7 +26,8 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
             s.active,
             s.inactive_reason,
             s.created_at.ms(),
-            s.updated_at.ms()
+            s.updated_at.ms(),
+            s.dynamic_props.as_ref().map(json).transpose()?
         ],
     )?;
     interfaces::replace(c, s.id.as_str(), i)
@@ -35,7 +36,7 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
 pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE sources SET component_id = ?3, name = ?4, name_slug = ?5, configured_props = ?6, active = ?7, inactive_reason = ?8, updated_at = ?9 WHERE id = ?1 AND org_id = ?2",
+        "UPDATE sources SET component_id = ?3, name = ?4, name_slug = ?5, configured_props = ?6, active = ?7, inactive_reason = ?8, updated_at = ?9, dynamic_props = ?10 WHERE id = ?1 AND org_id = ?2",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -45,7 +46,8 @@ pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
             json(&s.configured_props)?,
             s.active,
             s.inactive_reason,
-            s.updated_at.ms()
+            s.updated_at.ms(),
+            s.dynamic_props.as_ref().map(json).transpose()?
         ],
     )?;
     if changed == 0 {
@@ -77,8 +79,12 @@ pub(crate) fn state(c: &Connection, id: &SourceId) -> StoreResult<SourceState> {
     Ok(state.unwrap_or_default())
 }
 
+/// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
 pub(crate) fn change(c: &Connection, change: &SourceChange) -> StoreResult<()> {
     let id = change.source_id.as_str();
+    if number(c, "SELECT EXISTS (SELECT 1 FROM sources WHERE id = ?1)", [id])? == 0 {
+        return Ok(());
+    }
     if let Some((version, dedupe)) = &change.dedupe {
         let changed = if *version == 0 {
             execute(c, "INSERT INTO source_states (source_id, version, dedupe) VALUES (?1, 1, ?2) ON CONFLICT (source_id) DO NOTHING", params![id, dedupe])?

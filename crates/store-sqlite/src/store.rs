@@ -1,6 +1,7 @@
 //! The trait, each method one transaction on the writer or one query on a reader.
 
 use async_trait::async_trait;
+use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::event::Event;
@@ -12,12 +13,12 @@ use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, ToSql, params};
 use serde::Serialize;
 
 use crate::db::database;
-use crate::rows::{self, many, number, one};
-use crate::{SqliteStore, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::rows::{self, many, newest_first, number, one, order};
+use crate::{SqliteStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
 
 /// JSON text of a stored value.
 pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
@@ -25,20 +26,33 @@ pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
 }
 
 /// A page of a table, newest first. The cursor is an id; an unknown one gives an empty page.
-pub(crate) fn list<T>(c: &Connection, table: &str, filter: &str, key: &str, page: &Page, read: impl Fn(&Row<'_>) -> StoreResult<T>) -> StoreResult<Listing<T>> {
+/// `keys`: the parameters of the filter, `?1` and on.
+pub(crate) fn list<T>(
+    c: &Connection,
+    table: &str,
+    filter: &str,
+    keys: &[&str],
+    page: &Page,
+    read: impl Fn(&Row<'_>) -> StoreResult<T>,
+) -> StoreResult<Listing<T>> {
     // `table` and `filter` are constants of this crate.
-    let items = many(
+    let (n, order) = (keys.len(), order(page));
+    let (after, before, limit) = (n + 1, n + 2, n + 3);
+    let mut params: Vec<&dyn ToSql> = keys.iter().map(|key| -> &dyn ToSql { key }).collect();
+    params.extend([&page.after as &dyn ToSql, &page.before, &page.limit]);
+    let mut items = many(
         c,
         &format!(
             "SELECT * FROM {table} WHERE {filter}
-               AND (?2 IS NULL OR (created_at, id) < (SELECT created_at, id FROM {table} WHERE id = ?2))
-               AND (?3 IS NULL OR (created_at, id) > (SELECT created_at, id FROM {table} WHERE id = ?3))
-             ORDER BY created_at DESC, id DESC LIMIT ?4"
+               AND (?{after} IS NULL OR (created_at, id) < (SELECT created_at, id FROM {table} WHERE id = ?{after}))
+               AND (?{before} IS NULL OR (created_at, id) > (SELECT created_at, id FROM {table} WHERE id = ?{before}))
+             ORDER BY created_at {order}, id {order} LIMIT ?{limit}"
         ),
-        params![key, page.after, page.before, page.limit],
+        params.as_slice(),
         read,
     )?;
-    let total = number(c, &format!("SELECT count(*) FROM {table} WHERE {filter}"), [key])?;
+    newest_first(&mut items, page);
+    let total = number(c, &format!("SELECT count(*) FROM {table} WHERE {filter}"), &params[..n])?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
 
@@ -132,7 +146,7 @@ impl Store for SqliteStore {
     }
     async fn list_sources(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Source>> {
         let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "sources", "org_id = ?1", &org, &page, rows::source)).await
+        self.db.read(move |c| list(c, "sources", "org_id = ?1", &[&org], &page, rows::source)).await
     }
     async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
         slugs!(self, "sources", org, base)
@@ -193,7 +207,7 @@ impl Store for SqliteStore {
     }
     async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>> {
         let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "workflows", "org_id = ?1", &org, &page, rows::workflow)).await
+        self.db.read(move |c| list(c, "workflows", "org_id = ?1", &[&org], &page, rows::workflow)).await
     }
     async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
         slugs!(self, "workflows", org, base)
@@ -201,10 +215,9 @@ impl Store for SqliteStore {
     async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>> {
         by_id!(self, "deployments", org, id, rows::deployment)
     }
-    async fn list_deployments(&self, _org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>> {
-        // A workflow's id is looked up within its organization by the caller; ids are unique over all of them.
-        let (id, page) = (id.to_string(), page.clone());
-        self.db.read(move |c| list(c, "deployments", "workflow_id = ?1", &id, &page, rows::deployment)).await
+    async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>> {
+        let (org, id, page) = (org.to_string(), id.to_string(), page.clone());
+        self.db.read(move |c| list(c, "deployments", "workflow_id = ?1 AND org_id = ?2", &[&id, &org], &page, rows::deployment)).await
     }
 
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {
@@ -314,6 +327,35 @@ impl Store for SqliteStore {
         self.db.write(move |c| history::prune(c, before, limit)).await
     }
 
+    async fn put_app(&self, app: App) -> StoreResult<()> {
+        self.db.write(move |c| accounts::put_app(c, &app)).await
+    }
+    async fn app(&self, org: &OrgId, slug: &str) -> StoreResult<Option<App>> {
+        let (org, slug) = (org.to_string(), slug.to_owned());
+        self.db.read(move |c| one(c, "SELECT * FROM apps WHERE org_id = ?1 AND name_slug = ?2", [org, slug], rows::app)).await
+    }
+    async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>> {
+        let org = org.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM apps WHERE org_id = ?1 ORDER BY name_slug LIMIT 10000", [org], rows::app)).await
+    }
+    async fn create_account(&self, account: Account) -> StoreResult<()> {
+        self.db.write(move |c| accounts::create(c, &account)).await
+    }
+    async fn update_account(&self, account: Account) -> StoreResult<()> {
+        self.db.write(move |c| accounts::update(c, &account)).await
+    }
+    async fn delete_account(&self, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| accounts::delete(c, &org, &id)).await
+    }
+    async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>> {
+        by_id!(self, "accounts", org, id, rows::account)
+    }
+    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
+        let (org, app, page) = (org.to_string(), app.unwrap_or_default().to_owned(), page.clone());
+        self.db.read(move |c| list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app)", &[&org, &app], &page, rows::account)).await
+    }
+
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
         self.db.write(move |c| mail::claim(c, now, retry_at, limit)).await
     }
@@ -323,7 +365,7 @@ impl Store for SqliteStore {
     }
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
         let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "mail", "org_id = ?1", &org, &page, rows::mail)).await
+        self.db.read(move |c| list(c, "mail", "org_id = ?1", &[&org], &page, rows::mail)).await
     }
 
     async fn close(&self) {

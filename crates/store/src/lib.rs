@@ -1,16 +1,19 @@
 //! The store in the product's words. It knows no rule of the product: what must be decided is decided in the engine
 //! and handed over as values, so that each method is one transaction. Engines: `store-sqlite`, `store-postgres`.
 //!
-//! Start at [`Store::accept`], [`Store::claim`] and [`Store::settle`]. [`conformance`] is the suite every engine passes.
+//! Start at [`Store::accept`], [`Store::claim`] and [`Store::settle`]. `conformance` is the suite every engine passes; it is
+//! for tests only, behind the feature of that name.
 
+#[cfg(feature = "conformance")]
 pub mod conformance;
 mod ops;
 
 use async_trait::async_trait;
+use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::event::Event;
-use millrace_model::ids::{ComponentId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId};
+use millrace_model::ids::{AccountId, ComponentId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
@@ -200,6 +203,25 @@ pub trait Store: Send + Sync + 'static {
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
     /// Removes settled runs (with their logs) and events older than `before`, at most `limit` of each. How many in all.
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    // ---- apps and accounts
+
+    /// Registers an app, or replaces the one of that slug in the organization.
+    async fn put_app(&self, app: App) -> StoreResult<()>;
+    /// An app that the organization registered, by slug.
+    async fn app(&self, org: &OrgId, slug: &str) -> StoreResult<Option<App>>;
+    /// The apps that the organization registered, by slug (at most 10,000).
+    async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>>;
+    /// Stores an account.
+    async fn create_account(&self, account: Account) -> StoreResult<()>;
+    /// Replaces an account whose version is one less; `StateChanged` where another change came first, or it is gone.
+    async fn update_account(&self, account: Account) -> StoreResult<()>;
+    /// Removes an account; says whether there was one.
+    async fn delete_account(&self, org: &OrgId, id: &AccountId) -> StoreResult<bool>;
+    /// An account of the organization.
+    async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>>;
+    /// The accounts, newest first; with `app`, those of that slug. Cursor: id.
+    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>>;
 
     // ---- mail
 

@@ -1,0 +1,53 @@
+//! `/apps`: the catalogue, and what the organization registered.
+
+use axum::extract::State;
+use axum::response::Response;
+use millrace_engine::{AppFilter, NewApp};
+use millrace_model::account::{AppDefinition, AuthType, CustomField};
+use millrace_model::tenant::Caller;
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, ListQuery, Params, Path};
+use crate::wire::{self, Fields};
+
+pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let filter = AppFilter { words: query.params.text("q")?.unwrap_or_default() };
+    let listing = app.engine.list_apps(&caller, &filter, &query.page).await?;
+    Ok(Fields::of(&query.params).records(listing, |a| wire::app(&a)))
+}
+
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let found = app.engine.app(&caller, &slug).await?;
+    Ok(Fields::of(&query.params).data(wire::app(&found)))
+}
+
+pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
+    let slug = params.text("name_slug")?.ok_or_else(|| ApiError::field("name_slug", "`name_slug` is missing; it is how components name the app"))?;
+    let name = params.text("name")?.unwrap_or_else(|| slug.clone());
+    let bare =
+        AppDefinition { name, auth_type: AuthType::Keys, description: None, img_src: None, custom_fields: Vec::new(), categories: Vec::new(), open: false };
+    put(&app, &caller, &params, slug, bare).await
+}
+
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, params: Params) -> Result<Response, ApiError> {
+    let found = app.engine.app(&caller, &slug).await?;
+    put(&app, &caller, &params, found.name_slug, found.definition).await
+}
+
+async fn put(app: &App, caller: &Caller, params: &Params, name_slug: String, before: AppDefinition) -> Result<Response, ApiError> {
+    let fields = params.parsed::<Vec<CustomField>>("custom_fields")?;
+    let definition = AppDefinition {
+        name: params.text("name")?.unwrap_or(before.name),
+        auth_type: params.parsed("auth_type")?.unwrap_or(before.auth_type),
+        description: params.text("description")?.or(before.description),
+        img_src: params.text("img_src")?.or(before.img_src),
+        // Fields that the operator names are all there are.
+        open: before.open && fields.is_none(),
+        custom_fields: fields.unwrap_or(before.custom_fields),
+        categories: params.parsed("categories")?.unwrap_or(before.categories),
+    };
+    let saved = app.engine.put_app(caller, NewApp { name_slug, definition }).await?;
+    Ok(Fields::of(params).data(wire::app(&saved)))
+}

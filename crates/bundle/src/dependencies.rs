@@ -1,0 +1,198 @@
+//! Packages behind imports: which version, from whose point of view, and what may be missing.
+
+use std::path::Path;
+
+use rolldown::plugin::{HookResolveIdOutput, PluginContext, PluginContextResolveOptions};
+use rolldown_common::{ImportKind, ResolvedId};
+
+use crate::guarded::is_guarded;
+use crate::packages::{Packages, Wanted};
+use crate::plugin::{MillracePlugin, external, unsupported};
+use crate::registry::serves;
+use crate::specifier::Bare;
+use crate::{BundleError, LockedPackage};
+
+/// Ranges of packages that our own modules import.
+const OUR_RANGES: &[(&str, &str)] = &[("axios", "^1")];
+
+/// Resolves one import.
+pub(crate) struct Dependencies<'a> {
+    pub(crate) plugin: &'a MillracePlugin,
+    pub(crate) ctx: &'a PluginContext,
+    pub(crate) kind: ImportKind,
+}
+
+/// A package as imported.
+struct Import<'a> {
+    bare: &'a Bare,
+    range: &'a str,
+    importer: &'a str,
+    from: From,
+}
+
+/// Whose import it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Author,
+    /// Of a package that cannot do without.
+    Package,
+    /// Of a package that can do without.
+    Optional,
+}
+
+impl Dependencies<'_> {
+    pub(crate) async fn of_author(&self, bare: &Bare, path: &str) -> Result<HookResolveIdOutput, BundleError> {
+        let declared = || self.plugin.declared(&bare.name, path);
+        let range = bare.range.clone().or_else(declared).unwrap_or_else(|| "latest".into());
+        self.package(Import { bare, range: &range, importer: path, from: From::Author }).await
+    }
+
+    pub(crate) async fn of_ours(&self, specifier: &str, name: &str) -> Result<HookResolveIdOutput, BundleError> {
+        let bare = Bare::parse(specifier).ok_or_else(|| unsupported(specifier, name, "it is no package name"))?;
+        let range = OUR_RANGES.iter().find(|(n, _)| *n == bare.name).map_or("latest", |(_, range)| *range);
+        self.package(Import { bare: &bare, range, importer: name, from: From::Package }).await
+    }
+
+    /// An import within a package's file. None leaves it to the bundler, which says what is wrong.
+    pub(crate) async fn of_package(&self, specifier: &str, file: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
+        let path = Path::new(file.split('?').next().unwrap_or(file));
+        let Some((folder, manifest)) = self.plugin.packages.owner(path) else { return Ok(None) };
+        let label = label(&folder);
+        if specifier.starts_with('.') {
+            return self.file(specifier, file, &label).await;
+        }
+        if specifier.starts_with('#') {
+            return match manifest.imported_package(specifier, self.kind == ImportKind::Require).as_deref().and_then(Bare::parse) {
+                Some(bare) if crate::specifier::is_builtin(&bare.name) => Ok(Some(external(&bare.name))),
+                Some(bare) => self.wanted(&bare, path, (&label, &manifest)).await.map(Some),
+                None => self.file(specifier, file, &label).await,
+            };
+        }
+        let Some(bare) = Bare::parse(specifier) else {
+            return if self.can_fail_later() { Ok(Some(external(specifier))) } else { Err(unsupported(specifier, &label, "it is no package name")) };
+        };
+        if let Some(id) = self.plugin.our_module(&bare) {
+            return Ok(Some(id));
+        }
+        // A package may import itself by name.
+        if matches!(manifest.wanted(&bare.name), Wanted::Undeclared) && label.starts_with(&format!("{}@", bare.name)) {
+            return self.file(specifier, file, &label).await;
+        }
+        self.wanted(&bare, path, (&label, &manifest)).await.map(Some)
+    }
+
+    async fn wanted(&self, bare: &Bare, file: &Path, (label, manifest): (&str, &crate::packages::Manifest)) -> Result<HookResolveIdOutput, BundleError> {
+        let specifier = format!("{}{}", bare.name, bare.subpath);
+        let import = |range, from| self.package(Import { bare, range, importer: label, from });
+        match manifest.wanted(&bare.name) {
+            Wanted::Range(range) => match import(&range, From::Package).await {
+                Err(error) if error.is_about_a_package() && self.is_guarded(file, &specifier) => Ok(external(&specifier)),
+                result => result,
+            },
+            Wanted::Optional(range) => import(&range, From::Optional).await,
+            Wanted::OptionalPeer(range) => {
+                let brought = self.plugin.direct.lock().contains_key(&bare.name);
+                if brought || !self.can_fail_later() { import(&range, From::Package).await } else { Ok(external(&specifier)) }
+            }
+            // npm would not have installed it either: what guards against that stays as it is.
+            Wanted::Undeclared if self.kind == ImportKind::DynamicImport || self.is_guarded(file, &specifier) => Ok(external(&specifier)),
+            Wanted::Undeclared if self.can_fail_later() => import("latest", From::Optional).await,
+            Wanted::Undeclared => import("latest", From::Package).await,
+        }
+    }
+
+    /// A `require` or `import()` throws when it runs, not when the module loads.
+    fn can_fail_later(&self) -> bool {
+        matches!(self.kind, ImportKind::Require | ImportKind::DynamicImport)
+    }
+
+    fn is_guarded(&self, file: &Path, specifier: &str) -> bool {
+        self.kind == ImportKind::Require && std::fs::read_to_string(file).is_ok_and(|text| is_guarded(&text, specifier))
+    }
+
+    /// A package's own file, which is in the store: nothing of a package leads out of it.
+    async fn file(&self, specifier: &str, file: &str, label: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
+        if specifier.ends_with(".node") {
+            return Ok(Some(external(specifier)));
+        }
+        match self.resolve(specifier, file).await? {
+            Some(resolved) if !Path::new(resolved.id.as_str()).starts_with(self.plugin.packages.root()) && !resolved.external.is_external() => {
+                Err(BundleError::Outside { specifier: specifier.into(), importer: label.into() })
+            }
+            Some(resolved) if resolved.id.as_str().ends_with(".node") => Ok(Some(external(specifier))),
+            Some(resolved) => Ok(Some(HookResolveIdOutput::from_resolved_id(resolved))),
+            None if self.can_fail_later() => Ok(Some(external(specifier))),
+            None => Ok(None),
+        }
+    }
+
+    async fn resolve(&self, specifier: &str, from: &str) -> Result<Option<ResolvedId>, BundleError> {
+        let options = PluginContextResolveOptions { import_kind: self.kind, ..PluginContextResolveOptions::default() };
+        let answer = self.ctx.resolve(specifier, Some(from), Some(options)).await;
+        Ok(answer.map_err(|e| BundleError::Internal { what: "could not resolve an import", source: e.into() })?.ok())
+    }
+
+    /// Chooses a version (or keeps the one in the lock), installs it and resolves within it.
+    async fn package(&self, import: Import<'_>) -> Result<HookResolveIdOutput, BundleError> {
+        let key = format!("{}@{}", import.bare.name, import.range);
+        match self.installed(&key, &import).await {
+            Err(error) if import.from == From::Optional && error.is_about_a_package() => {
+                // Kept in the lock, so that a later bundle need not ask again.
+                let left_out = LockedPackage { name: import.bare.name.clone(), version: String::new(), integrity: String::new() };
+                self.plugin.chosen.lock().insert(key, left_out);
+                Ok(external(&format!("{}{}", import.bare.name, import.bare.subpath)))
+            }
+            result => result,
+        }
+    }
+
+    async fn installed(&self, key: &str, import: &Import<'_>) -> Result<HookResolveIdOutput, BundleError> {
+        let Import { bare, range, importer, from } = *import;
+        let specifier = format!("{}{}", bare.name, bare.subpath);
+        let package = self.version(key, import).await?;
+        let named = format!("{}@{}", package.name, package.version);
+        if package.version.is_empty() {
+            return Err(unsupported(&specifier, importer, &format!("`{range}` was left out before")));
+        }
+        let folder = self.plugin.packages.install(&bare.name, &package).await?;
+        self.plugin.chosen.lock().insert(key.to_owned(), package.clone());
+        if from == From::Author {
+            self.plugin.direct.lock().entry(bare.name.clone()).or_insert(package);
+        }
+        let native = || BundleError::Native { package: named.clone(), importer: importer.into() };
+        if from != From::Optional && Packages::is_native(&folder, &bare.name) {
+            return Err(native());
+        }
+        match self.resolve(&specifier, &folder.join("importer.mjs").to_string_lossy()).await? {
+            Some(resolved) if resolved.id.as_str().ends_with(".node") => Err(native()),
+            // What is found elsewhere on this machine is not this package.
+            Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) => Ok(HookResolveIdOutput::from_resolved_id(resolved)),
+            _ => Err(unsupported(&specifier, importer, &format!("{named} has no such module"))),
+        }
+    }
+
+    async fn version(&self, key: &str, import: &Import<'_>) -> Result<LockedPackage, BundleError> {
+        let Import { bare, range, importer, from } = *import;
+        let known = self.plugin.chosen.lock().get(key).or_else(|| self.plugin.before.0.get(key)).cloned();
+        // What one importer could do without, another may need.
+        if let Some(package) = known.filter(|package| from == From::Optional || !package.version.is_empty()) {
+            return Ok(package);
+        }
+        if from != From::Author
+            && let Some(package) = self.plugin.direct.lock().get(&bare.name).filter(|package| serves(&package.version, range))
+        {
+            return Ok(package.clone());
+        }
+        let chosen = self.plugin.packages.choose(&bare.name, range, importer).await?;
+        if from == From::Optional && chosen.is_for_some_machines {
+            let package = format!("{}@{}", chosen.package.name, chosen.package.version);
+            return Err(BundleError::Native { package, importer: importer.into() });
+        }
+        Ok(chosen.package)
+    }
+}
+
+/// A folder of the store in words: `name@version`.
+fn label(folder: &str) -> String {
+    if folder.starts_with('@') { folder.replacen('+', "/", 1) } else { folder.to_owned() }
+}

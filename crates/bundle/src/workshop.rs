@@ -1,0 +1,153 @@
+//! Bundling itself, in this process.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rolldown::plugin::__inner::SharedPluginable;
+use rolldown::{BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform, ResolveOptions, SourceMapType, TsConfig};
+use rolldown_common::Output;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tokio::task::{JoinError, JoinHandle};
+
+use crate::author::Author;
+use crate::packages::Packages;
+use crate::plugin::{ENTRY, MillracePlugin};
+use crate::registry::Registry;
+use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, responds};
+
+/// Parsers and printers of code call themselves once per level of nesting. Only addresses are reserved, not memory.
+const STACK_BYTES: usize = 256 << 20;
+/// The largest bundle.
+const BUNDLE_BYTES_MAX: usize = 32 << 20;
+
+/// CommonJS dependencies need `require`, `__filename` and `__dirname`, which an ES module lacks. They are globals, so that
+/// code which declares its own is not disturbed. One line: the source map is shifted by it.
+const BANNER: &str = r#"import { createRequire as __millraceRequire } from "node:module"; globalThis.require ??= __millraceRequire(import.meta.url); globalThis.__filename ??= import.meta.filename ?? new URL(import.meta.url).pathname; globalThis.__dirname ??= globalThis.__filename.slice(0, globalThis.__filename.lastIndexOf("/"));"#;
+
+/// Packages, and threads of our own: bundling is long computing on deep stacks, which other threads must not do.
+pub(crate) struct Workshop {
+    packages: Arc<Packages>,
+    http: reqwest::Client,
+    platform_modules: &'static [(&'static str, &'static str)],
+    threads: Option<Runtime>,
+}
+
+impl Workshop {
+    pub(crate) fn open(config: &BundlerConfig) -> Result<Self, BundleError> {
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(Duration::from_secs(10))
+            .timeout(Duration::from_secs(60))
+            .redirect(reqwest::redirect::Policy::limited(5))
+            .build()
+            .map_err(|e| BundleError::Internal { what: "could not make an HTTP client", source: Box::new(e) })?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(BUNDLES_MAX).thread_stack_size(STACK_BYTES).thread_name("millrace-bundle").enable_all();
+        let threads = builder.build().map_err(|e| BundleError::Internal { what: "could not start threads", source: Box::new(e) })?;
+        let packages = Packages::new(Registry::new(http.clone(), config), config.cache_dir.join("packages"));
+        Ok(Self { packages: Arc::new(packages), http, platform_modules: config.platform_modules, threads: Some(threads) })
+    }
+
+    pub(crate) async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
+        let job = Job { packages: self.packages.clone(), http: self.http.clone(), platform_modules: self.platform_modules };
+        let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal { what: "the bundler is closed", source: "no threads".into() })?;
+        let work = Owned(threads.spawn(async move { job.run(request).await }));
+        // A panic of the bundler ends one bundle.
+        work.await.map_err(|e| BundleError::Internal { what: "the bundler broke down", source: Box::new(e) })?
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // Waiting is not allowed where this may happen: in an async task.
+        if let Some(runtime) = self.threads.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Work that ends with the one who waits for it.
+struct Owned<T>(JoinHandle<T>);
+
+impl<T> Future for Owned<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// One bundle's making.
+struct Job {
+    packages: Arc<Packages>,
+    http: reqwest::Client,
+    platform_modules: &'static [(&'static str, &'static str)],
+}
+
+impl Job {
+    async fn run(self, request: BundleRequest) -> Result<Bundle, BundleError> {
+        let author = Arc::new(Author::open(request.entry, self.http).await?);
+        let entry_code = author.entry_code().to_owned();
+        let root = self.packages.root().to_path_buf();
+        let plugin = Arc::new(MillracePlugin::new(author.clone(), self.packages, request.lock.unwrap_or_default(), self.platform_modules));
+        let shared: SharedPluginable = plugin.clone();
+        let mut bundler = BundlerBuilder::default().with_options(options(root)).with_plugins(vec![shared]).build().map_err(|e| plugin.error(e.into_vec()))?;
+        let output = bundler.generate().await.map_err(|e| plugin.error(e.into_vec()))?;
+        let chunk = output
+            .assets
+            .iter()
+            .find_map(|asset| match asset {
+                Output::Chunk(chunk) => Some(chunk.clone()),
+                Output::Asset(_) => None,
+            })
+            .ok_or_else(|| BundleError::Internal { what: "the bundler gave no module", source: "no chunk".into() })?;
+        if chunk.code.len() > BUNDLE_BYTES_MAX {
+            return Err(BundleError::TooLarge { what: "the bundle".into(), bytes_max: BUNDLE_BYTES_MAX });
+        }
+        let source_map = chunk.map.as_ref().map(|map| finished(&map.to_json_string(), &plugin));
+        let uses_respond = author.texts().iter().any(|(path, text)| responds::calls_respond(path, text));
+        Ok(Bundle { code: format!("{BANNER}\n{}", chunk.code), source_map, lock: plugin.lock(), entry_code, uses_respond, imports: plugin.imports() })
+    }
+}
+
+fn options(root: PathBuf) -> BundlerOptions {
+    let endings = [".js", ".json", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"];
+    BundlerOptions {
+        input: Some(vec![InputItem { name: Some("component".into()), import: ENTRY.into() }]),
+        cwd: Some(root),
+        platform: Some(Platform::Node),
+        format: Some(OutputFormat::Esm),
+        sourcemap: Some(SourceMapType::Hidden),
+        code_splitting: Some(CodeSplittingMode::Bool(false)),
+        // A package's tsconfig.json is about how it was made.
+        tsconfig: Some(TsConfig::Auto(false)),
+        // Node's order: what a package ships as TypeScript beside its JavaScript is not meant.
+        resolve: Some(ResolveOptions { extensions: Some(endings.map(str::to_owned).to_vec()), ..ResolveOptions::default() }),
+        ..BundlerOptions::default()
+    }
+}
+
+/// A source map of code that has the banner's line before it, with the names of files as their authors know them.
+fn finished(map: &str, plugin: &MillracePlugin) -> String {
+    let Ok(mut map) = serde_json::from_str::<Value>(map) else { return map.to_owned() };
+    if let Some(mappings) = map.get("mappings").and_then(Value::as_str) {
+        let mappings = format!(";{mappings}");
+        map["mappings"] = mappings.into();
+    }
+    for source in map.get_mut("sources").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(name) = source.as_str() {
+            *source = plugin.source_name(name).into();
+        }
+    }
+    map.to_string()
+}

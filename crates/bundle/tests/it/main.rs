@@ -1,0 +1,68 @@
+//! Bundles through the public interface; what comes out is run by the real Node, from a file, as hosts do.
+//! The npm registry is the real one, with a few small packages.
+
+mod packages;
+mod sources;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use millrace_bundle::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Entry, Lock};
+
+/// A stand-in for the platform's package: a module of ours that imports a package of npm's.
+const PLATFORM: &str = r#"import ms from "ms"; export const second = ms("1s"); export class ConfigurationError extends Error {}"#;
+const MODULES: &[(&str, &str)] = &[("@pipedream/platform", PLATFORM)];
+/// Nobody listens there.
+const NO_REGISTRY: &str = "http://127.0.0.1:9";
+
+/// One folder for all tests and runs: packages are fetched once for a machine, which is what is tested.
+fn cache() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bundle-cache")
+}
+
+fn bundler_at(cache_dir: PathBuf, registry_url: &str) -> Bundler {
+    let config = BundlerConfig { cache_dir, registry_url: registry_url.into(), metadata_max_age: Duration::from_secs(300), platform_modules: MODULES };
+    Bundler::here(config).expect("a bundler")
+}
+
+fn bundler() -> Bundler {
+    bundler_at(cache(), "https://registry.npmjs.org")
+}
+
+/// Files by path; the first is the entry.
+fn files(files: &[(&str, &str)]) -> Entry {
+    let map: BTreeMap<String, String> = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    Entry::Files { entry: files[0].0.to_owned(), files: map }
+}
+
+async fn bundle(sources: &[(&str, &str)]) -> Bundle {
+    bundler().bundle(BundleRequest { entry: files(sources), lock: None }).await.expect("bundles")
+}
+
+async fn refusal(sources: &[(&str, &str)]) -> BundleError {
+    bundler().bundle(BundleRequest { entry: files(sources), lock: None }).await.expect_err("must not bundle")
+}
+
+/// Loads the bundle in Node and gives its default export as JSON.
+fn exported(bundle: &Bundle) -> serde_json::Value {
+    let dir = tempfile::tempdir().expect("a folder");
+    std::fs::write(dir.path().join("component.mjs"), &bundle.code).expect("writes");
+    let probe = "import * as m from './component.mjs'; process.stdout.write(JSON.stringify(m.default ?? null));";
+    std::fs::write(dir.path().join("probe.mjs"), probe).expect("writes");
+    let output = std::process::Command::new("node").arg("probe.mjs").current_dir(dir.path()).output().expect("node runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Bundles, loads, compares the default export.
+async fn check(sources: &[(&str, &str)], expected: serde_json::Value) -> Bundle {
+    let bundle = bundle(sources).await;
+    assert_eq!(exported(&bundle), expected);
+    bundle
+}
+
+/// Bundles again with what was chosen before, without any registry.
+async fn again(sources: &[(&str, &str)], lock: Lock) -> Result<Bundle, BundleError> {
+    bundler_at(cache(), NO_REGISTRY).bundle(BundleRequest { entry: files(sources), lock: Some(lock) }).await
+}

@@ -1,0 +1,247 @@
+//! Apps and connected accounts (spec 2.7.5; reference 2).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::clock::Timestamp;
+use crate::ids::{AccountId, AppId, OrgId};
+
+/// The most characters of a field's value: keys of services hold certificates.
+pub const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
+/// The most fields of an account.
+pub const FIELDS_MAX: usize = 100;
+
+/// How an account of an app is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuthType {
+    /// OAuth 2, by the operator's own client.
+    Oauth,
+    /// Fields that the user fills in.
+    Keys,
+    /// Nothing to connect.
+    None,
+}
+
+/// A field that a user fills in to connect an account; it becomes a key of `$auth`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CustomField {
+    /// The key of `$auth`.
+    pub name: String,
+    /// Shown name.
+    pub label: Option<String>,
+    /// Shown text.
+    pub description: Option<String>,
+    /// The value when none is given.
+    pub default: Option<String>,
+    /// Whether it may be missing.
+    pub optional: bool,
+    /// `password` is not shown as it is typed.
+    #[serde(rename = "type")]
+    pub field_type: Option<String>,
+}
+
+/// An app: a service that components connect to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct App {
+    /// Its id.
+    pub id: AppId,
+    /// The organization that registered it; none: the catalogue that ships with Millrace.
+    pub org_id: Option<OrgId>,
+    /// By which components name it.
+    pub name_slug: String,
+    /// What it is.
+    pub definition: AppDefinition,
+    /// When it was registered; 0 for the catalogue.
+    pub created_at: Timestamp,
+    /// When it was last changed; 0 for the catalogue.
+    pub updated_at: Timestamp,
+}
+
+/// What an app is, beside its slug.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AppDefinition {
+    /// Shown name.
+    pub name: String,
+    /// How an account is connected.
+    pub auth_type: AuthType,
+    /// Shown text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Address of a picture.
+    #[serde(default)]
+    pub img_src: Option<String>,
+    /// Fields to fill in.
+    #[serde(default)]
+    pub custom_fields: Vec<CustomField>,
+    /// Shown groups.
+    #[serde(default)]
+    pub categories: Vec<String>,
+    /// Whether other fields than those are taken too: where the fields were read from code, which may not name all.
+    #[serde(default)]
+    pub open: bool,
+}
+
+/// A connected account ("auth provision").
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// Its id.
+    pub id: AccountId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The app's slug.
+    pub app: String,
+    /// Shown name.
+    pub name: String,
+    /// The values of `$auth`, sealed.
+    pub credentials: String,
+    /// Whether it worked when last used.
+    pub healthy: bool,
+    /// Why it does not work.
+    pub problem: Option<String>,
+    /// When its access token ends.
+    pub expires_at: Option<Timestamp>,
+    /// Counts up with each change; a change is refused where another came first.
+    pub version: i64,
+    /// When it was connected.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Values that an account does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// No value where one is needed.
+    #[error("`{field}` of an account of {app} is missing; it has {known}")]
+    Missing {
+        /// The field.
+        field: String,
+        /// The app's slug.
+        app: String,
+        /// The fields there are.
+        known: String,
+    },
+    /// Not a field of the app.
+    #[error("{app} has no field `{field}`; it has {known}")]
+    Unknown {
+        /// The field.
+        field: String,
+        /// The app's slug.
+        app: String,
+        /// The fields there are.
+        known: String,
+    },
+    /// Not text, number or boolean, or too long. The value is not repeated: it is secret.
+    #[error("`{field}` is not a text, number or boolean of at most {CREDENTIAL_BYTES_MAX} bytes")]
+    Value {
+        /// The field.
+        field: String,
+    },
+    /// Too many.
+    #[error("an account has at most {FIELDS_MAX} fields")]
+    TooMany,
+    /// Nothing at all.
+    #[error("an account of {app} needs a value of at least one field; it has {known}")]
+    Empty {
+        /// The app's slug.
+        app: String,
+        /// The fields there are.
+        known: String,
+    },
+}
+
+impl AppDefinition {
+    /// Checks the values of an account and fills in defaults.
+    pub fn check(&self, slug: &str, given: &Map<String, Value>) -> Result<Map<String, Value>, CredentialError> {
+        let known = || match self.custom_fields.as_slice() {
+            [] => "no fields of its own".to_owned(),
+            fields => fields.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", "),
+        };
+        if given.len() > FIELDS_MAX {
+            return Err(CredentialError::TooMany);
+        }
+        for (field, value) in given {
+            let size = match value {
+                Value::String(text) => text.len(),
+                Value::Number(_) | Value::Bool(_) => 0,
+                _ => usize::MAX,
+            };
+            if size > CREDENTIAL_BYTES_MAX || field.is_empty() || field.len() > 200 {
+                return Err(CredentialError::Value { field: field.chars().take(80).collect() });
+            }
+            if !self.open && self.custom_fields.iter().all(|f| &f.name != field) {
+                return Err(CredentialError::Unknown { field: field.chars().take(80).collect(), app: slug.into(), known: known() });
+            }
+        }
+        let mut kept = given.clone();
+        for field in &self.custom_fields {
+            let is_empty = kept.get(&field.name).is_none_or(|v| v.as_str() == Some(""));
+            match (&field.default, field.optional || self.open) {
+                (Some(default), _) if is_empty => {
+                    kept.insert(field.name.clone(), default.clone().into());
+                }
+                (None, false) if is_empty => return Err(CredentialError::Missing { field: field.name.clone(), app: slug.into(), known: known() }),
+                _ => {}
+            }
+        }
+        if kept.is_empty() && self.auth_type == AuthType::Keys {
+            return Err(CredentialError::Empty { app: slug.into(), known: known() });
+        }
+        Ok(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn app(open: bool) -> AppDefinition {
+        let field = |name: &str, optional, default: Option<&str>| CustomField {
+            name: name.into(),
+            optional,
+            default: default.map(Into::into),
+            ..CustomField::default()
+        };
+        AppDefinition {
+            name: "Acme".into(),
+            auth_type: AuthType::Keys,
+            description: None,
+            img_src: None,
+            custom_fields: vec![field("api_key", false, None), field("region", false, Some("eu")), field("cert", true, None)],
+            categories: Vec::new(),
+            open,
+        }
+    }
+
+    fn check(open: bool, given: Value) -> Result<Value, CredentialError> {
+        app(open).check("acme", given.as_object().expect("an object")).map(Value::Object)
+    }
+
+    #[test]
+    fn fields_are_those_of_the_app() {
+        assert_eq!(check(false, json!({ "api_key": "k" })), Ok(json!({ "api_key": "k", "region": "eu" })));
+        assert!(matches!(check(false, json!({})), Err(CredentialError::Missing { field, .. }) if field == "api_key"));
+        assert!(matches!(check(false, json!({ "api_key": "" })), Err(CredentialError::Missing { .. })));
+        assert!(matches!(check(false, json!({ "api_key": "k", "oops": 1 })), Err(CredentialError::Unknown { field, .. }) if field == "oops"));
+        assert!(matches!(check(false, json!({ "api_key": { "a": 1 } })), Err(CredentialError::Value { .. })));
+    }
+
+    #[test]
+    fn fields_that_were_read_from_code_are_a_hint() {
+        assert_eq!(check(true, json!({ "token": "t" })), Ok(json!({ "token": "t", "region": "eu" })));
+        let mut bare = app(true);
+        bare.custom_fields.clear();
+        assert!(matches!(bare.check("acme", &Map::new()), Err(CredentialError::Empty { .. })));
+    }
+
+    #[test]
+    fn an_error_does_not_repeat_a_secret() {
+        let long = "s3cret".repeat(20_000);
+        let error = check(false, json!({ "api_key": long })).expect_err("too long");
+        assert!(!error.to_string().contains("s3cret"));
+    }
+}

@@ -1,0 +1,75 @@
+//! Apps and connected accounts.
+
+use deadpool_postgres::Client;
+use millrace_model::account::{Account, App};
+use millrace_model::ids::{AccountId, OrgId};
+use millrace_store::{StoreError, StoreResult};
+
+use crate::db::{text, unwritable};
+use crate::rows::execute;
+
+pub(crate) async fn put_app(c: &Client, a: &App) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO apps (id, org_id, name_slug, definition, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (org_id, name_slug) DO UPDATE SET definition = excluded.definition, updated_at = excluded.updated_at",
+        &[
+            &a.id.as_str(),
+            &a.org_id.as_ref().map(OrgId::as_str),
+            &text(&a.name_slug),
+            &serde_json::to_string(&a.definition).map_err(unwritable)?,
+            &a.created_at.ms(),
+            &a.updated_at.ms(),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn create(c: &Client, a: &Account) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO accounts (id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        &[
+            &a.id.as_str(),
+            &a.org_id.as_str(),
+            &text(&a.app),
+            &text(&a.name),
+            &a.credentials,
+            &a.healthy,
+            &a.problem.as_deref().map(text),
+            &a.expires_at.map(|t| t.ms()),
+            &a.version,
+            &a.created_at.ms(),
+            &a.updated_at.ms(),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn update(c: &Client, a: &Account) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE accounts SET name = $3, credentials = $4, healthy = $5, problem = $6, expires_at = $7, version = $8, updated_at = $9
+         WHERE id = $1 AND org_id = $2 AND version = $8::bigint - 1",
+        &[
+            &a.id.as_str(),
+            &a.org_id.as_str(),
+            &text(&a.name),
+            &a.credentials,
+            &a.healthy,
+            &a.problem.as_deref().map(text),
+            &a.expires_at.map(|t| t.ms()),
+            &a.version,
+            &a.updated_at.ms(),
+        ],
+    )
+    .await?;
+    if changed == 0 { Err(StoreError::StateChanged) } else { Ok(()) }
+}
+
+pub(crate) async fn delete(c: &Client, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
+    Ok(execute(c, "DELETE FROM accounts WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? > 0)
+}

@@ -1,0 +1,190 @@
+//! Connections, transactions, and what the database's errors mean.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
+use millrace_store::{StoreError, StoreResult};
+use tokio_postgres::NoTls;
+use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
+
+use crate::PostgresOptions;
+
+/// The port where none is given.
+const PORT: u16 = 5432;
+/// Operations that wait for a connection, beyond which they are refused.
+const WAITING_MAX: usize = 10_000;
+/// How long an operation waits for a connection, and how long connecting may take.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// How often a transaction is tried where the database gave it up for another.
+pub(crate) const TRIES_MAX: u32 = 5;
+
+/// Settings of each connection. A server that was told not to wait for its disk is told to wait: `Ok` of a write means
+/// that it survives a power cut. Stronger settings (`remote_apply`) stay. A node that hangs within a transaction lets
+/// go of its locks.
+const SESSION: &str = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+SET idle_in_transaction_session_timeout = '60s';
+SET default_transaction_isolation = 'read committed'";
+
+pub(crate) struct Db {
+    pool: Pool,
+}
+
+impl Db {
+    pub(crate) fn open(options: &PostgresOptions) -> StoreResult<Self> {
+        let mut config: tokio_postgres::Config = options.url.parse().map_err(database)?;
+        if config.get_application_name().is_none() {
+            config.application_name("millrace");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(WAIT_MAX);
+        }
+        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let pool = Pool::builder(manager)
+            .max_size(options.connections.max(1))
+            .wait_timeout(Some(WAIT_MAX))
+            .create_timeout(Some(WAIT_MAX))
+            .recycle_timeout(Some(WAIT_MAX))
+            .runtime(Runtime::Tokio1)
+            .post_create(Hook::async_fn(|client, _| Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })))
+            .build()
+            .map_err(|e| StoreError::Database(Box::new(e)))?;
+        Ok(Self { pool })
+    }
+
+    /// A connection of the pool.
+    pub(crate) async fn client(&self) -> StoreResult<Client> {
+        if self.pool.status().waiting >= WAITING_MAX {
+            return Err(StoreError::Overloaded);
+        }
+        self.pool.get().await.map_err(|error| match error {
+            PoolError::Closed => StoreError::Closed,
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => database(error),
+            PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => StoreError::Overloaded,
+            other => StoreError::Database(Box::new(other)),
+        })
+    }
+
+    /// Lets operations under way end, refuses new ones.
+    pub(crate) fn close(&self) {
+        self.pool.close();
+    }
+}
+
+/// See [`PostgresOptions::place`].
+pub(crate) fn place(url: &str) -> Option<String> {
+    let config: tokio_postgres::Config = url.parse().ok()?;
+    let ports = config.get_ports();
+    let hosts = config.get_hosts().iter().enumerate().map(|(at, host)| match host {
+        // One port may stand for all hosts.
+        Host::Tcp(name) => format!("`{name}:{}`", ports.get(at).or(ports.first()).unwrap_or(&PORT)),
+        Host::Unix(folder) => format!("`{}`", folder.display()),
+    });
+    let (hosts, user) = (hosts.collect::<Vec<_>>().join(", "), config.get_user());
+    // As the client does: without a name, the database of the user's name; without a user, the user of this process.
+    let name = config.get_dbname().or(user).map_or_else(|| "database".into(), |name| format!("database `{name}`"));
+    let user = user.map_or_else(String::new, |user| format!(" as `{user}`"));
+    (!hosts.is_empty()).then(|| format!("{name} on {hosts}{user}"))
+}
+
+/// Runs an operation in a transaction and commits it; again, a bounded number of times, where the database gave it up
+/// for another. A macro, because a closure cannot yet say that its future is `Send`.
+macro_rules! transaction {
+    ($db:expr, |$t:ident| $operation:expr) => {{
+        let mut tries = 1;
+        loop {
+            let mut client = $db.client().await?;
+            let done = async {
+                let $t = client.transaction().await.map_err($crate::db::database)?;
+                let value = $operation.await?;
+                $t.commit().await.map_err($crate::db::database)?;
+                Ok(value)
+            }
+            .await;
+            match done {
+                Err(error) if tries < $crate::db::TRIES_MAX && $crate::db::is_transient(&error) => {
+                    tracing::debug!(tries, "a transaction gave way to another and is tried again");
+                    // The connection is needed by the one that this one gave way to.
+                    drop(client);
+                    tokio::time::sleep(std::time::Duration::from_millis(5 << tries)).await;
+                    tries += 1;
+                }
+                done => break done,
+            }
+        }
+    }};
+}
+pub(crate) use transaction;
+
+/// Whether the same transaction may well succeed if it is tried again.
+pub(crate) fn is_transient(error: &StoreError) -> bool {
+    code(error).is_some_and(|code| *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED)
+}
+
+/// Whether the statement was refused only because an earlier one of its transaction failed.
+pub(crate) fn is_aborted(error: &StoreError) -> bool {
+    code(error) == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
+}
+
+fn code(error: &StoreError) -> Option<&SqlState> {
+    let StoreError::Database(source) = error else { return None };
+    source.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code)
+}
+
+/// A failure of the database, or of a constraint that the caller can understand.
+pub(crate) fn database(error: tokio_postgres::Error) -> StoreError {
+    if let Some(db) = error.as_db_error()
+        && *db.code() == SqlState::UNIQUE_VIOLATION
+    {
+        // Constraints are named `<table>_<what>`; a primary key's name ends with `_pkey`.
+        let constraint = db.constraint().unwrap_or_default();
+        let name = [("_name_slug", "name_slug"), ("_orgname", "orgname"), ("_key_hash", "key_hash"), ("_key", "key")]
+            .into_iter()
+            .find_map(|(end, name)| constraint.ends_with(end).then_some(name));
+        return StoreError::Taken(name.unwrap_or("id"));
+    }
+    StoreError::Database(Box::new(error))
+}
+
+/// A text that Postgres takes: U+0000, which its TEXT refuses, becomes U+FFFD. For texts that people write; JSON holds
+/// no such character, and code and keys are BYTEA.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{FFFD}")) } else { Cow::Borrowed(text) }
+}
+
+/// JSON that could not be written.
+pub(crate) fn unwritable(error: serde_json::Error) -> StoreError {
+    StoreError::Database(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_character_that_postgres_refuses_is_replaced() {
+        assert_eq!(text("a\u{1}b"), "a\u{1}b");
+        assert_eq!(text("a\0b"), "a\u{FFFD}b");
+    }
+
+    #[test]
+    fn a_place_is_shown_without_the_password() {
+        let place = |url: &str| PostgresOptions::at(url).place();
+        let shown = |text: &str| Some(text.to_owned());
+        assert_eq!(place("postgres://me:hunter2@db.test/app"), shown("database `app` on `db.test:5432` as `me`"));
+        assert_eq!(place("host=a,b port=6000 user=me password=hunter2"), shown("database `me` on `a:6000`, `b:6000` as `me`"));
+        assert_eq!(place("postgres://db.test"), shown("database on `db.test:5432`"));
+        assert_eq!(place("postgres://me@%2Frun%2Fpg/app"), shown("database `app` on `/run/pg` as `me`"));
+        for none in ["", "hunter2", "mysql://me:hunter2@db.test/app", "postgres://me:hunter2@db.test:port/app"] {
+            assert_eq!(place(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_url_that_is_none_is_an_error_without_its_contents() {
+        let error = Db::open(&PostgresOptions::at("postgres://user:hunter2@host:notaport/db")).err().map(|e| format!("{e:?}"));
+        assert!(error.is_some_and(|e| !e.contains("hunter2")));
+        assert!(!format!("{:?}", PostgresOptions::at("postgres://user:hunter2@host/db")).contains("hunter2"));
+    }
+}

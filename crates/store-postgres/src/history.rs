@@ -1,0 +1,113 @@
+//! Reading and pruning history. The newest of anything costs what is read, not what is stored.
+
+use deadpool_postgres::{Client, Transaction};
+use millrace_model::clock::Timestamp;
+use millrace_model::event::Event;
+use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::{LogLine, Run};
+use millrace_store::{RunFilter, StoreResult, status_text};
+
+use crate::db::text;
+use crate::rows::{self, Cursors, Params, execute, many, newest_first, number, order};
+
+/// Events that a stream shows (spec 2.5, 8).
+const EVENTS_SHOWN: i64 = 100;
+/// Runs that are counted exactly; more are shown as this many.
+const RUNS_COUNTED: i64 = 10_000;
+
+pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
+    let (owner, status) = (text(owner), status_text(f.status));
+    let (org, from, to) = (org.as_str(), f.from.map_or(i64::MIN, Timestamp::ms), f.to.map_or(i64::MAX, Timestamp::ms));
+    let filter = "owner_id = $1 AND org_id = $2 AND ($3::text IS NULL OR status = $3) AND created_at >= $4 AND created_at < $5";
+    let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
+    let mut params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&owner, &org, &status, &from, &to];
+    let (clause, order) = (cursors.clause("runs", params.len() + 2), order(page));
+    let sql = format!("SELECT {} FROM runs WHERE {filter}{clause} ORDER BY created_at {order}, id {order} LIMIT $6", rows::RUN);
+    params.push(&limit);
+    let mut counted = params.clone();
+    cursors.push(&mut params);
+    counted[5] = &RUNS_COUNTED;
+    let count = format!("SELECT count(*) FROM (SELECT 1 FROM runs WHERE {filter} LIMIT $6) AS r");
+    let (mut items, total) = tokio::try_join!(many(c, &sql, &params, rows::run), number(c, &count, &counted))?;
+    newest_first(&mut items, page);
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+pub(crate) async fn logs(c: &Client, id: &RunId) -> StoreResult<Vec<LogLine>> {
+    let sql = format!("SELECT {} FROM logs WHERE run_id = $1 ORDER BY line", rows::LOG_LINE);
+    many(c, &sql, &[&id.as_str()], |row| rows::log_line(row).map(|(_, line)| line)).await
+}
+
+pub(crate) async fn owner_logs(c: &Client, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
+    let sql = format!("SELECT {} FROM logs WHERE owner_id = $1 AND org_id = $2 ORDER BY at DESC, seq DESC LIMIT $3", rows::LOG_LINE);
+    let mut lines = many(c, &sql, &[&text(owner), &org.as_str(), &i64::from(limit)], rows::log_line).await?;
+    lines.reverse();
+    Ok(lines)
+}
+
+pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+    // A cursor that is none gives an empty page.
+    let bound = |cursor: &Option<String>, none: i64, unknown: i64| match cursor {
+        Some(text) => text.parse::<EventId>().map_or(unknown, EventId::ordinal),
+        None => none,
+    };
+    let (below, above) = (bound(&page.after, i64::MAX, i64::MIN), bound(&page.before, i64::MIN, i64::MAX));
+    // Only the newest hundred are shown; a page is a part of those. Two texts, so that each is planned for its index;
+    // SQLite has one with CASE.
+    let stream = match name {
+        Some(_) => "left(name, 200) = left($3::text, 200) AND name = $3",
+        None => "name <> '$errors' AND $3::text IS NULL",
+    };
+    let shown = format!("SELECT {} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} ORDER BY ordinal DESC LIMIT $4", rows::EVENT);
+    let (emitter, name, org, limit) = (text(emitter), name.map(text), org.as_str(), i64::from(page.limit));
+    let items = format!("SELECT * FROM ({shown}) AS e WHERE ordinal < $5 AND ordinal > $6 ORDER BY ordinal {} LIMIT $7", order(page));
+    let count = format!("SELECT count(*) FROM ({shown}) AS e");
+    let all: Params<'_> = &[&emitter, &org, &name, &EVENTS_SHOWN, &below, &above, &limit];
+    let (mut items, total) = tokio::try_join!(many(c, &items, all, rows::event), number(c, &count, &all[..4]))?;
+    newest_first(&mut items, page);
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+pub(crate) async fn events_after(c: &Client, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
+    let sql = format!("SELECT {} FROM events WHERE emitter_id = $1 AND org_id = $2 AND ordinal > $3 ORDER BY ordinal LIMIT $4", rows::EVENT);
+    many(c, &sql, &[&text(emitter), &org.as_str(), &after.ordinal(), &i64::from(limit)], rows::event).await
+}
+
+pub(crate) async fn delete_events(
+    t: &Transaction<'_>,
+    org: &OrgId,
+    emitter: &str,
+    name: Option<&str>,
+    range: (Option<EventId>, Option<EventId>),
+) -> StoreResult<u64> {
+    let (start, end) = (range.0.map_or(i64::MIN, EventId::ordinal), range.1.map_or(i64::MAX, EventId::ordinal));
+    execute(
+        t,
+        "DELETE FROM events WHERE emitter_id = $1 AND org_id = $2 AND ($3::text IS NULL OR name = $3) AND ordinal >= $4 AND ordinal <= $5",
+        &[&text(emitter), &org.as_str(), &name.map(text), &start, &end],
+    )
+    .await
+}
+
+/// What another server is pruning is passed over, not waited for.
+pub(crate) async fn prune(t: &Transaction<'_>, before: Timestamp, limit: u32) -> StoreResult<u64> {
+    let limit = i64::from(limit);
+    let runs = execute(
+        t,
+        "WITH old AS MATERIALIZED (SELECT id AS old_id FROM runs WHERE created_at < $1 AND status NOT IN ('queued', 'running') LIMIT $2 FOR UPDATE SKIP LOCKED),
+              gone AS (DELETE FROM logs USING old WHERE run_id = old_id)
+         DELETE FROM runs USING old WHERE id = old_id",
+        &[&before.ms(), &limit],
+    )
+    .await?;
+    let cut = EventId { ms: before.ms(), seq: 0 }.ordinal();
+    let events = execute(
+        t,
+        "WITH old AS MATERIALIZED (SELECT emitter_id AS old_emitter, ordinal AS old_ordinal FROM events WHERE ordinal < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+         DELETE FROM events USING old WHERE emitter_id = old_emitter AND ordinal = old_ordinal",
+        &[&cut, &limit],
+    )
+    .await?;
+    Ok(runs + events)
+}

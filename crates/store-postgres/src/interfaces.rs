@@ -1,0 +1,78 @@
+//! Endpoints and timers.
+
+use deadpool_postgres::{Client, Transaction};
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::TimerId;
+use millrace_model::run::NewRun;
+use millrace_store::{Fired, Interfaces, StoreResult};
+
+use crate::db::{database, unwritable};
+use crate::rows::{self, execute, many, one};
+use crate::runs;
+
+/// Replaces all interfaces of an owner.
+pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, interfaces: &Interfaces) -> StoreResult<()> {
+    remove(t, owner).await?;
+    for (h, position) in interfaces.http.iter().zip(0i64..) {
+        execute(
+            t,
+            "INSERT INTO http_interfaces (id, org_id, owner_id, position, key, custom_response, active) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            &[&h.id.as_str(), &h.org_id.as_str(), &owner, &position, &h.key, &h.custom_response, &h.active],
+        )
+        .await?;
+    }
+    for (timer, position) in interfaces.timers.iter().zip(0i64..) {
+        execute(
+            t,
+            "INSERT INTO timers (id, org_id, owner_id, position, schedule, next_at, active) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            &[
+                &timer.id.as_str(),
+                &timer.org_id.as_str(),
+                &owner,
+                &position,
+                &serde_json::to_string(&timer.schedule).map_err(unwritable)?,
+                &timer.next_at.ms(),
+                &timer.active,
+            ],
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn remove(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
+    execute(t, "DELETE FROM http_interfaces WHERE owner_id = $1", &[&owner]).await?;
+    execute(t, "DELETE FROM timers WHERE owner_id = $1", &[&owner]).await?;
+    Ok(())
+}
+
+pub(crate) async fn of(c: &Client, owner: &str) -> StoreResult<Interfaces> {
+    let http = format!("SELECT {} FROM http_interfaces WHERE owner_id = $1 ORDER BY position", rows::HTTP_INTERFACE);
+    let timers = format!("SELECT {} FROM timers WHERE owner_id = $1 ORDER BY position", rows::TIMER);
+    Ok(Interfaces { http: many(c, &http, &[&owner], rows::http_interface).await?, timers: many(c, &timers, &[&owner], rows::timer).await? })
+}
+
+pub(crate) async fn next_timer_at(c: &Client) -> StoreResult<Option<Timestamp>> {
+    one(c, "SELECT next_at FROM timers WHERE active ORDER BY next_at LIMIT 1", &[], |row| row.try_get(0).map(Timestamp).map_err(database)).await
+}
+
+/// Compare and set of `next_at`: a tick fires once, however many servers see it due. The timer's row stays locked until
+/// the end, so that two ticks of it never look for an unfinished run at once.
+pub(crate) async fn fire(t: &Transaction<'_>, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: &NewRun) -> StoreResult<Fired> {
+    let moved = execute(t, "UPDATE timers SET next_at = $3 WHERE id = $1 AND next_at = $2 AND active", &[&id.as_str(), &due_at.ms(), &next_at.ms()]).await?;
+    if moved == 0 {
+        return Ok(Fired::Skipped);
+    }
+    let going_on = one(
+        t,
+        "SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND owner_id = $1 AND trigger_id = $2 LIMIT 1",
+        &[&run.owner.as_str(), &run.trigger_id],
+        |_| Ok(()),
+    )
+    .await?;
+    if going_on.is_some() {
+        return Ok(Fired::Skipped);
+    }
+    runs::insert(t, std::slice::from_ref(run), None).await?;
+    Ok(Fired::Accepted)
+}

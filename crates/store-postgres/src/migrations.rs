@@ -1,0 +1,32 @@
+//! The schema, forward only.
+
+use millrace_store::{StoreError, StoreResult};
+
+use crate::db::{Db, database};
+
+/// In order; a migration that was released is never changed.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_init.sql"), include_str!("../migrations/0002_accounts.sql")];
+/// The advisory lock of migrations, one number for all versions of Millrace.
+const LOCK: i64 = 0x6d69_6c6c_7261_6365;
+
+/// One transaction under a lock: of servers that start at once one migrates, the others wait and find it done.
+pub(crate) async fn run(db: &Db) -> StoreResult<()> {
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    let mut client = db.client().await?;
+    let t = client.transaction().await.map_err(database)?;
+    t.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(database)?;
+    // SQLite keeps the version in the file's header (`user_version`).
+    t.batch_execute("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)").await.map_err(database)?;
+    let found: i64 = t.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await.and_then(|row| row.try_get(0)).map_err(database)?;
+    if found > known {
+        return Err(StoreError::NewerSchema { found, known });
+    }
+    if found < known {
+        for sql in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+            t.batch_execute(sql).await.map_err(database)?;
+        }
+        t.batch_execute("DELETE FROM schema_version").await.map_err(database)?;
+        t.execute("INSERT INTO schema_version (version) VALUES ($1)", &[&known]).await.map_err(database)?;
+    }
+    t.commit().await.map_err(database)
+}

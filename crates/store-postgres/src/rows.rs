@@ -1,0 +1,369 @@
+//! Rows to the product's records. A row that does not fit is an error, never a panic.
+
+use std::borrow::Cow;
+
+use deadpool_postgres::{Client, GenericClient};
+use millrace_model::account::{Account, App};
+use millrace_model::clock::Timestamp;
+use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::event::Event;
+use millrace_model::ids::*;
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
+use millrace_model::source::{HttpInterface, Owner, Source, Timer};
+use millrace_model::subscription::Subscription;
+use millrace_model::tenant::{Organization, User};
+use millrace_model::workflow::{Deployment, Workflow};
+use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
+use serde::de::DeserializeOwned;
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, ToSql};
+
+use crate::db::{database, text};
+
+// Columns by name, where SQLite has `*`: a statement that was prepared as `*` fails once a newer server adds a column.
+pub(crate) const ORGANIZATION: &str = "id, name, orgname, email, project_id, created_at";
+pub(crate) const USER: &str = "id, org_id, username, email, created_at";
+pub(crate) const ARTIFACT: &str = "id, code, source_map, package_lock, uses_respond";
+pub(crate) const COMPONENT: &str = "id, org_id, code, code_hash, url, component_type, manifest, artifact_id, published, created_at, updated_at";
+pub(crate) const SOURCE: &str =
+    "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props";
+pub(crate) const HTTP_INTERFACE: &str = "id, org_id, owner_id, key, custom_response, active";
+pub(crate) const TIMER: &str = "id, org_id, owner_id, schedule, next_at, active";
+pub(crate) const WORKFLOW: &str = "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at";
+pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at";
+pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
+pub(crate) const RUN: &str =
+    "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
+pub(crate) const LOG_LINE: &str = "run_id, at, level, text";
+pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
+pub(crate) const APP: &str = "id, org_id, name_slug, definition, created_at, updated_at";
+pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at";
+pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, status, attempts, last_error, created_at";
+
+/// Reads a column.
+fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<T> {
+    row.try_get(column).map_err(database)
+}
+
+fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
+    get(row, column).map(Timestamp)
+}
+
+fn json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<T> {
+    serde_json::from_str(get(row, column)?).map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
+}
+
+/// A text that is kept as BYTEA (see the schema).
+fn utf8(row: &Row, column: &str) -> StoreResult<String> {
+    String::from_utf8(get(row, column)?).map_err(|_| corrupt(column))
+}
+
+pub(crate) fn corrupt(column: &str) -> StoreError {
+    StoreError::Corrupt { what: format!("the column {column}") }
+}
+
+pub(crate) fn organization(row: &Row) -> StoreResult<Organization> {
+    Ok(Organization {
+        id: OrgId::from_row(get(row, "id")?),
+        name: get(row, "name")?,
+        orgname: get(row, "orgname")?,
+        email: get(row, "email")?,
+        project_id: ProjectId::from_row(get(row, "project_id")?),
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn user(row: &Row) -> StoreResult<User> {
+    Ok(User {
+        id: UserId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        username: get(row, "username")?,
+        email: get(row, "email")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn artifact(row: &Row) -> StoreResult<Artifact> {
+    Ok(Artifact {
+        id: get(row, "id")?,
+        code: utf8(row, "code")?,
+        source_map: get(row, "source_map")?,
+        lock: get(row, "package_lock")?,
+        uses_respond: get(row, "uses_respond")?,
+    })
+}
+
+pub(crate) fn component(row: &Row) -> StoreResult<SavedComponent> {
+    let kind: String = get(row, "component_type")?;
+    Ok(SavedComponent {
+        id: ComponentId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        code: utf8(row, "code")?,
+        code_hash: get(row, "code_hash")?,
+        url: get(row, "url")?,
+        component_type: if kind == "action" { ComponentType::Action } else { ComponentType::Source },
+        manifest: json(row, "manifest")?,
+        artifact_id: get(row, "artifact_id")?,
+        published: get(row, "published")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn source(row: &Row) -> StoreResult<Source> {
+    Ok(Source {
+        id: SourceId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        component_id: ComponentId::from_row(get(row, "component_id")?),
+        name: get(row, "name")?,
+        name_slug: get(row, "name_slug")?,
+        dynamic_props: match get::<Option<&str>>(row, "dynamic_props")? {
+            Some(_) => Some(json(row, "dynamic_props")?),
+            None => None,
+        },
+        configured_props: json(row, "configured_props")?,
+        active: get(row, "active")?,
+        inactive_reason: get(row, "inactive_reason")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn app(row: &Row) -> StoreResult<App> {
+    Ok(App {
+        id: AppId::from_row(get(row, "id")?),
+        org_id: Some(OrgId::from_row(get(row, "org_id")?)),
+        name_slug: get(row, "name_slug")?,
+        definition: json(row, "definition")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn account(row: &Row) -> StoreResult<Account> {
+    Ok(Account {
+        id: AccountId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        app: get(row, "app")?,
+        name: get(row, "name")?,
+        credentials: get(row, "credentials")?,
+        healthy: get(row, "healthy")?,
+        problem: get(row, "problem")?,
+        expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
+        version: get(row, "version")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn http_interface(row: &Row) -> StoreResult<HttpInterface> {
+    Ok(HttpInterface {
+        id: HttpInterfaceId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        key: get(row, "key")?,
+        custom_response: get(row, "custom_response")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn timer(row: &Row) -> StoreResult<Timer> {
+    Ok(Timer {
+        id: TimerId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        schedule: json(row, "schedule")?,
+        next_at: time(row, "next_at")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn workflow(row: &Row) -> StoreResult<Workflow> {
+    Ok(Workflow {
+        id: WorkflowId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        project_id: ProjectId::from_row(get(row, "project_id")?),
+        name: get(row, "name")?,
+        name_slug: get(row, "name_slug")?,
+        active: get(row, "active")?,
+        draft: json(row, "draft")?,
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn deployment(row: &Row) -> StoreResult<Deployment> {
+    Ok(Deployment {
+        id: DeploymentId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        workflow_id: WorkflowId::from_row(get(row, "workflow_id")?),
+        version: get(row, "version")?,
+        content: json(row, "content")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn subscription(row: &Row) -> StoreResult<Subscription> {
+    Ok(Subscription {
+        id: SubscriptionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        emitter_id: get(row, "emitter_id")?,
+        listener_id: get(row, "listener_id")?,
+        event_name: get(row, "event_name")?,
+        from_trigger: get(row, "from_trigger")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn run(row: &Row) -> StoreResult<Run> {
+    Ok(Run {
+        id: RunId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        kind: RunKind::parse(get(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
+        trigger_id: get(row, "trigger_id")?,
+        event: get(row, "event")?,
+        context: get(row, "context")?,
+        status: RunStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempt: get(row, "attempt")?,
+        created_at: time(row, "created_at")?,
+        started_at: get::<Option<i64>>(row, "started_at")?.map(Timestamp),
+        finished_at: get::<Option<i64>>(row, "finished_at")?.map(Timestamp),
+        result: get(row, "result")?,
+        error: get(row, "error")?,
+    })
+}
+
+pub(crate) fn log_line(row: &Row) -> StoreResult<(RunId, LogLine)> {
+    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(get(row, "level")?), text: get(row, "text")? };
+    Ok((RunId::from_row(get(row, "run_id")?), line))
+}
+
+pub(crate) fn event(row: &Row) -> StoreResult<Event> {
+    Ok(Event {
+        id: EventId::from_ordinal(get(row, "ordinal")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        emitter_id: get(row, "emitter_id")?,
+        name: get(row, "name")?,
+        emit_id: get(row, "emit_id")?,
+        payload: get(row, "payload")?,
+        metadata: get(row, "metadata")?,
+    })
+}
+
+pub(crate) fn mail(row: &Row) -> StoreResult<Mail> {
+    Ok(Mail {
+        id: MailId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        recipient: get(row, "recipient")?,
+        subject: get(row, "subject")?,
+        text: get(row, "text")?,
+        status: MailStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: get(row, "attempts")?,
+        last_error: get(row, "last_error")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+/// Values of a statement's parameters.
+pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// A table that is listed by page, newest first.
+pub(crate) struct Table {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The columns that its records are read from.
+    pub(crate) columns: &'static str,
+    /// Which rows; `$1` and on are the filter's own.
+    pub(crate) filter: &'static str,
+}
+
+/// The cursors of a page, as parameters.
+pub(crate) struct Cursors<'a> {
+    after: Option<Cow<'a, str>>,
+    before: Option<Cow<'a, str>>,
+}
+
+impl<'a> Cursors<'a> {
+    pub(crate) fn of(page: &'a Page) -> Self {
+        Self { after: page.after.as_deref().map(text), before: page.before.as_deref().map(text) }
+    }
+
+    /// The condition on `table`, whose parameters begin at `first`; empty without cursors, so that the plan of a first
+    /// page is one of its own. The cursor is an id; an unknown one gives an empty page.
+    pub(crate) fn clause(&self, table: &str, first: usize) -> String {
+        let mut clause = String::new();
+        let given = [(&self.after, '<'), (&self.before, '>')].into_iter().filter(|(cursor, _)| cursor.is_some());
+        for (number, (_, than)) in (first..).zip(given) {
+            clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ${number})"));
+        }
+        clause
+    }
+
+    /// Adds the parameters of [`Cursors::clause`].
+    pub(crate) fn push<'b>(&'b self, params: &mut Vec<&'b (dyn ToSql + Sync)>) {
+        params.extend([&self.after, &self.before].into_iter().flatten().map(|cursor| -> &(dyn ToSql + Sync) { cursor }));
+    }
+}
+
+/// A page of a table, newest first. `filter`: the parameters of the table's filter.
+pub(crate) async fn list<T>(c: &Client, table: &Table, filter: Params<'_>, page: &Page, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Listing<T>> {
+    let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
+    let mut params = filter.to_vec();
+    params.push(&limit);
+    let (clause, order) = (cursors.clause(table.name, params.len() + 1), order(page));
+    cursors.push(&mut params);
+    let items = format!(
+        "SELECT {} FROM {} WHERE {}{clause} ORDER BY created_at {order}, id {order} LIMIT ${}",
+        table.columns,
+        table.name,
+        table.filter,
+        filter.len() + 1
+    );
+    let count = format!("SELECT count(*) FROM {} WHERE {}", table.name, table.filter);
+    let (mut items, total) = tokio::try_join!(many(c, &items, &params, read), number(c, &count, filter))?;
+    newest_first(&mut items, page);
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+/// One row or none.
+pub(crate) async fn one<T>(c: &impl GenericClient, sql: &str, params: Params<'_>, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Option<T>> {
+    let statement = c.prepare_cached(sql).await.map_err(database)?;
+    let row = c.query_opt(&statement, params).await.map_err(database)?;
+    row.as_ref().map(read).transpose()
+}
+
+/// All rows.
+pub(crate) async fn many<T>(c: &impl GenericClient, sql: &str, params: Params<'_>, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Vec<T>> {
+    let statement = c.prepare_cached(sql).await.map_err(database)?;
+    let rows = c.query(&statement, params).await.map_err(database)?;
+    rows.iter().map(read).collect()
+}
+
+/// Rows changed.
+pub(crate) async fn execute(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<u64> {
+    let statement = c.prepare_cached(sql).await.map_err(database)?;
+    c.execute(&statement, params).await.map_err(database)
+}
+
+/// A number.
+pub(crate) async fn number(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<i64> {
+    let statement = c.prepare_cached(sql).await.map_err(database)?;
+    c.query_one(&statement, params).await.and_then(|row| row.try_get(0)).map_err(database)
+}
+
+/// The order in which a page is read: from its end where it goes back.
+pub(crate) fn order(page: &Page) -> &'static str {
+    if page.from_end() { "ASC" } else { "DESC" }
+}
+
+/// Puts what [`order`] gave in the order that is shown.
+pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
+    if page.from_end() {
+        items.reverse();
+    }
+}

@@ -1,0 +1,98 @@
+//! Accepting, claiming, renewing, releasing runs.
+
+use std::collections::HashSet;
+
+use deadpool_postgres::{Client, GenericClient, Transaction};
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::RunId;
+use millrace_model::run::{NewRun, Run, Start};
+use millrace_store::{Claim, StoreError, StoreResult};
+
+use crate::db::database;
+use crate::rows::{self, execute, many};
+
+/// Writes runs, any number of them in one statement. `node`: who runs them, where they start claimed.
+pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option<&str>) -> StoreResult<()> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let column = |value: fn(&NewRun) -> &str| runs.iter().map(value).collect::<Vec<&str>>();
+    let (ids, orgs, owners) = (column(|r| r.id.as_str()), column(|r| r.org_id.as_str()), column(|r| r.owner.as_str()));
+    let (kinds, triggers, events, contexts) = (column(|r| r.kind.as_str()), column(|r| &r.trigger_id), column(|r| &r.event), column(|r| &r.context));
+    let deployments: Vec<Option<&str>> = runs.iter().map(|r| r.deployment_id.as_ref().map(|d| d.as_str())).collect();
+    let created: Vec<i64> = runs.iter().map(|r| r.created_at.ms()).collect();
+    let leases: Vec<Option<i64>> = runs
+        .iter()
+        .map(|r| match r.start {
+            Start::Queued => None,
+            Start::Claimed { lease_until } => Some(lease_until.ms()),
+        })
+        .collect();
+    execute(
+        c,
+        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, created_at, lease_until, status, attempt, node, started_at)
+         SELECT n.*, CASE WHEN n.lease_until IS NULL THEN 'queued' ELSE 'running' END, CASE WHEN n.lease_until IS NULL THEN 0 ELSE 1 END,
+                CASE WHEN n.lease_until IS NULL THEN NULL ELSE $11::text END, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
+         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[], $10::bigint[])
+           AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, created_at, lease_until)",
+        &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &created, &leases, &node],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the rows are picked and
+/// locked once, however the update is planned.
+pub(crate) async fn claim(c: &Client, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+    let sql = format!(
+        "WITH picked AS MATERIALIZED (
+           SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3)
+           ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+         UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
+         FROM picked WHERE id = picked_id RETURNING {}",
+        rows::RUN
+    );
+    let mut runs = many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit)], rows::run).await?;
+    // RETURNING gives no order.
+    runs.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+    Ok(runs)
+}
+
+/// All in one statement; SQLite, where a statement costs no round trip, goes through them one by one.
+pub(crate) async fn renew(t: &Transaction<'_>, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
+    if held.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (ids, attempts): (Vec<&str>, Vec<i64>) = held.iter().map(|(id, attempt)| (id.as_str(), *attempt)).unzip();
+    let kept: HashSet<(String, i64)> = many(
+        t,
+        "UPDATE runs SET lease_until = $3 FROM UNNEST($1::text[], $2::bigint[]) AS h (held_id, held_attempt)
+         WHERE id = held_id AND attempt = held_attempt AND status = 'running' RETURNING id, attempt",
+        &[&ids, &attempts, &lease_until.ms()],
+        |row| Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?)),
+    )
+    .await?
+    .into_iter()
+    .collect();
+    Ok(held.iter().filter(|(id, attempt)| !kept.contains(&(id.to_string(), *attempt))).map(|(id, _)| id.clone()).collect())
+}
+
+pub(crate) async fn release(c: &Client, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL, attempt = attempt - $3 WHERE id = $1 AND attempt = $2 AND status = 'running'",
+        &[&id.as_str(), &attempt, &i64::from(!count_attempt)],
+    )
+    .await?;
+    if changed == 0 { Err(StoreError::Fenced) } else { Ok(()) }
+}
+
+pub(crate) async fn requeue_running(t: &Transaction<'_>, node: Option<&str>) -> StoreResult<u64> {
+    execute(t, "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL WHERE status = 'running' AND ($1::text IS NULL OR node = $1)", &[&node])
+        .await
+}
+
+pub(crate) async fn cancel_queued(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
+    execute(t, "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE owner_id = $1 AND status = 'queued'", &[&owner]).await?;
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Settling: everything a run leaves, fenced by (run, attempt).
+
+use deadpool_postgres::{GenericClient, Transaction};
+use millrace_model::clock::Timestamp;
+use millrace_model::event::Event;
+use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
+
+use crate::db::{database, is_aborted, text};
+use crate::rows::execute;
+use crate::{mail, runs, sources};
+
+/// Characters of an error's class that tell it from others: an index entry of Postgres holds at most 2,700 bytes.
+const CLASS_CHARS_MAX: usize = 500;
+
+const END: &str =
+    "UPDATE runs SET status = $3, finished_at = $4, result = $5, error = $6, lease_until = NULL WHERE id = $1 AND attempt = $2 AND status = 'running'";
+
+/// Ends the run, and nothing else: alone it is a transaction of one statement.
+pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<()> {
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+        [&s.run_id.as_str(), &s.attempt, &s.status.as_str(), &s.finished_at.ms(), &s.result, &s.error];
+    if execute(c, END, &params).await? == 0 { Err(StoreError::Fenced) } else { Ok(()) }
+}
+
+/// Three round trips: begin, everything at once, commit.
+pub(crate) async fn settle(t: &Transaction<'_>, s: &Settlement) -> StoreResult<()> {
+    // Once it is prepared, the fence is sent before the effects are, so that its answer is never hidden by a failure of theirs.
+    t.prepare_cached(END).await.map_err(database)?;
+    let (ended, left) = tokio::join!(biased; end(t, s), effects(t, &s.effects));
+    ended.and(left)
+}
+
+/// Whether there is anything to write.
+pub(crate) fn is_empty(e: &Effects) -> bool {
+    e.events.is_empty() && e.source.is_none() && e.runs.is_empty() && (e.logs.is_empty() || e.log_owner.is_none()) && e.notice.is_none()
+}
+
+/// All parts are sent without waiting for each other's answers; the connection keeps their order.
+pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
+    let change = async {
+        match &e.source {
+            Some(change) => sources::change(t, change).await,
+            None => Ok(()),
+        }
+    };
+    let notice = async {
+        match &e.notice {
+            Some(notice) => notify(t, notice).await,
+            None => Ok(()),
+        }
+    };
+    let (change, events, runs, logs, notice) =
+        tokio::join!(biased; change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), notice);
+    first_cause([change, events, runs, logs, notice])
+}
+
+/// The failure that made the others fail: after one the database refuses whatever follows it in the transaction.
+fn first_cause(parts: impl IntoIterator<Item = StoreResult<()>>) -> StoreResult<()> {
+    let mut failed = parts.into_iter().filter(Result::is_err).peekable();
+    let first = failed.next_if(|part| part.as_ref().is_err_and(is_aborted));
+    failed.find(|part| !part.as_ref().is_err_and(is_aborted)).or(first).unwrap_or(Ok(()))
+}
+
+async fn insert_events(t: &Transaction<'_>, events: &[Event]) -> StoreResult<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let column = |value: fn(&Event) -> &str| events.iter().map(value).collect::<Vec<&str>>();
+    let (emitters, orgs, emits) = (column(|e| &e.emitter_id), column(|e| e.org_id.as_str()), column(|e| &e.emit_id));
+    let (payloads, metadata) = (column(|e| &e.payload), column(|e| &e.metadata));
+    let names: Vec<_> = events.iter().map(|e| text(&e.name)).collect();
+    let ordinals: Vec<i64> = events.iter().map(|e| e.id.ordinal()).collect();
+    execute(
+        t,
+        "INSERT INTO events (emitter_id, ordinal, org_id, name, emit_id, payload, metadata)
+         SELECT * FROM UNNEST($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])",
+        &[&emitters, &ordinals, &orgs, &names, &emits, &payloads, &metadata],
+    )
+    .await?;
+    Ok(())
+}
+
+async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
+    let Some((org, owner, run)) = &e.log_owner else { return Ok(()) };
+    if e.logs.is_empty() {
+        return Ok(());
+    }
+    let times: Vec<i64> = e.logs.iter().map(|l| l.at).map(Timestamp::ms).collect();
+    let levels: Vec<&str> = e.logs.iter().map(|l| l.level.as_str()).collect();
+    let texts: Vec<_> = e.logs.iter().map(|l| text(&l.text)).collect();
+    execute(
+        t,
+        "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text)
+         SELECT $1, line - 1, $2, $3, at, level, text FROM UNNEST($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY AS n (at, level, text, line) ORDER BY line",
+        &[&run.as_str(), owner, &org.as_str(), &times, &levels, &texts],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Queues the mail only where none went out since; the upsert changes the row only then, and locks it either way.
+async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
+    let class: String = text(&n.class).chars().take(CLASS_CHARS_MAX).collect();
+    let due = execute(
+        t,
+        "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES ($1, $2, $3, 0)
+         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE error_notices.last_at <= $4",
+        &[&n.owner, &class, &n.mail.created_at.ms(), &n.unless_since.ms()],
+    )
+    .await?;
+    if due > 0 {
+        return mail::queue(t, &n.mail).await;
+    }
+    execute(t, "UPDATE error_notices SET since_last = since_last + 1 WHERE owner_id = $1 AND class = $2", &[&n.owner, &class]).await?;
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Sources and what they remember.
+
+use std::collections::BTreeMap;
+
+use deadpool_postgres::{Client, Transaction};
+use millrace_model::ids::{OrgId, SourceId};
+use millrace_model::source::Source;
+use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreResult};
+
+use crate::db::{database, text, unwritable};
+use crate::rows::{corrupt, execute, many, one};
+use crate::{interfaces, runs, subscriptions};
+
+fn dynamic_props(s: &Source) -> StoreResult<Option<String>> {
+    s.dynamic_props.as_ref().map(serde_json::to_string).transpose().map_err(unwritable)
+}
+
+pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> StoreResult<()> {
+    execute(
+        t,
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        &[
+            &s.id.as_str(),
+            &s.org_id.as_str(),
+            &s.user_id.as_str(),
+            &s.component_id.as_str(),
+            &text(&s.name),
+            &text(&s.name_slug),
+            &serde_json::to_string(&s.configured_props).map_err(unwritable)?,
+            &s.active,
+            &s.inactive_reason.as_deref().map(text),
+            &s.created_at.ms(),
+            &s.updated_at.ms(),
+            &dynamic_props(s)?,
+        ],
+    )
+    .await?;
+    interfaces::replace(t, s.id.as_str(), i).await
+}
+
+pub(crate) async fn update(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> StoreResult<()> {
+    let changed = execute(
+        t,
+        "UPDATE sources SET component_id = $3, name = $4, name_slug = $5, configured_props = $6, active = $7, inactive_reason = $8, updated_at = $9, dynamic_props = $10 WHERE id = $1 AND org_id = $2",
+        &[
+            &s.id.as_str(),
+            &s.org_id.as_str(),
+            &s.component_id.as_str(),
+            &text(&s.name),
+            &text(&s.name_slug),
+            &serde_json::to_string(&s.configured_props).map_err(unwritable)?,
+            &s.active,
+            &s.inactive_reason.as_deref().map(text),
+            &s.updated_at.ms(),
+            &dynamic_props(s)?,
+        ],
+    )
+    .await?;
+    if changed == 0 {
+        return Err(StoreError::NotFound);
+    }
+    interfaces::replace(t, s.id.as_str(), i).await
+}
+
+pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> StoreResult<()> {
+    if execute(t, "DELETE FROM sources WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? == 0 {
+        return Err(StoreError::NotFound);
+    }
+    execute(t, "DELETE FROM source_states WHERE source_id = $1", &[&id.as_str()]).await?;
+    execute(t, "DELETE FROM source_db WHERE source_id = $1", &[&id.as_str()]).await?;
+    leave_nothing(t, id.as_str()).await
+}
+
+/// What goes with a source or workflow: interfaces, subscriptions, queued runs.
+pub(crate) async fn leave_nothing(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
+    interfaces::remove(t, owner).await?;
+    subscriptions::remove_all(t, owner).await?;
+    runs::cancel_queued(t, owner).await
+}
+
+pub(crate) async fn state(c: &Client, id: &SourceId) -> StoreResult<SourceState> {
+    let state = one(c, "SELECT version, dedupe FROM source_states WHERE source_id = $1", &[&id.as_str()], |row| {
+        Ok(SourceState { version: row.try_get(0).map_err(database)?, dedupe: row.try_get(1).map_err(database)? })
+    })
+    .await?;
+    Ok(state.unwrap_or_default())
+}
+
+pub(crate) async fn entries(c: &Client, id: &SourceId) -> StoreResult<Vec<(String, String)>> {
+    many(c, "SELECT key, value FROM source_db WHERE source_id = $1 ORDER BY key", &[&id.as_str()], |row| {
+        let key: Vec<u8> = row.try_get(0).map_err(database)?;
+        Ok((String::from_utf8(key).map_err(|_| corrupt("key"))?, row.try_get(1).map_err(database)?))
+    })
+    .await
+}
+
+/// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
+/// SQLite looks first; here that would be a round trip for each settlement, so that the statements look themselves.
+pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreResult<()> {
+    let id = change.source_id.as_str();
+    if let Some((version, dedupe)) = &change.dedupe {
+        // A row that another transaction is writing is waited for, then looked at anew: the later one finds another version.
+        let changed = if *version == 0 {
+            execute(
+                t,
+                "INSERT INTO source_states (source_id, version, dedupe) SELECT id, 1, $2 FROM sources WHERE id = $1 ON CONFLICT (source_id) DO NOTHING",
+                &[&id, dedupe],
+            )
+            .await?
+        } else {
+            execute(t, "UPDATE source_states SET version = version + 1, dedupe = $3 WHERE source_id = $1 AND version = $2", &[&id, version, dedupe]).await?
+        };
+        if changed == 0 {
+            let exists = one(t, "SELECT 1 FROM sources WHERE id = $1", &[&id], |_| Ok(())).await?;
+            return if exists.is_some() { Err(StoreError::StateChanged) } else { Ok(()) };
+        }
+    }
+    if change.db.is_empty() {
+        return Ok(());
+    }
+    // The last write of a key stands, and one statement may touch a row once. In the order of keys, so that two
+    // transactions wait for each other in one direction only.
+    let last: BTreeMap<&[u8], Option<&str>> = change.db.iter().map(|(key, value)| (key.as_bytes(), value.as_deref())).collect();
+    let (keys, values): (Vec<&[u8]>, Vec<&str>) = last.iter().filter_map(|(key, value)| value.map(|value| (*key, value))).unzip();
+    let gone: Vec<&[u8]> = last.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| *key).collect();
+    if !keys.is_empty() {
+        execute(
+            t,
+            "INSERT INTO source_db (source_id, key, value) SELECT s.id, n.key, n.value FROM sources s, UNNEST($2::bytea[], $3::text[]) AS n (key, value) WHERE s.id = $1
+             ON CONFLICT (source_id, sha256(key)) DO UPDATE SET value = excluded.value",
+            &[&id, &keys, &values],
+        )
+        .await?;
+    }
+    if !gone.is_empty() {
+        execute(t, "DELETE FROM source_db WHERE source_id = $1 AND key = ANY ($2::bytea[])", &[&id, &gone]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! The trait, each method one transaction or one statement on a connection of the pool.
+
+use async_trait::async_trait;
+use millrace_model::account::{Account, App};
+use millrace_model::clock::Timestamp;
+use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::event::Event;
+use millrace_model::ids::*;
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::{LogLine, NewRun, Run};
+use millrace_model::source::{HttpInterface, Source, Timer};
+use millrace_model::subscription::Subscription;
+use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::workflow::{Deployment, Workflow};
+use millrace_store::*;
+
+use crate::db::{database, text, transaction};
+use crate::rows::{self, Table, list, many, number, one};
+use crate::{PostgresStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+
+/// One row of a table by organization and id.
+macro_rules! by_id {
+    ($self:ident, $table:literal, $columns:path, $org:ident, $id:ident, $read:path) => {{
+        let sql = format!(concat!("SELECT {} FROM ", $table, " WHERE id = $1 AND org_id = $2"), $columns);
+        one(&$self.db.client().await?, &sql, &[&$id.as_str(), &$org.as_str()], $read).await
+    }};
+}
+
+/// One row of a table by a column that is unique.
+macro_rules! by_unique {
+    ($self:ident, $table:literal, $columns:path, $column:literal, $value:expr, $read:path) => {{
+        let sql = format!(concat!("SELECT {} FROM ", $table, " WHERE ", $column, " = $1"), $columns);
+        one(&$self.db.client().await?, &sql, &[&$value], $read).await
+    }};
+}
+
+macro_rules! slugs {
+    ($self:ident, $table:literal, $org:ident, $base:ident) => {{
+        many(
+            &$self.db.client().await?,
+            concat!("SELECT name_slug FROM ", $table, " WHERE org_id = $1 AND (name_slug = $2 OR starts_with(name_slug, $2 || '-'))"),
+            &[&$org.as_str(), &text($base)],
+            |row| row.try_get(0).map_err(database),
+        )
+        .await
+    }};
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn bootstrap(&self, first: NewTenant) -> StoreResult<bool> {
+        transaction!(self.db, |t| tenants::bootstrap(&t, &first))
+    }
+    async fn create_organization(&self, tenant: NewTenant) -> StoreResult<()> {
+        transaction!(self.db, |t| tenants::create(&t, &tenant))
+    }
+    async fn caller_by_key_hash(&self, key_hash: &str) -> StoreResult<Option<Caller>> {
+        tenants::caller(&self.db.client().await?, key_hash).await
+    }
+    async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>> {
+        by_unique!(self, "organizations", rows::ORGANIZATION, "id", org.as_str(), rows::organization)
+    }
+    async fn user(&self, user: &UserId) -> StoreResult<Option<User>> {
+        by_unique!(self, "users", rows::USER, "id", user.as_str(), rows::user)
+    }
+    async fn create_api_key(&self, key: ApiKey) -> StoreResult<()> {
+        tenants::create_key(&self.db.client().await?, &key).await
+    }
+
+    async fn put_artifact(&self, artifact: Artifact) -> StoreResult<()> {
+        components::put_artifact(&self.db.client().await?, &artifact).await
+    }
+    async fn artifact(&self, id: &str) -> StoreResult<Option<Artifact>> {
+        by_unique!(self, "artifacts", rows::ARTIFACT, "id", text(id), rows::artifact)
+    }
+    async fn create_component(&self, component: SavedComponent) -> StoreResult<()> {
+        transaction!(self.db, |t| components::create(&t, &component))
+    }
+    async fn component(&self, org: &OrgId, id: &ComponentId) -> StoreResult<Option<SavedComponent>> {
+        by_id!(self, "components", rows::COMPONENT, org, id, rows::component)
+    }
+    async fn component_by_key(&self, org: &OrgId, key: &str) -> StoreResult<Option<SavedComponent>> {
+        let sql = format!("SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND published", rows::COMPONENT);
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(key)], rows::component).await
+    }
+    async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
+        components::published(&self.db.client().await?, org, page).await
+    }
+    async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()> {
+        components::unpublish(&self.db.client().await?, org, key).await
+    }
+
+    async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
+        transaction!(self.db, |t| sources::create(&t, &source, &interfaces))
+    }
+    async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
+        transaction!(self.db, |t| sources::update(&t, &source, &interfaces))
+    }
+    async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()> {
+        transaction!(self.db, |t| sources::delete(&t, org, id))
+    }
+    async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>> {
+        by_id!(self, "sources", rows::SOURCE, org, id, rows::source)
+    }
+    async fn list_sources(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Source>> {
+        let table = Table { name: "sources", columns: rows::SOURCE, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::source).await
+    }
+    async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
+        slugs!(self, "sources", org, base)
+    }
+    async fn interfaces(&self, owner: &str) -> StoreResult<Interfaces> {
+        interfaces::of(&self.db.client().await?, owner).await
+    }
+    async fn source_state(&self, id: &SourceId) -> StoreResult<SourceState> {
+        sources::state(&self.db.client().await?, id).await
+    }
+    async fn source_db(&self, id: &SourceId) -> StoreResult<Vec<(String, String)>> {
+        sources::entries(&self.db.client().await?, id).await
+    }
+
+    async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>> {
+        by_unique!(self, "http_interfaces", rows::HTTP_INTERFACE, "key", text(key), rows::http_interface)
+    }
+    async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
+        let sql = format!("SELECT {} FROM timers WHERE active AND next_at <= $1 ORDER BY next_at LIMIT $2", rows::TIMER);
+        many(&self.db.client().await?, &sql, &[&now.ms(), &i64::from(limit)], rows::timer).await
+    }
+    async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>> {
+        interfaces::next_timer_at(&self.db.client().await?).await
+    }
+    async fn fire_timer(&self, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: NewRun) -> StoreResult<Fired> {
+        transaction!(self.db, |t| interfaces::fire(&t, id, due_at, next_at, &run))
+    }
+
+    async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
+        workflows::create(&self.db.client().await?, &workflow).await
+    }
+    async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()> {
+        transaction!(self.db, |t| workflows::update(&t, &workflow, interfaces.as_ref()))
+    }
+    async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64> {
+        transaction!(self.db, |t| workflows::deploy(&t, &deployment))
+    }
+    async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
+        transaction!(self.db, |t| workflows::delete(&t, org, id))
+    }
+    async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>> {
+        by_id!(self, "workflows", rows::WORKFLOW, org, id, rows::workflow)
+    }
+    async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>> {
+        let table = Table { name: "workflows", columns: rows::WORKFLOW, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::workflow).await
+    }
+    async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
+        slugs!(self, "workflows", org, base)
+    }
+    async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>> {
+        by_id!(self, "deployments", rows::DEPLOYMENT, org, id, rows::deployment)
+    }
+    async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>> {
+        let table = Table { name: "deployments", columns: rows::DEPLOYMENT, filter: "workflow_id = $1 AND org_id = $2" };
+        list(&self.db.client().await?, &table, &[&id.as_str(), &org.as_str()], page, rows::deployment).await
+    }
+
+    async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {
+        subscriptions::subscribe(&self.db.client().await?, &subscription).await
+    }
+    async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
+        subscriptions::unsubscribe(&self.db.client().await?, org, key).await
+    }
+    async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>> {
+        let sql = format!("SELECT {} FROM subscriptions WHERE org_id = $1 ORDER BY created_at DESC, id DESC LIMIT 10000", rows::SUBSCRIPTION);
+        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::subscription).await
+    }
+    async fn subscription(&self, org: &OrgId, id: &SubscriptionId) -> StoreResult<Option<Subscription>> {
+        by_id!(self, "subscriptions", rows::SUBSCRIPTION, org, id, rows::subscription)
+    }
+    async fn listeners(&self, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>> {
+        subscriptions::listeners(&self.db.client().await?, org, emitters, event_name).await
+    }
+
+    async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
+        runs::insert(&self.db.client().await?, std::slice::from_ref(&run), Some(node)).await
+    }
+    async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+        // No look beforehand, as SQLite takes: an update of no rows commits nothing.
+        runs::claim(&self.db.client().await?, claim).await
+    }
+    async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
+        transaction!(self.db, |t| runs::renew(&t, held, lease_until))
+    }
+    async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
+        runs::release(&self.db.client().await?, id, attempt, count_attempt).await
+    }
+    async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
+        if settle::is_empty(&settlement.effects) {
+            return settle::end(&self.db.client().await?, &settlement).await;
+        }
+        transaction!(self.db, |t| settle::settle(&t, &settlement))
+    }
+    async fn settle_effects(&self, effects: Effects) -> StoreResult<()> {
+        transaction!(self.db, |t| settle::effects(&t, &effects))
+    }
+    async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64> {
+        transaction!(self.db, |t| runs::requeue_running(&t, node))
+    }
+    async fn unfinished_runs(&self) -> StoreResult<u64> {
+        let count = number(&self.db.client().await?, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", &[]).await?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
+        by_id!(self, "runs", rows::RUN, org, id, rows::run)
+    }
+    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
+        history::runs(&self.db.client().await?, org, owner, filter, page).await
+    }
+    async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
+        history::logs(&self.db.client().await?, id).await
+    }
+    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
+        history::owner_logs(&self.db.client().await?, org, owner, limit).await
+    }
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+        history::events(&self.db.client().await?, org, emitter, name, page).await
+    }
+    async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
+        history::events_after(&self.db.client().await?, org, emitter, after, limit).await
+    }
+    async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
+        transaction!(self.db, |t| history::delete_events(&t, org, emitter, name, range))
+    }
+    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
+        transaction!(self.db, |t| history::prune(&t, before, limit))
+    }
+
+    async fn put_app(&self, app: App) -> StoreResult<()> {
+        accounts::put_app(&self.db.client().await?, &app).await
+    }
+    async fn app(&self, org: &OrgId, slug: &str) -> StoreResult<Option<App>> {
+        let sql = format!("SELECT {} FROM apps WHERE org_id = $1 AND name_slug = $2", rows::APP);
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(slug)], rows::app).await
+    }
+    async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>> {
+        let sql = format!("SELECT {} FROM apps WHERE org_id = $1 ORDER BY name_slug LIMIT 10000", rows::APP);
+        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::app).await
+    }
+    async fn create_account(&self, account: Account) -> StoreResult<()> {
+        accounts::create(&self.db.client().await?, &account).await
+    }
+    async fn update_account(&self, account: Account) -> StoreResult<()> {
+        accounts::update(&self.db.client().await?, &account).await
+    }
+    async fn delete_account(&self, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
+        accounts::delete(&self.db.client().await?, org, id).await
+    }
+    async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>> {
+        by_id!(self, "accounts", rows::ACCOUNT, org, id, rows::account)
+    }
+    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
+        let table = Table { name: "accounts", columns: rows::ACCOUNT, filter: "org_id = $1 AND ($2::text IS NULL OR app = $2)" };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &app.map(text)], page, rows::account).await
+    }
+
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
+        mail::claim(&self.db.client().await?, now, retry_at, limit).await
+    }
+    async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
+        mail::result(&self.db.client().await?, id, &result).await
+    }
+    async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
+        let table = Table { name: "mail", columns: rows::MAIL, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::mail).await
+    }
+
+    async fn close(&self) {
+        self.db.close();
+    }
+    async fn ping(&self) -> StoreResult<()> {
+        number(&self.db.client().await?, "SELECT 1::bigint", &[]).await.map(|_| ())
+    }
+    fn single_node(&self) -> bool {
+        false
+    }
+}

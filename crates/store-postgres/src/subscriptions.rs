@@ -1,0 +1,57 @@
+//! Subscriptions and listeners.
+
+use deadpool_postgres::{Client, GenericClient, Transaction};
+use millrace_model::ids::OrgId;
+use millrace_model::subscription::Subscription;
+use millrace_store::{StoreError, StoreResult, SubscriptionKey};
+
+use crate::db::{database, text};
+use crate::rows::{self, execute, many, one};
+
+pub(crate) async fn subscribe(c: &impl GenericClient, s: &Subscription) -> StoreResult<Subscription> {
+    // An update that changes nothing, because DO NOTHING returns no row; SQLite reads the row in a second statement.
+    let sql = format!(
+        "INSERT INTO subscriptions (id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (org_id, emitter_id, listener_id, event_name) DO UPDATE SET id = subscriptions.id RETURNING {}",
+        rows::SUBSCRIPTION
+    );
+    one(
+        c,
+        &sql,
+        &[&s.id.as_str(), &s.org_id.as_str(), &text(&s.emitter_id), &text(&s.listener_id), &text(&s.event_name), &s.from_trigger, &s.created_at.ms()],
+        rows::subscription,
+    )
+    .await?
+    .ok_or_else(|| StoreError::Corrupt { what: "a subscription that was just written".into() })
+}
+
+pub(crate) async fn unsubscribe(c: &Client, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
+    let removed = execute(
+        c,
+        "DELETE FROM subscriptions WHERE org_id = $1 AND emitter_id = $2 AND listener_id = $3 AND event_name = $4",
+        &[&org.as_str(), &text(&key.emitter_id), &text(&key.listener_id), &text(&key.event_name)],
+    )
+    .await?;
+    Ok(removed > 0)
+}
+
+pub(crate) async fn remove_all(t: &Transaction<'_>, id: &str) -> StoreResult<()> {
+    execute(t, "DELETE FROM subscriptions WHERE emitter_id = $1 OR listener_id = $1", &[&id]).await?;
+    Ok(())
+}
+
+/// Active listeners of any of the emitters: the emitter itself, its glob, the organization.
+pub(crate) async fn listeners(c: &Client, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>> {
+    let emitters: Vec<_> = emitters.iter().map(|e| text(e)).collect();
+    many(
+        c,
+        "SELECT DISTINCT s.listener_id FROM subscriptions s
+         WHERE s.org_id = $1 AND s.event_name = $2 AND s.emitter_id = ANY ($3::text[])
+           AND (EXISTS (SELECT 1 FROM workflows w WHERE w.id = s.listener_id AND w.org_id = s.org_id AND w.active)
+             OR EXISTS (SELECT 1 FROM sources d WHERE d.id = s.listener_id AND d.org_id = s.org_id AND d.active))
+         ORDER BY s.listener_id",
+        &[&org.as_str(), &text(event_name), &emitters],
+        |row| row.try_get(0).map_err(database),
+    )
+    .await
+}

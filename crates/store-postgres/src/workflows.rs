@@ -1,0 +1,83 @@
+//! Workflows and deployments.
+
+use deadpool_postgres::{Client, Transaction};
+use millrace_model::ids::{OrgId, WorkflowId};
+use millrace_model::workflow::Workflow;
+use millrace_store::{Interfaces, NewDeployment, StoreError, StoreResult};
+
+use crate::db::{text, unwritable};
+use crate::rows::{execute, number};
+use crate::{interfaces, sources, subscriptions};
+
+pub(crate) async fn create(c: &Client, w: &Workflow) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        &[
+            &w.id.as_str(),
+            &w.org_id.as_str(),
+            &w.project_id.as_str(),
+            &text(&w.name),
+            &text(&w.name_slug),
+            &w.active,
+            &serde_json::to_string(&w.draft).map_err(unwritable)?,
+            &w.deployment_id.as_ref().map(|d| d.as_str()),
+            &w.created_at.ms(),
+            &w.updated_at.ms(),
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, i: Option<&Interfaces>) -> StoreResult<()> {
+    let changed = execute(
+        t,
+        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = $6 WHERE id = $1 AND org_id = $2",
+        &[&w.id.as_str(), &w.org_id.as_str(), &text(&w.name), &w.active, &serde_json::to_string(&w.draft).map_err(unwritable)?, &w.updated_at.ms()],
+    )
+    .await?;
+    if changed == 0 {
+        return Err(StoreError::NotFound);
+    }
+    match i {
+        Some(i) => interfaces::replace(t, w.id.as_str(), i).await,
+        None => Ok(()),
+    }
+}
+
+pub(crate) async fn deploy(t: &Transaction<'_>, new: &NewDeployment) -> StoreResult<i64> {
+    let d = &new.deployment;
+    let id = d.workflow_id.as_str();
+    // First of all, and unlike SQLite: it locks the workflow, so that two deployments take their numbers one after the other.
+    let changed = execute(
+        t,
+        "UPDATE workflows SET deployment_id = $3, active = $4, updated_at = $5 WHERE id = $1 AND org_id = $2",
+        &[&id, &d.org_id.as_str(), &d.id.as_str(), &new.active, &d.created_at.ms()],
+    )
+    .await?;
+    if changed == 0 {
+        return Err(StoreError::NotFound);
+    }
+    let version = number(t, "SELECT coalesce(max(version), 0) + 1 FROM deployments WHERE workflow_id = $1", &[&id]).await?;
+    execute(
+        t,
+        "INSERT INTO deployments (id, org_id, workflow_id, version, content, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+        &[&d.id.as_str(), &d.org_id.as_str(), &id, &version, &serde_json::to_string(&d.content).map_err(unwritable)?, &d.created_at.ms()],
+    )
+    .await?;
+    interfaces::replace(t, id, &new.interfaces).await?;
+    execute(t, "DELETE FROM subscriptions WHERE listener_id = $1 AND from_trigger", &[&id]).await?;
+    for subscription in &new.subscriptions {
+        subscriptions::subscribe(t, subscription).await?;
+    }
+    Ok(version)
+}
+
+pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
+    if execute(t, "DELETE FROM workflows WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? == 0 {
+        return Err(StoreError::NotFound);
+    }
+    sources::leave_nothing(t, id.as_str()).await
+}

@@ -1,0 +1,24 @@
+//! The suite that every engine passes, and what Postgres alone must do. Starts a Postgres of its own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use millrace_store::Store;
+use millrace_store::conformance::Database;
+use millrace_store_postgres::{PostgresOptions, PostgresStore};
+
+mod cluster;
+mod own;
+
+millrace_store::suite!(crate::fresh);
+
+#[async_trait]
+impl Database for cluster::Database {
+    async fn open(&self) -> Arc<dyn Store> {
+        Arc::new(PostgresStore::open(PostgresOptions::at(self.url())).await.expect("opens"))
+    }
+}
+
+async fn fresh() -> Option<cluster::Database> {
+    Some(cluster::cluster()?.database().await)
+}

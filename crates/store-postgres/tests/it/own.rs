@@ -1,0 +1,256 @@
+//! What Postgres alone must do: servers that share a database.
+
+use std::collections::HashSet;
+
+use millrace_model::clock::Timestamp;
+use millrace_model::event::Event;
+use millrace_model::ids::{EventId, IdSource, MailId, OrgId, RunId, SourceId};
+use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
+use millrace_model::source::Owner;
+use millrace_store::conformance::Database as _;
+use millrace_store::{Claim, Effects, Mail, MailStatus, Notice, SourceChange, Store, StoreError};
+use millrace_store_postgres::{PostgresOptions, PostgresStore};
+
+use crate::cluster::Database;
+use crate::fresh;
+
+const NOW: Timestamp = Timestamp(1_767_225_600_000);
+
+fn run(ids: &IdSource, ms: i64) -> NewRun {
+    NewRun {
+        id: RunId::at(ids, NOW.plus_ms(ms)),
+        org_id: OrgId::generate(ids),
+        owner: Owner::Source(SourceId::generate(ids)),
+        deployment_id: None,
+        kind: RunKind::Live,
+        trigger_id: String::new(),
+        event: "{}".into(),
+        context: "{}".into(),
+        created_at: NOW.plus_ms(ms),
+        start: Start::Queued,
+    }
+}
+
+async fn claim(store: &dyn Store, node: &str, limit: u32) -> Vec<RunId> {
+    let claim = Claim { node, now: NOW.plus_ms(100), lease_until: NOW.plus_ms(200), limit };
+    store.claim(claim).await.expect("claims").into_iter().map(|run| run.id).collect()
+}
+
+/// A source, without the ceremony.
+async fn source(database: &Database, ids: &IdSource) -> SourceId {
+    let id = SourceId::generate(ids);
+    let sql = format!(
+        "INSERT INTO organizations VALUES ('o_a', '', '', '', '', 0);
+         INSERT INTO artifacts VALUES ('a', '', NULL, '', false);
+         INSERT INTO components VALUES ('sc_a', 'o_a', '', '', NULL, 'source', NULL, '{{}}', 'a', false, 0, 0);
+         INSERT INTO sources VALUES ('{id}', 'o_a', '', 'sc_a', '', '', '{{}}', true, NULL, 0, 0);"
+    );
+    database.client().await.batch_execute(&sql).await.expect("a source");
+    id
+}
+
+async fn refusal(database: &Database) -> Option<StoreError> {
+    PostgresStore::open(PostgresOptions::at(database.url())).await.err()
+}
+
+#[tokio::test]
+async fn any_number_of_servers() {
+    let Some(database) = fresh().await else { return };
+    assert!(!database.open().await.single_node());
+}
+
+#[tokio::test]
+async fn servers_that_start_at_once_migrate_once() {
+    let Some(database) = fresh().await else { return };
+    let (a, b, c, d) = tokio::join!(database.open(), database.open(), database.open(), database.open());
+    for store in [a, b, c, d] {
+        store.ping().await.expect("answers");
+    }
+    let versions = database.client().await.query("SELECT version FROM schema_version", &[]).await.expect("reads");
+    assert_eq!(versions.len(), 1);
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_refused_and_stays_as_it_is() {
+    let Some(database) = fresh().await else { return };
+    database.open().await.close().await;
+    let client = database.client().await;
+    let known: i64 = client.query_one("SELECT version FROM schema_version", &[]).await.expect("reads").get(0);
+    client.batch_execute("UPDATE schema_version SET version = 999").await.expect("writes");
+    let refused = refusal(&database).await;
+    assert!(matches!(refused, Some(StoreError::NewerSchema { found: 999, known: k }) if k == known), "{refused:?}");
+    let after: i64 = client.query_one("SELECT version FROM schema_version", &[]).await.expect("reads").get(0);
+    assert_eq!(after, 999);
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_an_error() {
+    let Some(database) = fresh().await else { return };
+    database.client().await.batch_execute("CREATE ROLE weak LOGIN").await.expect("a role");
+    let url = format!("{}_not_there", database.url());
+    assert!(matches!(PostgresStore::open(PostgresOptions::at(url)).await.err(), Some(StoreError::Database(_))));
+    // A role that may not make tables gets told so.
+    let url = database.url().replace("postgres@", "weak:hunter2@");
+    let refused = PostgresStore::open(PostgresOptions::at(url)).await.err().map(|error| format!("{error:?}")).expect("refuses");
+    assert!(refused.contains("permission denied") && !refused.contains("hunter2"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_one_server_accepts_another_claims() {
+    let Some(database) = fresh().await else { return };
+    let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
+    let mut accepted = HashSet::new();
+    for ms in 0..20 {
+        let new = run(&ids, ms);
+        accepted.insert(new.id.clone());
+        a.accept(new, "a").await.expect("accepted");
+    }
+    let mut claimed = HashSet::new();
+    loop {
+        let (from_a, from_b) = tokio::join!(claim(&*a, "a", 3), claim(&*b, "b", 3));
+        if from_a.is_empty() && from_b.is_empty() {
+            break;
+        }
+        for id in from_a.into_iter().chain(from_b) {
+            assert!(claimed.insert(id), "claimed twice");
+        }
+    }
+    assert_eq!(claimed, accepted);
+    // A server that starts takes from the others nothing.
+    assert_eq!(b.requeue_running(Some("c")).await.expect("answers"), 0);
+}
+
+#[tokio::test]
+async fn what_another_server_has_locked_is_passed_over() {
+    let Some(database) = fresh().await else { return };
+    // Who waits fails, so that the test does not wait for ever.
+    let impatient = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET lock_timeout = ''10s''', current_database()); END $$";
+    database.client().await.batch_execute(impatient).await.expect("sets");
+    let (ids, store) = (IdSource::default(), database.open().await);
+    let (first, second) = (run(&ids, 0), run(&ids, 1));
+    for new in [&first, &second] {
+        store.accept(new.clone(), "a").await.expect("accepted");
+    }
+    let mut other = database.client().await;
+    let locking = other.transaction().await.expect("begins");
+    locking.execute("SELECT 1 FROM runs WHERE id = $1 FOR UPDATE", &[&first.id.as_str()]).await.expect("locks");
+    assert_eq!(claim(&*store, "a", 10).await, [second.id]);
+    locking.rollback().await.expect("lets go");
+    assert_eq!(claim(&*store, "a", 10).await, [first.id]);
+}
+
+#[tokio::test]
+async fn sources_that_settle_at_once_never_lose_a_change() {
+    let Some(database) = fresh().await else { return };
+    let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
+    let source_id = source(&database, &ids).await;
+    let effects = |version: i64, text: &str| {
+        let source = SourceChange { source_id: source_id.clone(), dedupe: Some((version, text.into())), db: vec![(text.into(), Some("1".into()))] };
+        Effects { source: Some(source), ..Effects::default() }
+    };
+    for version in 0..5 {
+        let (from_a, from_b) =
+            tokio::join!(a.settle_effects(effects(version, &format!("a{version}"))), b.settle_effects(effects(version, &format!("b{version}"))));
+        let (kept, lost) = if from_a.is_ok() { ("a", from_b) } else { ("b", from_a) };
+        assert!(matches!(lost, Err(StoreError::StateChanged)), "{lost:?}");
+        let state = a.source_state(&source_id).await.expect("reads");
+        assert_eq!((state.version, state.dedupe), (version + 1, format!("{kept}{version}")));
+    }
+    assert_eq!(a.source_db(&source_id).await.expect("reads").len(), 5);
+}
+
+#[tokio::test]
+async fn errors_at_once_on_many_servers_are_one_mail() {
+    let Some(database) = fresh().await else { return };
+    let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
+    let org_id = OrgId::generate(&ids);
+    let notice = || {
+        let mail = Mail {
+            id: MailId::generate(&ids),
+            org_id: org_id.clone(),
+            recipient: String::new(),
+            subject: String::new(),
+            text: String::new(),
+            status: MailStatus::Queued,
+            attempts: 0,
+            last_error: None,
+            created_at: NOW,
+        };
+        let notice = Notice { owner: "p_a".into(), class: "Error".into(), unless_since: NOW.plus_ms(-1), mail };
+        Effects { notice: Some(notice), ..Effects::default() }
+    };
+    let (w, x, y, z) = tokio::join!(a.settle_effects(notice()), b.settle_effects(notice()), a.settle_effects(notice()), b.settle_effects(notice()));
+    for settled in [w, x, y, z] {
+        settled.expect("settles");
+    }
+    assert_eq!(a.list_mail(&org_id, &millrace_model::page::Page::default()).await.expect("lists").total_count, 1);
+}
+
+#[tokio::test]
+async fn a_transaction_that_gave_way_to_another_is_tried_again() {
+    let Some(database) = fresh().await else { return };
+    let (ids, store) = (IdSource::default(), database.open().await);
+    let source_id = source(&database, &ids).await;
+    let effects = |version: i64| {
+        let source = SourceChange { source_id: source_id.clone(), dedupe: Some((version, "[]".into())), db: vec![("k".into(), Some(version.to_string()))] };
+        Effects { source: Some(source), ..Effects::default() }
+    };
+    store.settle_effects(effects(0)).await.expect("settles");
+    // Another holds the db's row and will want the state's, which the settlement takes first: one of them must give way,
+    // and it is the settlement, as the other is told to wait for long.
+    let mut other = database.client().await;
+    other.batch_execute("SET deadlock_timeout = '1h'").await.expect("sets");
+    let locking = other.transaction().await.expect("begins");
+    locking.batch_execute("SELECT 1 FROM source_db FOR UPDATE").await.expect("locks");
+    let second = effects(1);
+    let settle = tokio::spawn(async move { store.settle_effects(second).await.map(|()| store) });
+    let watcher = database.client().await;
+    loop {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        if watcher.query_one(waiting, &[]).await.expect("reads").get::<_, i64>(0) > 0 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    locking.batch_execute("SELECT 1 FROM source_states FOR UPDATE").await.expect("the settlement gave way");
+    locking.commit().await.expect("commits");
+    let store = settle.await.expect("ends").expect("settles");
+    assert_eq!(store.source_state(&source_id).await.expect("reads").version, 2);
+    assert_eq!(store.source_db(&source_id).await.expect("reads"), [("k".to_owned(), "1".to_owned())]);
+}
+
+#[tokio::test]
+async fn the_cause_of_a_failure_is_not_hidden_by_what_it_stopped() {
+    let Some(database) = fresh().await else { return };
+    let (ids, store) = (IdSource::default(), database.open().await);
+    let org_id = OrgId::generate(&ids);
+    let event = Event {
+        id: EventId { ms: NOW.ms(), seq: 0 },
+        org_id: org_id.clone(),
+        emitter_id: "dc_a".into(),
+        name: String::new(),
+        emit_id: String::new(),
+        payload: "{}".into(),
+        metadata: "{}".into(),
+    };
+    // Statements that a connection has prepared overtake those it has not.
+    let events = vec![event.clone()];
+    store.settle_effects(Effects { events, ..Effects::default() }).await.expect("settles");
+    let source = Some(SourceChange { source_id: source(&database, &ids).await, dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))] });
+    let settled = store.settle_effects(Effects { events: vec![event], source, runs: vec![run(&ids, 0)], ..Effects::default() }).await;
+    assert!(matches!(settled, Err(StoreError::Taken("id"))), "{settled:?}");
+    assert_eq!(store.unfinished_runs().await.expect("counts"), 0);
+}
+
+#[tokio::test]
+async fn a_server_whose_connections_were_cut_goes_on() {
+    let Some(database) = fresh().await else { return };
+    let (ids, store) = (IdSource::default(), database.open().await);
+    let new = run(&ids, 0);
+    store.accept(new.clone(), "a").await.expect("accepted");
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    database.client().await.query(cut, &[]).await.expect("cuts");
+    // A call that was under way may fail; those after it find new connections.
+    while store.ping().await.is_err() {}
+    assert_eq!(store.run(&new.org_id, &new.id).await.expect("reads").map(|run| run.status), Some(RunStatus::Queued));
+}

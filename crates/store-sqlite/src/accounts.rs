@@ -1,0 +1,55 @@
+//! Apps and connected accounts.
+
+use millrace_model::account::{Account, App};
+use millrace_model::ids::{AccountId, OrgId};
+use millrace_store::{StoreError, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::rows::execute;
+use crate::store::json;
+
+pub(crate) fn put_app(c: &Connection, a: &App) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO apps (id, org_id, name_slug, definition, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (org_id, name_slug) DO UPDATE SET definition = excluded.definition, updated_at = excluded.updated_at",
+        params![a.id.as_str(), a.org_id.as_ref().map(OrgId::as_str), a.name_slug, json(&a.definition)?, a.created_at.ms(), a.updated_at.ms()],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn create(c: &Connection, a: &Account) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO accounts (id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![
+            a.id.as_str(),
+            a.org_id.as_str(),
+            a.app,
+            a.name,
+            a.credentials,
+            a.healthy,
+            a.problem,
+            a.expires_at.map(|t| t.ms()),
+            a.version,
+            a.created_at.ms(),
+            a.updated_at.ms()
+        ],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn update(c: &Connection, a: &Account) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE accounts SET name = ?3, credentials = ?4, healthy = ?5, problem = ?6, expires_at = ?7, version = ?8, updated_at = ?9
+         WHERE id = ?1 AND org_id = ?2 AND version = ?8 - 1",
+        params![a.id.as_str(), a.org_id.as_str(), a.name, a.credentials, a.healthy, a.problem, a.expires_at.map(|t| t.ms()), a.version, a.updated_at.ms()],
+    )?;
+    if changed == 0 { Err(StoreError::StateChanged) } else { Ok(()) }
+}
+
+pub(crate) fn delete(c: &Connection, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
+    Ok(execute(c, "DELETE FROM accounts WHERE id = ?1 AND org_id = ?2", [id.as_str(), org.as_str()])? > 0)
+}

@@ -1,0 +1,141 @@
+//! What SQLite alone must do.
+
+use std::sync::Arc;
+
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{IdSource, OrgId, RunId, WorkflowId};
+use millrace_model::run::{NewRun, RunKind, Start};
+use millrace_model::source::Owner;
+use millrace_store::conformance::Database as _;
+use millrace_store::{Store, StoreError};
+use millrace_store_sqlite::{SqliteOptions, SqliteStore};
+use rusqlite::Connection;
+use tokio::task::JoinSet;
+
+use crate::{Folder, refusal};
+
+const NOW: Timestamp = Timestamp(1_767_225_600_000);
+
+fn run(ids: &IdSource, org: &OrgId) -> NewRun {
+    NewRun {
+        id: RunId::at(ids, NOW),
+        org_id: org.clone(),
+        owner: Owner::Workflow(WorkflowId::generate(ids)),
+        deployment_id: None,
+        kind: RunKind::Live,
+        trigger_id: String::new(),
+        event: "{}".into(),
+        context: "{}".into(),
+        created_at: NOW,
+        start: Start::Queued,
+    }
+}
+
+#[tokio::test]
+async fn one_server_only() {
+    assert!(Folder::new().open().await.single_node());
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_version_is_refused_and_stays_as_it_is() {
+    let folder = Folder::new();
+    folder.open().await.close().await;
+    let file = Connection::open(folder.options().path).expect("opens");
+    let known: i64 = file.query_row("PRAGMA user_version", [], |row| row.get(0)).expect("reads");
+    file.execute_batch("PRAGMA user_version = 999").expect("writes");
+    let refused = refusal(&folder.options());
+    assert!(matches!(refused, Some(StoreError::NewerSchema { found: 999, known: k }) if k == known), "{refused:?}");
+    assert_eq!(file.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).expect("reads"), 999);
+    file.execute_batch(&format!("PRAGMA user_version = {known}")).expect("writes");
+    folder.open().await.ping().await.expect("answers");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused() {
+    let folder = Folder::new();
+    std::fs::write(folder.options().path, "not a database, but longer than the header of one is, so that it is looked at").expect("writes");
+    assert!(matches!(refusal(&folder.options()), Some(StoreError::Database(_))));
+    assert!(matches!(refusal(&SqliteOptions::at(folder.options().path.join("no/folder"))), Some(StoreError::Database(_))));
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_outlives_a_server_that_never_closed() {
+    let folder = Folder::new();
+    let (ids, store) = (IdSource::default(), folder.open().await);
+    let org = OrgId::generate(&ids);
+    let accepted = run(&ids, &org);
+    store.accept(accepted.clone(), "node").await.expect("accepted");
+    // As after a kill: another process reads the files as they are, while the first holds them open still.
+    let again = folder.open().await;
+    assert!(again.run(&org, &accepted.id).await.expect("reads").is_some());
+    drop(store);
+}
+
+#[tokio::test]
+async fn acceptances_at_once_are_committed_in_groups() {
+    let folder = Folder::new();
+    let (ids, org) = (Arc::new(IdSource::default()), OrgId::generate(&IdSource::default()));
+    let store: Arc<dyn Store> = folder.open().await;
+    // While another holds the file, whatever is accepted waits in the queue.
+    let holder = Connection::open(folder.options().path).expect("opens");
+    holder.execute_batch("BEGIN IMMEDIATE").expect("locks");
+    let twice = run(&ids, &org);
+    let mut acceptances = JoinSet::new();
+    for n in 0..1000 {
+        // One of them is refused; those that are committed with it are not.
+        let (store, new) = (store.clone(), if n < 2 { twice.clone() } else { run(&ids, &org) });
+        acceptances.spawn(async move { store.accept(new, "node").await });
+    }
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    holder.execute_batch("COMMIT").expect("lets go");
+    let answers = acceptances.join_all().await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 999);
+    assert!(answers.into_iter().filter_map(Result::err).all(|error| matches!(error, StoreError::Taken("id"))));
+    assert_eq!(store.unfinished_runs().await.expect("counts"), 999);
+    // A commit writes a frame of each page it changed: one by one, these would have written more frames than acceptances.
+    let wal = std::fs::metadata(folder.options().path.with_extension("db-wal")).expect("a log").len();
+    assert!(wal / 4096 < 999, "{wal} bytes");
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_and_what_it_took_is_written() {
+    let folder = Folder::new();
+    folder.open().await.close().await;
+    let (ids, org) = (IdSource::default(), OrgId::generate(&IdSource::default()));
+    let store = Arc::new(SqliteStore::open(&SqliteOptions { write_queue: 4, ..folder.options() }).expect("opens"));
+    let holder = Connection::open(folder.options().path).expect("opens");
+    holder.execute_batch("BEGIN IMMEDIATE").expect("locks");
+    let mut acceptances = JoinSet::new();
+    for _ in 0..20 {
+        let (store, new) = (store.clone(), run(&ids, &org));
+        acceptances.spawn(async move { store.accept(new, "node").await });
+    }
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    holder.execute_batch("COMMIT").expect("lets go");
+    let (taken, refused): (Vec<_>, Vec<_>) = acceptances.join_all().await.into_iter().partition(Result::is_ok);
+    assert!(taken.len() >= 4 && !refused.is_empty(), "{} taken", taken.len());
+    assert!(refused.into_iter().all(|answer| matches!(answer, Err(StoreError::Overloaded))));
+    assert_eq!(store.unfinished_runs().await.expect("counts"), taken.len() as u64);
+}
+
+#[tokio::test]
+async fn closing_writes_what_waits() {
+    let folder = Folder::new();
+    let (ids, org) = (IdSource::default(), OrgId::generate(&IdSource::default()));
+    let store = folder.open().await;
+    let mut acceptances = JoinSet::new();
+    for _ in 0..50 {
+        let (store, new) = (store.clone(), run(&ids, &org));
+        acceptances.spawn(async move { store.accept(new, "node").await });
+    }
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+    store.close().await;
+    assert!(acceptances.join_all().await.into_iter().all(|answer| answer.is_ok()));
+    assert_eq!(folder.open().await.unfinished_runs().await.expect("counts"), 50);
+}

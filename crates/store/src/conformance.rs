@@ -1,1 +1,0 @@
-//! The suite every engine passes.

@@ -1,0 +1,92 @@
+//! Apps and connected accounts.
+
+use millrace_model::account::{Account, App, AppDefinition, AuthType, CustomField};
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{AccountId, AppId};
+use millrace_model::page::Page;
+
+use super::Database;
+use super::sample::{IDS, Org, same};
+use crate::StoreError;
+
+fn app(org: &Org, slug: &str) -> App {
+    App {
+        id: AppId::generate(&IDS),
+        org_id: Some(org.id.clone()),
+        name_slug: slug.into(),
+        definition: AppDefinition {
+            name: "Acme".into(),
+            auth_type: AuthType::Keys,
+            description: None,
+            img_src: None,
+            custom_fields: vec![CustomField { name: "api_key".into(), ..CustomField::default() }],
+            categories: vec!["things".into()],
+            open: true,
+        },
+        created_at: Timestamp(1),
+        updated_at: Timestamp(2),
+    }
+}
+
+fn account(org: &Org, app: &str, at: i64) -> Account {
+    Account {
+        id: AccountId::generate(&IDS),
+        org_id: org.id.clone(),
+        app: app.into(),
+        name: "An account".into(),
+        credentials: "sealed".into(),
+        healthy: true,
+        problem: None,
+        expires_at: Some(Timestamp(9)),
+        version: 1,
+        created_at: Timestamp(at),
+        updated_at: Timestamp(at),
+    }
+}
+
+pub async fn an_app_is_registered_once_and_replaced(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "second").await;
+    let first = app(&org, "acme");
+    org.store.put_app(first.clone()).await.expect("stores");
+    org.store.put_app(app(&other, "acme")).await.expect("another organization's is its own");
+    let renamed = App { id: AppId::generate(&IDS), definition: AppDefinition { name: "Better".into(), ..first.definition.clone() }, ..first.clone() };
+    org.store.put_app(renamed.clone()).await.expect("replaces");
+    same(&org.store.app(&org.id, "acme").await.expect("reads"), &Some(App { id: first.id, ..renamed }));
+    assert!(org.store.app(&org.id, "nothing").await.expect("reads").is_none());
+    org.store.put_app(app(&org, "aardvark")).await.expect("stores");
+    let slugs: Vec<_> = org.store.list_apps(&org.id).await.expect("lists").into_iter().map(|app| app.name_slug).collect();
+    assert_eq!(slugs, ["aardvark", "acme"]);
+}
+
+pub async fn an_account_changes_one_version_at_a_time(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let first = account(&org, "acme", 1);
+    org.store.create_account(first.clone()).await.expect("stores");
+    same(&org.store.account(&org.id, &first.id).await.expect("reads"), &Some(first.clone()));
+    let second = Account { healthy: false, problem: Some("revoked".into()), expires_at: None, version: 2, ..first.clone() };
+    org.store.update_account(second.clone()).await.expect("changes");
+    assert!(matches!(org.store.update_account(Account { name: "late".into(), ..second.clone() }).await, Err(StoreError::StateChanged)));
+    same(&org.store.account(&org.id, &first.id).await.expect("reads"), &Some(second.clone()));
+    let other = Org::another(&org.store, "second").await;
+    assert!(org.store.account(&other.id, &first.id).await.expect("reads").is_none());
+    assert!(matches!(org.store.update_account(Account { org_id: other.id.clone(), version: 3, ..second }).await, Err(StoreError::StateChanged)));
+    assert!(!org.store.delete_account(&other.id, &first.id).await.expect("answers"));
+    assert!(org.store.delete_account(&org.id, &first.id).await.expect("answers"));
+    assert!(!org.store.delete_account(&org.id, &first.id).await.expect("answers"));
+}
+
+pub async fn accounts_are_listed_by_app(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let accounts = [account(&org, "acme", 1), account(&org, "other", 2), account(&org, "acme", 3)];
+    for account in &accounts {
+        org.store.create_account(account.clone()).await.expect("stores");
+    }
+    let page = Page::default();
+    let all = org.store.list_accounts(&org.id, None, &page).await.expect("lists");
+    assert_eq!((all.total_count, all.items.iter().map(|a| &a.id).collect::<Vec<_>>()), (3, vec![&accounts[2].id, &accounts[1].id, &accounts[0].id]));
+    let acme = org.store.list_accounts(&org.id, Some("acme"), &Page { limit: 1, ..page.clone() }).await.expect("lists");
+    assert_eq!((acme.total_count, &acme.items[0].id), (2, &accounts[2].id));
+    let after = Page { after: Some(accounts[2].id.to_string()), ..page };
+    assert_eq!(org.store.list_accounts(&org.id, Some("acme"), &after).await.expect("lists").items[0].id, accounts[0].id);
+}

@@ -1,0 +1,184 @@
+//! Reading and pruning history.
+
+use millrace_model::event::Event;
+use millrace_model::ids::EventId;
+use millrace_model::page::Page;
+use millrace_model::run::RunStatus;
+use millrace_model::source::Owner;
+
+use super::Database;
+use super::sample::{LEASE_MS, NODE, Org, at, event_id, log, page, settlement};
+use crate::{Effects, RunFilter, Settlement};
+
+const EMITTER: &str = "dc_emitter";
+
+async fn settle_with_logs(org: &Org, owner: &Owner, ms: i64, texts: &[&str]) -> millrace_model::ids::RunId {
+    let id = org.start(owner, ms).await;
+    let logs = texts.iter().map(|text| log(ms, text)).collect();
+    let effects = Effects { logs, log_owner: Some((org.id.clone(), owner.as_str().to_owned(), id.clone())), ..Effects::default() };
+    org.store.settle(Settlement { effects, ..settlement(&id, 1, ms + 1) }).await.expect("settles");
+    id
+}
+
+async fn shown(org: &Org, name: Option<&str>, page: &Page) -> Vec<EventId> {
+    org.store.list_events(&org.id, EMITTER, name, page).await.expect("lists").items.into_iter().map(|event| event.id).collect()
+}
+
+pub async fn a_run_is_of_its_organization(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let owner = Owner::Workflow(org.add_workflow("a").await.id);
+    let id = org.accept(&owner, 0).await;
+    assert!(org.store.run(&other.id, &id).await.expect("reads").is_none());
+    let theirs = org.store.list_runs(&other.id, owner.as_str(), &RunFilter::default(), &page(10)).await.expect("lists");
+    assert_eq!((theirs.items.len(), theirs.total_count), (0, 0));
+    assert!(org.store.run(&org.id, &org.run(&owner, 0).id).await.expect("reads").is_none());
+}
+
+pub async fn runs_are_listed_by_owner_and_filter(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (owner, another) = (Owner::Workflow(org.add_workflow("a").await.id), Owner::Workflow(org.add_workflow("b").await.id));
+    let (succeeded, failed) = (org.start(&owner, 10).await, org.start(&owner, 20).await);
+    let (running, queued) = (org.start(&owner, 30).await, org.accept(&owner, 40).await);
+    org.accept(&another, 25).await;
+    org.store.settle(settlement(&succeeded, 1, 50)).await.expect("settles");
+    let error = Some("{}".to_owned());
+    org.store.settle(Settlement { status: RunStatus::Failed, error, ..settlement(&failed, 1, 50) }).await.expect("settles");
+    let list = async |filter: RunFilter| {
+        let listing = org.store.list_runs(&org.id, owner.as_str(), &filter, &page(10)).await.expect("lists");
+        assert_eq!(listing.total_count, listing.items.len() as u64);
+        listing.items.into_iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    let status = |status| RunFilter { status: Some(status), ..RunFilter::default() };
+    assert_eq!(list(RunFilter::default()).await, [queued.clone(), running.clone(), failed.clone(), succeeded.clone()]);
+    assert_eq!(list(status(RunStatus::Queued)).await, [queued.clone()]);
+    assert_eq!(list(status(RunStatus::Running)).await, [running.clone()]);
+    assert_eq!(list(status(RunStatus::Failed)).await, [failed.clone()]);
+    assert_eq!(list(status(RunStatus::Succeeded)).await, [succeeded.clone()]);
+    assert!(list(status(RunStatus::Cancelled)).await.is_empty());
+    // From a time on, and before another.
+    let range = RunFilter { from: Some(at(20)), to: Some(at(40)), ..RunFilter::default() };
+    assert_eq!(list(range.clone()).await, [running, failed.clone()]);
+    assert_eq!(list(RunFilter { status: Some(RunStatus::Failed), ..range }).await, [failed]);
+}
+
+pub async fn logs_come_in_order(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (owner, another) = (Owner::Source(org.add_source("a").await.id), Owner::Source(org.add_source("b").await.id));
+    let first = settle_with_logs(&org, &owner, 0, &["a", "b", "c"]).await;
+    let second = settle_with_logs(&org, &owner, 5, &["d", "e"]).await;
+    settle_with_logs(&org, &another, 7, &["x"]).await;
+    let lines = org.store.run_logs(&first).await.expect("reads");
+    assert_eq!(lines, [log(0, "a"), log(0, "b"), log(0, "c")]);
+    let newest = org.store.owner_logs(&org.id, owner.as_str(), 3).await.expect("reads");
+    assert_eq!(newest, [(first, log(0, "c")), (second.clone(), log(5, "d")), (second, log(5, "e"))]);
+    assert!(org.store.owner_logs(&other.id, owner.as_str(), 3).await.expect("reads").is_empty());
+    assert!(org.store.run_logs(&org.run(&owner, 0).id).await.expect("reads").is_empty());
+}
+
+pub async fn events_are_the_newest_hundred_of_a_stream(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    assert_eq!(org.store.list_events(&org.id, EMITTER, None, &page(10)).await.expect("lists").total_count, 0);
+    let mut events: Vec<Event> = (0..110).map(|n| org.event(EMITTER, if n % 2 == 0 { "" } else { "odd" }, n, 0)).collect();
+    events.push(org.event(EMITTER, "$errors", 200, 0));
+    events.push(org.event("dc_another", "", 201, 0));
+    org.emit(events).await;
+    let ids = |numbers: &[i64]| numbers.iter().map(|n| event_id(*n, 0)).collect::<Vec<_>>();
+    assert_eq!(shown(&org, None, &page(3)).await, ids(&[109, 108, 107]));
+    assert_eq!(shown(&org, Some("odd"), &page(3)).await, ids(&[109, 107, 105]));
+    assert_eq!(shown(&org, Some(""), &page(2)).await, ids(&[108, 106]));
+    assert_eq!(shown(&org, Some("$errors"), &page(3)).await, ids(&[200]));
+    assert!(shown(&org, Some("none"), &page(3)).await.is_empty());
+    let total = async |org_id, name| org.store.list_events(org_id, EMITTER, name, &page(1)).await.expect("lists").total_count;
+    assert_eq!(total(&org.id, None).await, 100);
+    assert_eq!(total(&org.id, Some("odd")).await, 55);
+    assert_eq!(total(&other.id, None).await, 0);
+    // Nothing is shown beyond the hundredth.
+    assert_eq!(shown(&org, None, &Page { after: Some(event_id(11, 0).to_string()), ..page(100) }).await, ids(&[10]));
+    assert!(shown(&org, None, &Page { after: Some(event_id(10, 0).to_string()), ..page(100) }).await.is_empty());
+}
+
+pub async fn events_are_paged_by_their_ids(database: &dyn Database) {
+    let org = Org::first(database).await;
+    org.emit((0..6).map(|seq| org.event(EMITTER, "", 0, seq)).collect()).await;
+    let ids = |numbers: &[i64]| numbers.iter().map(|n| event_id(0, *n)).collect::<Vec<_>>();
+    let cursor = |n: i64| Some(event_id(0, n).to_string());
+    assert_eq!(shown(&org, None, &Page { after: cursor(4), ..page(2) }).await, ids(&[3, 2]));
+    assert_eq!(shown(&org, None, &Page { before: cursor(1), ..page(2) }).await, ids(&[3, 2]));
+    assert_eq!(shown(&org, None, &Page { before: cursor(4), ..page(9) }).await, ids(&[5]));
+    assert_eq!(shown(&org, None, &Page { after: cursor(5), before: cursor(1), ..page(2) }).await, ids(&[4, 3]));
+    // A cursor need not be an event: what it names may be gone.
+    assert_eq!(shown(&org, None, &Page { after: cursor(100), ..page(1) }).await, ids(&[5]));
+    for unknown in [Page { after: Some("x".into()), ..page(5) }, Page { before: Some("x".into()), ..page(5) }] {
+        assert!(shown(&org, None, &unknown).await.is_empty());
+    }
+}
+
+pub async fn events_after_one_resume_a_stream(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let events = vec![org.event(EMITTER, "", 0, 0), org.event(EMITTER, "x", 0, 1), org.event(EMITTER, "$errors", 1, 0), org.event(EMITTER, "", 2, 0)];
+    org.emit(events.clone()).await;
+    let after = async |ms, seq, limit| org.store.events_after(&org.id, EMITTER, event_id(ms, seq), limit).await.expect("reads");
+    assert_eq!(after(-1, 0, 10).await, events);
+    assert_eq!(after(0, 0, 2).await, events[1..3]);
+    assert_eq!(after(1, 5, 10).await, events[3..]);
+    assert!(after(2, 0, 10).await.is_empty());
+    assert!(org.store.events_after(&other.id, EMITTER, event_id(-1, 0), 10).await.expect("reads").is_empty());
+}
+
+pub async fn events_are_deleted_in_an_inclusive_range(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let names = ["", "x", "", "x", "$errors", ""];
+    org.emit(names.iter().zip(0..).map(|(name, seq)| org.event(EMITTER, name, 0, seq)).collect()).await;
+    org.emit(vec![org.event("dc_another", "", 0, 0)]).await;
+    let delete = async |org_id, name, start: Option<i64>, end: Option<i64>| {
+        let range = (start.map(|n| event_id(0, n)), end.map(|n| event_id(0, n)));
+        org.store.delete_events(org_id, EMITTER, name, range).await.expect("deletes")
+    };
+    assert_eq!(delete(&other.id, None, None, None).await, 0);
+    assert_eq!(delete(&org.id, Some("x"), None, Some(2)).await, 1);
+    assert_eq!(delete(&org.id, None, Some(2), Some(3)).await, 2);
+    assert_eq!(delete(&org.id, None, Some(6), None).await, 0);
+    let left = org.events(EMITTER).await.into_iter().map(|event| event.id.seq).collect::<Vec<_>>();
+    assert_eq!(left, [0, 4, 5]);
+    assert_eq!(delete(&org.id, None, None, None).await, 3);
+    assert_eq!(org.events("dc_another").await.len(), 1);
+}
+
+pub async fn pruning_removes_what_is_old_and_settled(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = Owner::Source(org.add_source("a").await.id);
+    let (old, young) = (settle_with_logs(&org, &owner, 0, &["old"]).await, settle_with_logs(&org, &owner, 100, &["young"]).await);
+    let (running, queued) = (org.start(&owner, 0).await, org.accept(&owner, 0).await);
+    org.emit(vec![org.event(EMITTER, "", 99, 5), org.event(EMITTER, "", 100, 0)]).await;
+    assert_eq!(org.store.prune(at(0), 100).await.expect("prunes"), 0);
+    assert_eq!(org.store.prune(at(100), 100).await.expect("prunes"), 2);
+    assert!(org.store.run(&org.id, &old).await.expect("reads").is_none());
+    assert!(org.store.run_logs(&old).await.expect("reads").is_empty());
+    assert_eq!(org.store.run_logs(&young).await.expect("reads").len(), 1);
+    assert_eq!(org.events(EMITTER).await.into_iter().map(|event| event.id).collect::<Vec<_>>(), [event_id(100, 0)]);
+    // What is not settled is kept, however old.
+    for (run, status) in [(&young, RunStatus::Succeeded), (&running, RunStatus::Running), (&queued, RunStatus::Queued)] {
+        assert_eq!(org.stored(run).await.status, status);
+    }
+    assert_eq!(org.claim(NODE, LEASE_MS + 1, 10).await.len(), 2);
+}
+
+pub async fn pruning_goes_in_steps(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = Owner::Source(org.add_source("a").await.id);
+    for ms in 0..5 {
+        settle_with_logs(&org, &owner, ms, &["line"]).await;
+    }
+    org.emit((0..3).map(|seq| org.event(EMITTER, "", 0, seq)).collect()).await;
+    let mut steps = Vec::new();
+    for _ in 0..4 {
+        steps.push(org.store.prune(at(100), 2).await.expect("prunes"));
+    }
+    assert_eq!(steps, [4, 3, 1, 0]);
+    assert!(org.store.owner_logs(&org.id, owner.as_str(), 10).await.expect("reads").is_empty());
+}

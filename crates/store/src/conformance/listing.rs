@@ -1,0 +1,120 @@
+//! Pages: every list that has cursors, newest first, forward and back.
+
+use millrace_model::component::SavedComponent;
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::Run;
+use millrace_model::source::{Owner, Source};
+use millrace_model::workflow::{Deployment, Workflow};
+
+use super::Database;
+use super::sample::{Org, page};
+use crate::{Interfaces, Mail, RunFilter, StoreResult};
+
+const ITEMS: i64 = 7;
+
+/// Walks a list of [`ITEMS`] whose ids are `ids` in order of time; two of them have the same time.
+async fn walk<T>(mut ids: Vec<String>, same_time: (usize, usize), id: impl Fn(&T) -> String, list: impl AsyncFn(Page) -> StoreResult<Listing<T>>) {
+    // Of the same time, ids decide.
+    if ids[same_time.0] > ids[same_time.1] {
+        ids.swap(same_time.0, same_time.1);
+    }
+    ids.reverse();
+    let get = async |page: Page| {
+        let listing = list(page).await.expect("lists");
+        assert_eq!(listing.total_count, ids.len() as u64);
+        listing.items.iter().map(&id).collect::<Vec<_>>()
+    };
+    assert_eq!(get(page(100)).await, ids);
+    let forward = |n: usize| Page { after: Some(ids[n].clone()), ..page(3) };
+    assert_eq!(get(page(3)).await, ids[..3]);
+    assert_eq!(get(forward(2)).await, ids[3..6]);
+    assert_eq!(get(forward(5)).await, ids[6..]);
+    assert!(get(forward(6)).await.is_empty());
+    // Back: what lies right before the cursor.
+    let back = |n: usize| Page { before: Some(ids[n].clone()), ..page(3) };
+    assert_eq!(get(back(6)).await, ids[3..6]);
+    assert_eq!(get(back(3)).await, ids[..3]);
+    assert_eq!(get(back(1)).await, ids[..1]);
+    assert!(get(back(0)).await.is_empty());
+    assert_eq!(get(Page { after: Some(ids[0].clone()), before: Some(ids[6].clone()), ..page(3) }).await, ids[1..4]);
+    for unknown in ["nothing", "", "a\u{0}b"] {
+        assert!(get(Page { after: Some(unknown.to_owned()), ..page(3) }).await.is_empty());
+        assert!(get(Page { before: Some(unknown.to_owned()), ..page(3) }).await.is_empty());
+    }
+}
+
+/// The time of the n-th item: the third and fourth have the same.
+fn time(n: i64) -> i64 {
+    if n == 3 { 2 } else { n }
+}
+const SAME_TIME: (usize, usize) = (2, 3);
+
+pub async fn sources_are_paged(database: &dyn Database) {
+    let org = Org::first(database).await;
+    Org::another(&org.store, "other").await.add_source("a").await;
+    let component = org.add_component(None, 0).await;
+    let mut ids = Vec::new();
+    for n in 0..ITEMS {
+        let source = org.source(&component, &format!("s-{n}"), time(n));
+        ids.push(source.id.to_string());
+        org.store.create_source(source, Interfaces::default()).await.expect("stores");
+    }
+    walk(ids, SAME_TIME, |s: &Source| s.id.to_string(), async |page| org.store.list_sources(&org.id, &page).await).await;
+}
+
+pub async fn workflows_are_paged(database: &dyn Database) {
+    let org = Org::first(database).await;
+    Org::another(&org.store, "other").await.add_workflow("a").await;
+    let mut ids = Vec::new();
+    for n in 0..ITEMS {
+        let workflow = org.workflow(&format!("w-{n}"), time(n));
+        ids.push(workflow.id.to_string());
+        org.store.create_workflow(workflow).await.expect("stores");
+    }
+    walk(ids, SAME_TIME, |w: &Workflow| w.id.to_string(), async |page| org.store.list_workflows(&org.id, &page).await).await;
+}
+
+pub async fn components_are_paged(database: &dyn Database) {
+    let org = Org::first(database).await;
+    Org::another(&org.store, "other").await.add_component(Some("k-0"), 0).await;
+    let mut ids = Vec::new();
+    for n in 0..ITEMS {
+        ids.push(org.add_component(Some(&format!("k-{n}")), time(n)).await.id.to_string());
+        org.add_component(None, n).await;
+    }
+    walk(ids, SAME_TIME, |c: &SavedComponent| c.id.to_string(), async |page| org.store.list_components(&org.id, &page).await).await;
+}
+
+pub async fn deployments_are_paged(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (workflow, another) = (org.add_workflow("a").await, org.add_workflow("b").await);
+    let mut ids = Vec::new();
+    for n in 0..ITEMS {
+        let new = org.deployment(&workflow.id, time(n));
+        ids.push(new.deployment.id.to_string());
+        org.store.deploy_workflow(new).await.expect("deploys");
+        org.store.deploy_workflow(org.deployment(&another.id, n)).await.expect("deploys");
+    }
+    walk(ids, SAME_TIME, |d: &Deployment| d.id.to_string(), async |page| org.store.list_deployments(&org.id, &workflow.id, &page).await).await;
+}
+
+pub async fn runs_are_paged(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (owner, another) = (Owner::Workflow(org.add_workflow("a").await.id), Owner::Workflow(org.add_workflow("b").await.id));
+    let mut ids = Vec::new();
+    for n in 0..ITEMS {
+        ids.push(org.accept(&owner, time(n)).await.to_string());
+        org.accept(&another, n).await;
+    }
+    walk(ids, SAME_TIME, |r: &Run| r.id.to_string(), async |page| org.store.list_runs(&org.id, owner.as_str(), &RunFilter::default(), &page).await).await;
+}
+
+pub async fn mails_are_paged(database: &dyn Database) {
+    let org = Org::first(database).await;
+    Org::another(&org.store, "other").await.add_mail(0).await;
+    let mut ids = Vec::new();
+    for n in 0..ITEMS {
+        ids.push(org.add_mail(time(n)).await.id.to_string());
+    }
+    walk(ids, SAME_TIME, |m: &Mail| m.id.to_string(), async |page| org.store.list_mail(&org.id, &page).await).await;
+}

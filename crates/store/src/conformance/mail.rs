@@ -1,0 +1,97 @@
+//! The outbox, and the notices of errors that fill it.
+
+use std::collections::HashSet;
+
+use super::Database;
+use super::sample::{DAY_MS, Org, at};
+use crate::{Mail, MailResult, MailStatus};
+
+async fn claim(org: &Org, ms: i64, retry_ms: i64, limit: u32) -> Vec<Mail> {
+    org.store.claim_mail(at(ms), at(retry_ms), limit).await.expect("claims")
+}
+
+pub async fn a_claimed_mail_is_hidden_until_it_is_tried_again(database: &dyn Database) {
+    let org = Org::first(database).await;
+    assert!(claim(&org, 0, 60, 10).await.is_empty());
+    let (third, second, first) = (org.add_mail(30).await, org.add_mail(20).await, org.add_mail(10).await);
+    assert!(claim(&org, 9, 60, 10).await.is_empty());
+    let mut claimed = claim(&org, 30, 1_000, 2).await;
+    claimed.sort_by_key(|mail| mail.created_at);
+    assert_eq!(claimed, [first.clone(), second.clone()]);
+    assert_eq!(claim(&org, 31, 1_000, 10).await, [third]);
+    assert!(claim(&org, 999, 2_000, 10).await.is_empty());
+    assert_eq!(claim(&org, 1_000, 2_000, 10).await.len(), 3);
+    assert!(claim(&org, 1_001, 2_000, 10).await.is_empty());
+}
+
+pub async fn claims_at_once_share_the_outbox(database: &dyn Database) {
+    let org = Org::first(database).await;
+    for ms in 0..12 {
+        org.add_mail(ms).await;
+    }
+    let (a, b, c) = tokio::join!(claim(&org, 50, 100, 12), claim(&org, 50, 100, 12), claim(&org, 50, 100, 12));
+    let claimed: Vec<String> = [a, b, c].into_iter().flatten().map(|mail| mail.id.to_string()).collect();
+    assert_eq!((claimed.len(), claimed.iter().collect::<HashSet<_>>().len()), (12, 12));
+}
+
+pub async fn what_became_of_a_mail_is_recorded(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (sent, failed) = (org.add_mail(0).await, org.add_mail(1).await);
+    assert_eq!(claim(&org, 10, 20, 10).await.len(), 2);
+    for mail in [&sent, &failed] {
+        org.store.mail_result(&mail.id, MailResult::Retry { at: at(500), error: "greylisted".into() }).await.expect("records");
+    }
+    assert!(claim(&org, 499, 600, 10).await.is_empty());
+    let again = claim(&org, 500, 600, 10).await;
+    assert_eq!(again.len(), 2);
+    assert!(again.iter().all(|m| m.attempts == 1 && m.last_error.as_deref() == Some("greylisted") && m.status == MailStatus::Queued), "{again:?}");
+    org.store.mail_result(&sent.id, MailResult::Sent).await.expect("records");
+    org.store.mail_result(&failed.id, MailResult::Failed { error: "no such user\u{0}".into() }).await.expect("records");
+    assert!(claim(&org, 9_000, 9_999, 10).await.is_empty());
+    let [failed_now, sent_now] = <[Mail; 2]>::try_from(org.mails().await).expect("two mails");
+    assert_eq!(sent_now, Mail { status: MailStatus::Sent, attempts: 2, last_error: None, ..sent });
+    assert_eq!((failed_now.status, failed_now.attempts), (MailStatus::Failed, 2));
+    assert!(failed_now.last_error.is_some_and(|error| error.starts_with("no such user")));
+}
+
+pub async fn mails_are_listed_for_their_organization(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (first, second, theirs) = (org.add_mail(0).await, org.add_mail(1).await, other.add_mail(2).await);
+    assert_eq!(org.mails().await, [second, first]);
+    assert_eq!(other.mails().await, [theirs]);
+}
+
+pub async fn one_notice_for_a_class_and_owner(database: &dyn Database) {
+    let org = Org::first(database).await;
+    assert!(org.notify("p_a", "TypeError", 0).await);
+    assert!(!org.notify("p_a", "TypeError", 0).await);
+    assert!(!org.notify("p_a", "TypeError", 1_000).await);
+    assert!(org.notify("p_a", "RangeError", 1_000).await);
+    assert!(org.notify("p_b", "TypeError", 1_000).await);
+    assert!(!org.notify("p_b", "TypeError", 2_000).await);
+    assert_eq!(org.mails().await.len(), 3);
+}
+
+pub async fn the_window_of_notices_has_an_exact_edge(database: &dyn Database) {
+    let org = Org::first(database).await;
+    assert!(org.notify("p_a", "TypeError", 0).await);
+    assert!(!org.notify("p_a", "TypeError", DAY_MS - 1).await);
+    assert!(org.notify("p_a", "TypeError", DAY_MS).await);
+    // The window counts from the last mail, not from the last error or the first mail.
+    assert!(!org.notify("p_a", "TypeError", 2 * DAY_MS - 1).await);
+    assert!(org.notify("p_a", "TypeError", 2 * DAY_MS + 5).await);
+    assert!(!org.notify("p_a", "TypeError", 3 * DAY_MS).await);
+}
+
+pub async fn the_window_of_notices_outlives_the_server(database: &dyn Database) {
+    let org = Org::first(database).await;
+    assert!(org.notify("p_a", "TypeError", 0).await);
+    org.store.close().await;
+    let org = Org { store: database.open().await, ..org };
+    assert!(!org.notify("p_a", "TypeError", DAY_MS - 1).await);
+    org.store.close().await;
+    let org = Org { store: database.open().await, ..org };
+    assert!(org.notify("p_a", "TypeError", DAY_MS).await);
+    assert_eq!(org.mails().await.len(), 2);
+}

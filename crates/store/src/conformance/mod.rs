@@ -1,0 +1,172 @@
+//! The suite every engine passes: each clause of [`crate::Store`], through its interface and nothing else.
+//!
+//! An engine's tests hold `millrace_store::suite!(crate::fresh);`, where `fresh` is an `async fn() -> Option<impl Database>`
+//! that gives a database of its own to each test, or `None` where it says why it cannot.
+
+#![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one is written as a list of many is")]
+
+pub mod accounts;
+pub mod components;
+pub mod history;
+pub mod interfaces;
+pub mod lifecycle;
+pub mod listing;
+pub mod mail;
+pub mod runs;
+mod sample;
+pub mod settle;
+pub mod sources;
+pub mod subscriptions;
+pub mod tenants;
+pub mod workflows;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::Store;
+
+/// A database that is empty at first, and goes with this value.
+#[async_trait]
+pub trait Database: Send + Sync {
+    /// Opens it; again after an earlier store was closed, with all that was acknowledged.
+    async fn open(&self) -> Arc<dyn Store>;
+}
+
+/// A test for each clause, in a module for each subject.
+#[macro_export]
+macro_rules! suite {
+    ($fresh:path) => {
+        $crate::suite! { @subjects $fresh;
+            tenants {
+                the_first_tenant_is_made_once,
+                servers_that_start_at_once_make_one_first_tenant,
+                another_organization_has_a_name_of_its_own,
+                a_key_names_its_caller,
+            }
+            accounts {
+                an_app_is_registered_once_and_replaced,
+                an_account_changes_one_version_at_a_time,
+                accounts_are_listed_by_app,
+            }
+            components {
+                an_artifact_is_stored_once_and_never_changed,
+                a_component_comes_back_as_it_was_given,
+                publishing_moves_the_mark,
+                publishing_one_key_at_once_leaves_one_mark,
+                unpublishing_takes_the_mark,
+                published_components_are_listed,
+            }
+            sources {
+                a_source_comes_back_with_its_interfaces,
+                a_taken_slug_is_refused_and_leaves_nothing,
+                an_update_replaces_record_and_interfaces,
+                an_update_of_none_changes_nothing,
+                deleting_leaves_nothing_but_history,
+                another_organization_cannot_delete,
+                slugs_of_a_base_are_that_and_its_numbers,
+                a_new_source_remembers_nothing,
+                what_a_source_remembers_is_versioned,
+                any_key_of_the_db_is_kept,
+            }
+            interfaces {
+                an_endpoint_is_found_by_its_key,
+                an_endpoints_key_is_unique,
+                due_timers_are_active_and_longest_due_first,
+                a_tick_fires_once,
+                a_tick_fires_once_however_many_servers_see_it,
+                a_tick_never_overlaps_an_unfinished_run,
+                a_timer_that_is_gone_or_inactive_is_skipped,
+            }
+            workflows {
+                a_workflow_comes_back_as_it_was_given,
+                a_taken_slug_is_refused,
+                an_update_keeps_interfaces_unless_they_are_given,
+                deployments_count_up,
+                deployments_at_once_take_versions_of_their_own,
+                a_deployment_replaces_interfaces_and_trigger_subscriptions,
+                a_deployment_of_none_leaves_nothing,
+                deployments_are_of_their_organization,
+                deleting_leaves_nothing_but_history,
+                slugs_of_a_base_are_that_and_its_numbers,
+            }
+            subscriptions {
+                subscribing_again_gives_the_one_that_exists,
+                unsubscribing_says_whether_there_was_one,
+                subscriptions_are_of_their_organization,
+                listeners_are_distinct_and_active,
+                listeners_are_of_the_stream_and_the_organization,
+            }
+            runs {
+                an_accepted_run_waits_in_the_queue,
+                a_run_accepted_as_claimed_is_under_way,
+                a_run_is_accepted_once,
+                claims_take_the_oldest,
+                claims_at_once_share_the_queue,
+                a_lease_that_ran_out_is_claimed_again,
+                a_renewed_lease_holds,
+                renewing_tells_what_is_no_longer_held,
+                a_released_run_is_queued_again,
+                running_runs_are_queued_again_at_start,
+                running_runs_of_a_node_are_queued_again,
+            }
+            settle {
+                a_run_leaves_everything_at_once,
+                a_fenced_settlement_leaves_nothing,
+                a_run_settles_once,
+                settlements_at_once_settle_once,
+                a_state_that_moved_on_leaves_nothing,
+                a_clash_leaves_nothing,
+                hooks_leave_effects_without_a_run,
+                effects_on_a_state_that_moved_on_leave_nothing,
+                a_run_that_outlives_its_source_leaves_no_state,
+                texts_of_any_characters_are_kept,
+            }
+            mail {
+                a_claimed_mail_is_hidden_until_it_is_tried_again,
+                claims_at_once_share_the_outbox,
+                what_became_of_a_mail_is_recorded,
+                mails_are_listed_for_their_organization,
+                one_notice_for_a_class_and_owner,
+                the_window_of_notices_has_an_exact_edge,
+                the_window_of_notices_outlives_the_server,
+            }
+            history {
+                a_run_is_of_its_organization,
+                runs_are_listed_by_owner_and_filter,
+                logs_come_in_order,
+                events_are_the_newest_hundred_of_a_stream,
+                events_are_paged_by_their_ids,
+                events_after_one_resume_a_stream,
+                events_are_deleted_in_an_inclusive_range,
+                pruning_removes_what_is_old_and_settled,
+                pruning_goes_in_steps,
+            }
+            listing {
+                sources_are_paged,
+                workflows_are_paged,
+                components_are_paged,
+                deployments_are_paged,
+                runs_are_paged,
+                mails_are_paged,
+            }
+            lifecycle {
+                a_store_that_is_open_answers,
+                a_closed_store_says_so,
+                what_was_acknowledged_is_there_after_reopening,
+            }
+        }
+    };
+    (@subjects $fresh:path; $($subject:ident { $($clause:ident,)* })*) => {$(
+        mod $subject {
+            $(
+                #[tokio::test]
+                async fn $clause() {
+                    if let Some(database) = $fresh().await {
+                        $crate::conformance::$subject::$clause(&database).await;
+                    }
+                }
+            )*
+        }
+    )*};
+}

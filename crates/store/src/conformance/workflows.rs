@@ -1,0 +1,168 @@
+//! Workflows and deployments.
+
+use millrace_model::run::RunStatus;
+use millrace_model::source::Owner;
+use millrace_model::subscription::Subscription;
+use millrace_model::workflow::{Deployment, Workflow};
+
+use super::Database;
+use super::sample::{Org, at, page, same, version};
+use crate::{Interfaces, NewDeployment, StoreError};
+
+fn interfaces(org: &Org, workflow: &Workflow, key: &str) -> Interfaces {
+    let owner = Owner::Workflow(workflow.id.clone());
+    Interfaces { http: vec![org.http(&owner, key)], timers: vec![org.timer(&owner, 1_000)] }
+}
+
+pub async fn a_workflow_comes_back_as_it_was_given(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let workflow = org.add_workflow("a").await;
+    same(&org.store.workflow(&org.id, &workflow.id).await.expect("reads"), &Some(workflow.clone()));
+    assert!(org.store.workflow(&other.id, &workflow.id).await.expect("reads").is_none());
+    assert_eq!(org.store.list_workflows(&other.id, &page(10)).await.expect("lists").total_count, 0);
+}
+
+pub async fn a_taken_slug_is_refused(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    org.add_workflow("a").await;
+    assert!(matches!(org.store.create_workflow(org.workflow("a", 1)).await, Err(StoreError::Taken("name_slug"))));
+    other.add_workflow("a").await;
+    // Sources have names of their own.
+    org.add_source("a").await;
+}
+
+pub async fn an_update_keeps_interfaces_unless_they_are_given(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let old = org.add_workflow("a").await;
+    let first = interfaces(&org, &old, "ena");
+    org.store.update_workflow(old.clone(), Some(first.clone())).await.expect("updates");
+    let new = Workflow { name: "New".into(), draft: version(9), updated_at: at(9), ..old.clone() };
+    org.store.update_workflow(new.clone(), None).await.expect("updates");
+    same(&org.store.workflow(&org.id, &old.id).await.expect("reads"), &Some(new.clone()));
+    assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), first);
+    let second = interfaces(&org, &old, "enb");
+    org.store.update_workflow(new.clone(), Some(second.clone())).await.expect("updates");
+    assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), second);
+    for nobodys in [Workflow { org_id: other.id.clone(), ..old.clone() }, org.workflow("none", 0)] {
+        assert!(matches!(org.store.update_workflow(nobodys, Some(Interfaces::default())).await, Err(StoreError::NotFound)));
+    }
+    same(&org.store.workflow(&org.id, &old.id).await.expect("reads"), &Some(new));
+    assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), second);
+}
+
+pub async fn deployments_count_up(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (workflow, another) = (org.add_workflow("a").await, org.add_workflow("b").await);
+    let (first, second) = (org.deployment(&workflow.id, 1), NewDeployment { active: false, ..org.deployment(&workflow.id, 2) });
+    assert_eq!(org.store.deploy_workflow(first.clone()).await.expect("deploys"), 1);
+    let live = org.store.workflow(&org.id, &workflow.id).await.expect("reads").expect("the workflow");
+    assert_eq!((live.active, live.deployment_id.as_ref(), live.updated_at), (true, Some(&first.deployment.id), at(1)));
+    assert_eq!(org.store.deploy_workflow(second.clone()).await.expect("deploys"), 2);
+    let live = org.store.workflow(&org.id, &workflow.id).await.expect("reads").expect("the workflow");
+    assert_eq!((live.active, live.deployment_id.as_ref()), (false, Some(&second.deployment.id)));
+    assert_eq!(org.store.deploy_workflow(org.deployment(&another.id, 3)).await.expect("deploys"), 1);
+    // An earlier version stays as it was: runs under way end on theirs.
+    let first = Deployment { version: 1, ..first.deployment };
+    same(&org.store.deployment(&org.id, &first.id).await.expect("reads"), &Some(first.clone()));
+    let listing = org.store.list_deployments(&org.id, &workflow.id, &page(10)).await.expect("lists");
+    same(&listing.items, &[Deployment { version: 2, ..second.deployment }, first]);
+    assert_eq!(listing.total_count, 2);
+}
+
+pub async fn deployments_at_once_take_versions_of_their_own(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let workflow = org.add_workflow("a").await;
+    let deploy = |ms: i64| org.store.deploy_workflow(org.deployment(&workflow.id, ms));
+    let (a, b, c) = tokio::join!(deploy(1), deploy(2), deploy(3));
+    let mut versions: Vec<i64> = [a, b, c].into_iter().map(|version| version.expect("deploys")).collect();
+    versions.sort_unstable();
+    assert_eq!(versions, [1, 2, 3]);
+}
+
+pub async fn a_deployment_replaces_interfaces_and_trigger_subscriptions(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (workflow, source, other) = (org.add_workflow("a").await, org.add_source("s").await, org.add_source("t").await);
+    let trigger = |source: &str| Subscription { from_trigger: true, ..org.subscription(source, workflow.id.as_str(), "") };
+    let by_hand = org.subscription(org.id.as_str(), workflow.id.as_str(), "$errors");
+    org.store.subscribe(by_hand.clone()).await.expect("subscribes");
+    // What another listens to by its trigger is not touched.
+    let anothers = Subscription { from_trigger: true, ..org.subscription(source.id.as_str(), "p_another", "") };
+    org.store.subscribe(anothers.clone()).await.expect("subscribes");
+    let first =
+        NewDeployment { interfaces: interfaces(&org, &workflow, "ena"), subscriptions: vec![trigger(source.id.as_str())], ..org.deployment(&workflow.id, 1) };
+    org.store.deploy_workflow(first.clone()).await.expect("deploys");
+    assert_eq!(org.store.interfaces(workflow.id.as_str()).await.expect("reads"), first.interfaces);
+    assert_eq!(org.store.listeners(&org.id, &[source.id.as_str()], "").await.expect("reads"), [workflow.id.to_string()]);
+    let second =
+        NewDeployment { interfaces: interfaces(&org, &workflow, "enb"), subscriptions: vec![trigger(other.id.as_str())], ..org.deployment(&workflow.id, 2) };
+    org.store.deploy_workflow(second.clone()).await.expect("deploys");
+    assert_eq!(org.store.interfaces(workflow.id.as_str()).await.expect("reads"), second.interfaces);
+    let mut left: Vec<_> = org.store.list_subscriptions(&org.id).await.expect("reads").into_iter().map(|s| s.id).collect();
+    let mut expected = vec![by_hand.id, anothers.id, second.subscriptions[0].id.clone()];
+    left.sort();
+    expected.sort();
+    assert_eq!(left, expected);
+}
+
+pub async fn a_deployment_of_none_leaves_nothing(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (workflow, none) = (org.add_workflow("a").await, org.workflow("none", 0));
+    for new in [other.deployment(&workflow.id, 1), org.deployment(&none.id, 1)] {
+        let id = new.deployment.workflow_id.clone();
+        let subscriptions = vec![Subscription { from_trigger: true, ..org.subscription("dc_x", id.as_str(), "") }];
+        let new = NewDeployment { interfaces: interfaces(&org, &workflow, "ena"), subscriptions, ..new };
+        assert!(matches!(org.store.deploy_workflow(new.clone()).await, Err(StoreError::NotFound)));
+        assert!(org.store.deployment(&new.deployment.org_id, &new.deployment.id).await.expect("reads").is_none());
+        assert_eq!(org.store.interfaces(id.as_str()).await.expect("reads"), Interfaces::default());
+    }
+    assert!(org.store.list_subscriptions(&org.id).await.expect("reads").is_empty());
+    same(&org.store.workflow(&org.id, &workflow.id).await.expect("reads"), &Some(workflow));
+}
+
+pub async fn deployments_are_of_their_organization(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let workflow = org.add_workflow("a").await;
+    let new = org.deployment(&workflow.id, 1);
+    org.store.deploy_workflow(new.clone()).await.expect("deploys");
+    assert!(org.store.deployment(&other.id, &new.deployment.id).await.expect("reads").is_none());
+    let theirs = org.store.list_deployments(&other.id, &workflow.id, &page(10)).await.expect("lists");
+    assert_eq!((theirs.items.len(), theirs.total_count), (0, 0));
+}
+
+pub async fn deleting_leaves_nothing_but_history(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (workflow, source) = (org.add_workflow("a").await, org.add_source("s").await);
+    let id = workflow.id.as_str();
+    let subscriptions = vec![Subscription { from_trigger: true, ..org.subscription(source.id.as_str(), id, "") }];
+    let new = NewDeployment { interfaces: interfaces(&org, &workflow, "ena"), subscriptions, ..org.deployment(&workflow.id, 1) };
+    org.store.deploy_workflow(new).await.expect("deploys");
+    org.store.subscribe(org.subscription(id, source.id.as_str(), "$errors")).await.expect("subscribes");
+    org.emit(vec![org.event(id, "$errors", 1, 0)]).await;
+    let queued = org.accept(&Owner::Workflow(workflow.id.clone()), 2).await;
+    assert!(matches!(org.store.delete_workflow(&other.id, &workflow.id).await, Err(StoreError::NotFound)));
+    assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads").len(), 2);
+    org.store.delete_workflow(&org.id, &workflow.id).await.expect("deletes");
+    assert!(org.store.workflow(&org.id, &workflow.id).await.expect("reads").is_none());
+    assert_eq!(org.store.interfaces(id).await.expect("reads"), Interfaces::default());
+    assert!(org.store.endpoint("ena").await.expect("reads").is_none());
+    assert!(org.store.list_subscriptions(&org.id).await.expect("reads").is_empty());
+    assert_eq!(org.stored(&queued).await.status, RunStatus::Cancelled);
+    assert_eq!(org.events(id).await.len(), 1);
+    assert!(matches!(org.store.delete_workflow(&org.id, &workflow.id).await, Err(StoreError::NotFound)));
+}
+
+pub async fn slugs_of_a_base_are_that_and_its_numbers(database: &dyn Database) {
+    let org = Org::first(database).await;
+    for slug in ["flow", "flow-1", "flow_2", "flows", "FLOW-3"] {
+        org.add_workflow(slug).await;
+    }
+    let mut slugs = org.store.workflow_slugs(&org.id, "flow").await.expect("reads");
+    slugs.sort();
+    assert_eq!(slugs, ["flow", "flow-1"]);
+}

@@ -1,0 +1,45 @@
+// `$.send.*`: checked at once, where the author's line is on the stack; delivered by the server after the run.
+import { $sendConfigRuntimeTypeChecker as check } from "../platform/send.ts";
+import type { CallContext } from "./context.ts";
+import { jsonText } from "./errors.ts";
+import type { Bag } from "./types.ts";
+
+export function senders(call: CallContext): Bag {
+  const send = (kind: string, payload: unknown): Promise<void> => {
+    const text = jsonText(payload, `what $.send.${kind} sends`) ?? "null";
+    if (call.done) call.log("warn", `$.send.${kind} was called after the run had ended; it is not sent`);
+    else call.sendText(`"t":"send","kind":"${kind}","payload":${text}}`);
+    return Promise.resolve();
+  };
+  const bag = (payload: unknown) => payload as Bag;
+  return {
+    http: (payload: unknown) => {
+      check.http(payload);
+      const url = bag(payload)["url"] as string;
+      if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new TypeError(`$.send.http: invalid value ${url.slice(0, 200)} for url; it is an http or https address`);
+      return send("http", { method: "GET", ...bag(payload) });
+    },
+    email: (payload: unknown) => {
+      check.email(payload);
+      if (bag(payload)["text"] === undefined && bag(payload)["html"] === undefined) throw new TypeError("$.send.email: `text` or `html` is needed");
+      return send("email", payload);
+    },
+    s3: (payload: unknown) => {
+      check.s3(payload);
+      return send("s3", payload);
+    },
+    sse: (payload: unknown) => {
+      check.sse(payload);
+      return send("sse", payload);
+    },
+    // Both forms are in use: (event, channel) and ({raw_event, event?, name?}).
+    emit: (event: unknown, channel?: unknown) => {
+      if (event === null || typeof event !== "object" || !("raw_event" in event)) return send("emit", { raw_event: event ?? null, name: channel ?? undefined });
+      check.emit(event);
+      return send("emit", channel === undefined ? event : { name: channel, ...event });
+    },
+    sms: () => {
+      throw new Error("$.send.sms is not available on Millrace: it has no phone numbers; use a component of a messaging app");
+    },
+  };
+}

@@ -1,0 +1,144 @@
+// The props `data_store` and `http_request`: what code sees, and what the server is asked.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { text } from "node:stream/consumers";
+
+import { done, finished, Host, result, run, workflow } from "./harness.mjs";
+
+/** A server's side of data stores: answers what a host asks. */
+function serve(host, store = new Map()) {
+  const asks = [];
+  const answers = {
+    get: ({ key }) => store.get(key), set: ({ key, value }) => void store.set(key, value), has: ({ key }) => store.has(key), delete: ({ key }) => void store.delete(key),
+    clear: () => store.clear(), size: () => store.size, set_ttl: () => null,
+    keys: ({ after, limit }) => page([...store.keys()], (key) => key, after, limit), entries: ({ after, limit }) => page([...store.entries()], ([key]) => key, after, limit),
+  };
+  const page = (all, key, after, limit) => {
+    const sorted = all.sort((a, b) => (key(a) < key(b) ? -1 : 1)).filter((one) => after === undefined || key(one) > after);
+    return { items: sorted.slice(0, limit), ...(sorted.length > limit ? { next: key(sorted[limit - 1]) } : {}) };
+  };
+  host.onFrame = (frame) => {
+    host.frames.push(frame);
+    if (frame.t !== "ask") return;
+    asks.push(frame);
+    const value = answers[frame.kind.replace("data_store.", "")](frame.payload);
+    host.send({ t: "answer", id: frame.id, ask: frame.ask, ok: true, ...(value === undefined ? {} : { value }) });
+  };
+  return { store, asks };
+}
+
+const step = (body) => `export default { props: { s: { type: "data_store" } }, async run({ $ }) { ${body} } };`;
+
+async function withStore(body, store, props = { s: "ds_1" }) {
+  const host = await Host.load({ m: step(body) });
+  const served = serve(host, store);
+  try {
+    const frames = await host.call(1, workflow(props));
+    return { ...served, frames, value: finished(frames)?.exports.$return_value, error: done(frames).error };
+  } finally {
+    host.end();
+  }
+}
+
+test("get, set, has, delete, size, clear", async () => {
+  const { value, asks, store } = await withStore(`await this.s.set("a", { n: 1 }); await this.s.set("b", null); const got = [await this.s.get("a"), await this.s.get("b"), typeof (await this.s.get("none")), await this.s.has("a"), await this.s.has("x"), await this.s.size()];
+    await this.s.delete("a"); got.push(await this.s.has("a")); await this.s.clear(); return got;`);
+  assert.deepEqual(value, [{ n: 1 }, null, "undefined", true, false, 2, false]);
+  assert.equal(store.size, 0);
+  assert.deepEqual(asks[0], { t: "ask", id: 1, ask: 1, kind: "data_store.set", payload: { store: "ds_1", key: "a", value: { n: 1 } } });
+  assert.deepEqual(asks[2].payload, { store: "ds_1", key: "a" });
+});
+
+test("a time to live goes along with set and setTtl", async () => {
+  const { asks } = await withStore(`await this.s.set("a", 1, { ttl: 60 }); await this.s.setTtl("a", 5); await this.s.setTtl("a", null);`);
+  assert.deepEqual(asks.map(({ kind, payload: { ttl } }) => [kind, ttl]), [["data_store.set", 60], ["data_store.set_ttl", 5], ["data_store.set_ttl", null]]);
+});
+
+test("keys and entries come in pages: awaited as an array, or one by one", async () => {
+  const many = new Map(Array.from({ length: 250 }, (_, i) => [`k${String(i).padStart(3, "0")}`, i]));
+  const { value, asks } = await withStore(`const keys = await this.s.keys(); const entries = await this.s.entries(); let sum = 0; for await (const [k, v] of this.s) sum += v; let n = 0; for await (const k of this.s.keys()) if (++n === 3) break;
+    return [keys.length, entries[249], sum, n];`, many);
+  assert.deepEqual(value, [250, ["k249", 249], 31125, 3]);
+  assert.equal(asks.length, 3 + 3 + 3 + 1);
+  assert.deepEqual(asks[1].payload, { store: "ds_1", after: "k099", limit: 100 });
+});
+
+test("what is not awaited is done before the step ends, and its refusal fails the step", async () => {
+  const { frames } = await withStore(`for (let i = 0; i < 300; i++) this.s.set("k" + i, i);`);
+  assert.equal(frames.filter((f) => f.t === "ask").length, 300);
+  assert.ok(frames.findIndex((f) => f.state === "finished") > frames.findLastIndex((f) => f.t === "ask"));
+  const host = await Host.load({ m: step(`this.s.set("a", 1);`) });
+  const ended = host.call(1, workflow({ s: "ds_1" }));
+  await host.until((f) => f.t === "ask");
+  host.send({ t: "answer", id: 1, ask: 1, ok: false, error: { code: "QuotaExceeded", message: "the store is full" } });
+  const end = done(await ended);
+  assert.deepEqual([end.ok, end.error.code, end.error.message, end.namespace], [false, "QuotaExceeded", "the store is full", "one"]);
+  host.end();
+});
+
+test("no more than 100 asks are unanswered at a time", async () => {
+  const host = await Host.load({ m: step(`await Promise.all(Array.from({ length: 150 }, (_, i) => this.s.get("k" + i)));`) });
+  const ended = host.call(1, workflow({ s: "ds_1" }));
+  await host.until((f) => f.t === "ask" && f.ask === 100);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(host.frames.filter((f) => f.t === "ask").length, 100);
+  for (let ask = 1; ask <= 150; ask++) {
+    await host.until((f) => f.t === "ask" && f.ask === ask);
+    host.send({ t: "answer", id: 1, ask, ok: true });
+  }
+  assert.equal(done(await ended).ok, true);
+  host.end();
+});
+
+test("keys, values and times to live that are none are refused before the server is asked", async () => {
+  for (const [body, message] of [[`get()`, /a key of a data store is a string; got undefined/], [`get("")`, /1 to 1024/], [`set("a")`, /is undefined; use `delete`/], [`set("a", 5n)`, /not JSON-serializable/], [`set("a", 1, { ttl: -1 })`, /number of seconds/]]) {
+    const { error, asks } = await withStore(`await this.s.${body}`);
+    assert.match(error.message, message);
+    assert.equal(asks.length, 0);
+  }
+});
+
+test("a store that is not configured is absent; one after the end of the run is refused", async () => {
+  assert.equal((await withStore(`return "s" in this`, undefined, {})).value, false);
+  const { frames } = await withStore(`const s = this.s; setTimeout(() => s.get("a").catch((e) => console.log(e.message)), 1); `);
+  assert.equal(done(frames).ok, true);
+});
+
+test("options methods get the store itself through inputValues", async () => {
+  const code = `const app = { type: "app", app: "stores", propDefinitions: { key: { type: "string", async options({ dataStore }) { return await dataStore.keys(); } } } };
+    export default { props: { app, s: { type: "data_store" }, key: { propDefinition: [app, "key", (c) => ({ dataStore: c.s })] } }, run() {} };`;
+  const host = await Host.load({ m: code });
+  serve(host, new Map([["a", 1]]));
+  assert.deepEqual(result(await host.call(1, { kind: "options", prop: "key", props: { s: "ds_1" } })).options, [{ label: "a", value: "a" }]);
+  host.end();
+});
+
+test("an http_request is executed as configured, its expressions evaluated", async () => {
+  const server = createServer(async (request, response) => {
+    response.writeHead(request.url.startsWith("/fail") ? 404 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body: await text(request) }));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const base = `http://127.0.0.1:${server.address().port}`;
+  const code = `export default { props: { r: { type: "http_request" } }, async run() { return await this.r.execute(); } };`;
+  const ask = async (r) => {
+    const frames = await run(code, workflow({ r }));
+    return done(frames).error ?? finished(frames).exports.$return_value;
+  };
+  try {
+    const got = await ask({
+      method: "POST", url: `${base}/x?a=1`, params: [{ name: "n", value: "{{steps.trigger.event.n}}" }, { name: "off", value: 1, disabled: true }], headers: [{ name: "X-A", value: "b" }],
+      auth: { type: "basic", username: "u", password: "p" }, body: { type: "fields", contentType: "application/x-www-form-urlencoded", fields: [{ name: "f", value: "a b" }] },
+    });
+    assert.deepEqual([got.status, got.data.method, got.data.url, got.data.headers["x-a"], got.data.headers.authorization, got.data.body], [200, "POST", "/x?a=1&n=20", "b", "Basic dTpw", "f=a+b"]);
+    assert.equal((await ask({ method: "PUT", url: base, auth: { type: "bearer", token: "t" }, body: { mode: "raw", contentType: "text/plain", raw: "raw" } })).data.body, "raw");
+    assert.equal((await ask({ method: "POST", url: base, body: { fields: [{ name: "a", value: 1 }] } })).data.body, '{"a":1}');
+    assert.match((await ask({ method: "POST", url: base, body: { contentType: "multipart/form-data", fields: [{ name: "a", value: 1 }] } })).data.body, /name="a"\r\n\r\n1\r\n/);
+    const failed = await ask({ url: `${base}/fail` });
+    assert.match(failed.message, /^Request failed with status code 404: \{"method":"GET"/);
+    assert.match((await ask({ url: "nope" })).message, /http_request: `nope` is no address/);
+  } finally {
+    server.close();
+  }
+});

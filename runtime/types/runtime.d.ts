@@ -1,0 +1,134 @@
+// What the platform gives code while it runs.
+import type { Readable } from "node:stream";
+
+type Loose = any;
+
+export interface EmitMeta {
+  /** Needed with a dedupe strategy. */
+  id?: string | number;
+  /** Channel; the default one where it is absent. */
+  name?: string;
+  summary?: string;
+  /** Epoch milliseconds; events of a run are ordered by it. */
+  ts?: number;
+  /** Epoch milliseconds: the event waits in the channel `$in` until then. */
+  delivery_ts?: number;
+}
+
+/** Needs no `await`. */
+export type Emit = (event?: unknown, meta?: EmitMeta) => Promise<void>;
+
+/** Private to the source, and synchronous. */
+export interface ServiceDb {
+  get(key: string): Loose;
+  /** Values are JSON; `undefined` clears. */
+  set(key: string, value: unknown): void;
+  delete(key: string): void;
+}
+
+export interface HttpResponse {
+  /** 100 to 599. */
+  status?: number | string;
+  headers?: Record<string, string | number | readonly string[] | undefined>;
+  body?: string | Buffer | Uint8Array | Readable | object | null;
+}
+
+export interface HttpInterface {
+  /** Its URL. */
+  endpoint: string;
+  respond(response: HttpResponse): Promise<void>;
+}
+
+export interface TimerInterface {
+  type: "$.interface.timer";
+}
+
+/** Awaited, the whole list; with `for await`, one by one. */
+export type Listed<T> = PromiseLike<T[]> & AsyncIterable<T>;
+
+/** Shared between workflows, and asynchronous. */
+export interface DataStore extends AsyncIterable<[string, Loose]> {
+  get(key: string): Promise<Loose>;
+  /** `ttl`: seconds. */
+  set(key: string, value: unknown, options?: { ttl?: number }): Promise<void>;
+  setTtl(key: string, ttl: number | null): Promise<void>;
+  has(key: string): Promise<boolean>;
+  delete(key: string): Promise<void>;
+  clear(): Promise<void>;
+  size(): Promise<number>;
+  keys(): Listed<string>;
+  entries(): Listed<[string, Loose]>;
+}
+
+export interface HttpRequest {
+  /** Rejects where the status is 400 or more, with `response`. */
+  execute(): Promise<{ status: number; statusText: string; headers: Record<string, string>; data: Loose }>;
+}
+
+export interface Sql {
+  app: string;
+  query: string;
+  params: unknown[];
+}
+
+/** What earlier steps left, and the trigger. */
+export interface Steps {
+  trigger: { event: Loose; context: Loose };
+  [namespace: string]: Loose;
+}
+
+export interface PauseUrls {
+  resume_url: string;
+  cancel_url: string;
+}
+
+export interface Context {
+  id: string;
+  ts: string;
+  workflow_id: string;
+  deployment_id: string;
+  owner_id: string;
+  trace_id: string;
+  /** Epoch milliseconds. */
+  deadline: number;
+  /** Whether this is a test run. */
+  JIT: boolean;
+  test: boolean;
+  run: {
+    /** 1 in the first run of a step. */
+    runs: number;
+    /** What `$.flow.rerun` was given. */
+    context?: Loose;
+    /** The request that resumed it. */
+    callback_request?: Loose;
+  };
+  [key: string]: Loose;
+}
+
+export interface $ {
+  /** `$summary` is shown to the user; any other name is read as `steps.<step>.<name>`. */
+  export(name: string, value: unknown): void;
+  /** Answers the request that started the workflow, at its end unless `immediate`. */
+  respond(response: HttpResponse & { immediate?: boolean }): Promise<void>;
+  flow: {
+    /** Ends the workflow, here. */
+    exit(reason?: string): never;
+    /** Pauses after this step; 1 ms to a year. */
+    delay(ms: number): PauseUrls;
+    /** Pauses after this step until `resume_url` is requested; cancelled after `ms`, 24 hours if absent. */
+    suspend(ms?: number): PauseUrls;
+    /** Runs this step again after `ms`, at most `maxRetries` times (10). */
+    rerun(ms: number, context?: unknown, maxRetries?: number): PauseUrls;
+    trigger(workflowId: string, event?: unknown): Promise<Loose>;
+    refreshTimeout(): string;
+  };
+  /** Collected, and delivered after the run; none needs `await`. */
+  send: {
+    http(request: { method?: string; url: string; data?: unknown; headers?: Record<string, string>; params?: Record<string, unknown>; auth?: { username: string; password: string } }): Promise<void>;
+    email(mail: { subject: string; text?: string; html?: string; to?: string | string[] }): Promise<void>;
+    s3(object: { bucket: string; prefix: string; payload: string | object }): Promise<void>;
+    emit(event: unknown, channel?: string): Promise<void>;
+    sse(message: { channel: string; payload: unknown }): Promise<void>;
+  };
+  context: Context;
+}
