@@ -7,6 +7,7 @@ pub mod account;
 pub mod clock;
 pub mod component;
 pub mod dedupe;
+pub mod egress;
 pub mod error_event;
 pub mod event;
 pub mod http;
