@@ -4,6 +4,7 @@
 
 mod call;
 mod death;
+mod egress;
 mod host;
 mod life;
 mod node;

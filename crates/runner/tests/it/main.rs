@@ -1,6 +1,7 @@
 //! The runner through its public interface: with the real runtime, and with hosts that break the protocol on purpose.
 
 mod calls;
+mod egress;
 mod hostile;
 mod isolation;
 mod limits;
