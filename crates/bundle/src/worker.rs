@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use millrace_model::egress::Policy;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::process::Command;
@@ -29,6 +30,7 @@ struct Question {
     cache_dir: PathBuf,
     registry_url: String,
     metadata_max_age: Duration,
+    egress: Policy,
     request: BundleRequest,
 }
 
@@ -42,8 +44,13 @@ enum Answer {
 
 impl WorkerCommand {
     pub(crate) async fn bundle(&self, config: &BundlerConfig, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let question =
-            Question { cache_dir: config.cache_dir.clone(), registry_url: config.registry_url.clone(), metadata_max_age: config.metadata_max_age, request };
+        let question = Question {
+            cache_dir: config.cache_dir.clone(),
+            registry_url: config.registry_url.clone(),
+            metadata_max_age: config.metadata_max_age,
+            egress: Policy::clone(&config.egress.get()),
+            request,
+        };
         let question = serde_json::to_vec(&question).map_err(|e| failed("could not ask the bundler", e))?;
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
@@ -85,9 +92,9 @@ pub async fn work(
 ) -> Result<(), BundleError> {
     let mut question = Vec::new();
     input.read_to_end(&mut question).await.map_err(|e| failed("could not hear the server", e))?;
-    let Question { cache_dir, registry_url, metadata_max_age, request } =
+    let Question { cache_dir, registry_url, metadata_max_age, egress, request } =
         serde_json::from_slice(&question).map_err(|e| failed("could not understand the server", e))?;
-    let bundled = match Bundler::here(BundlerConfig { cache_dir, registry_url, metadata_max_age, platform_modules }) {
+    let bundled = match Bundler::here(BundlerConfig { cache_dir, registry_url, metadata_max_age, platform_modules, egress: egress.into() }) {
         Ok(bundler) => bundler.bundle(request).await,
         Err(error) => Err(error),
     };
