@@ -204,3 +204,42 @@ impl Raw {
         unsafe { std::slice::from_raw_parts(self.storage.as_ptr().cast(), self.len as usize) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::os::fd::FromRawFd as _;
+
+    use super::*;
+
+    #[expect(unsafe_code, reason = "the standard library connects what it makes")]
+    fn blocking() -> Socket {
+        // SAFETY: a plain system call; what it gives is new, and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)) };
+        Socket::of(fd).expect("a socket")
+    }
+
+    fn ended(socket: Socket, to: SocketAddr) -> (Answer, i32) {
+        let again = Socket::of(socket.fd.try_clone().expect("a copy")).expect("a socket");
+        assert!(socket.would_wait());
+        let answer = match socket.begin(Some(to), 1) {
+            Ok(waiting) => {
+                assert!(!again.would_wait(), "the guard itself does not wait");
+                let mut ready = [libc::pollfd { fd: waiting.as_raw_fd(), events: libc::POLLOUT, revents: 0 }];
+                super::super::abi::poll(&mut ready, 10_000).expect("polls");
+                waiting.end()
+            }
+            Err(answer) => answer,
+        };
+        (answer, again.flags() & libc::O_NONBLOCK)
+    }
+
+    #[test]
+    fn a_socket_that_blocks_is_connected_without_waiting_and_blocks_again() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let to = listener.local_addr().expect("an address");
+        assert_eq!(ended(blocking(), to), (Ok(0), 0));
+        drop(listener);
+        assert_eq!(ended(blocking(), to), (Err(libc::ECONNREFUSED), 0));
+    }
+}
