@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use millrace_bundle::extract::{self, ComponentFacts};
 use millrace_bundle::{BundleRequest, Bundler, BundlerConfig, Entry, Files as _, Folder, IndexEntry, WorkerCommand};
 use millrace_model::component::Manifest;
+use millrace_model::egress::Shared;
 use millrace_runner::{Call, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig};
 use serde_json::{json, value::to_raw_value};
 
@@ -59,6 +60,7 @@ impl Workbench {
             registry_url: REGISTRY.into(),
             metadata_max_age: METADATA_MAX_AGE,
             platform_modules: PLATFORM_MODULES,
+            egress: Shared::default(),
         };
         let bundler = Bundler::in_processes(config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![crate::BUNDLE_WORKER.into()] });
         let artifacts = tempfile::tempdir().context("could not make a folder")?;

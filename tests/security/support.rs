@@ -13,7 +13,12 @@ pub struct Field {
 
 impl Field {
     pub async fn start() -> Self {
-        let server = Server::start_unprivileged(&["--sandbox", "required"]).await;
+        Self::start_with(&[]).await
+    }
+
+    /// With more flags.
+    pub async fn start_with(args: &[&str]) -> Self {
+        let server = Server::start_unprivileged(&[&["--sandbox", "required"], args].concat()).await;
         let code = "export default { name: 'neighbour', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(e) { this.http.respond({ status: 200, body: 'well: ' + e.body.n + ' ' + ({}).polluted }); } };";
         let neighbour = endpoint(&server.source(code, json!({})).await);
         let pid = server.pid();

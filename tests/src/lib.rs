@@ -68,11 +68,12 @@ impl Server {
         Self::start_with(&[]).await
     }
 
+    /// Components may reach the servers of the tests, and this one, which are on loopback addresses.
     pub async fn start_with(args: &[&str]) -> Self {
-        Self::start_as(args, false).await
+        Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false).await
     }
 
-    /// As an ordinary user, also where the tests run as root.
+    /// As an ordinary user, also where the tests run as root. Components reach public addresses only, unless `args` say otherwise.
     pub async fn start_unprivileged(args: &[&str]) -> Self {
         Self::start_as(args, true).await
     }

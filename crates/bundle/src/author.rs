@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
+use crate::reach::Reach;
 use crate::specifier::Bare;
 use crate::{BundleError, Entry, tree};
 
@@ -22,11 +23,11 @@ pub(crate) struct Author {
     files: Mutex<BTreeMap<String, Option<String>>>,
     /// What the entry reaches: more may have been given.
     reached: Mutex<BTreeSet<String>>,
-    http: Option<reqwest::Client>,
+    reach: Option<Reach>,
 }
 
 impl Author {
-    pub(crate) async fn open(entry: Entry, http: reqwest::Client) -> Result<Self, BundleError> {
+    pub(crate) async fn open(entry: Entry, reach: Reach) -> Result<Self, BundleError> {
         match entry {
             Entry::Files { entry, files } => {
                 if files.values().map(String::len).sum::<usize>() > BYTES_MAX {
@@ -34,12 +35,18 @@ impl Author {
                 }
                 let entry_code =
                     files.get(&entry).cloned().ok_or_else(|| BundleError::FileNotFound { specifier: entry.clone(), importer: "the request".into() })?;
-                Ok(Self { entry, entry_code, files: Mutex::new(files.into_iter().map(|(k, v)| (k, Some(v))).collect()), reached: Mutex::default(), http: None })
+                Ok(Self {
+                    entry,
+                    entry_code,
+                    files: Mutex::new(files.into_iter().map(|(k, v)| (k, Some(v))).collect()),
+                    reached: Mutex::default(),
+                    reach: None,
+                })
             }
             Entry::Url { url } => {
                 let address = raw_address(&url)?;
                 let author =
-                    Self { entry: address.to_string(), entry_code: String::new(), files: Mutex::default(), reached: Mutex::default(), http: Some(http) };
+                    Self { entry: address.to_string(), entry_code: String::new(), files: Mutex::default(), reached: Mutex::default(), reach: Some(reach) };
                 let code = author.fetch(address.as_str()).await?.ok_or_else(|| BundleError::Fetch { url, reason: "there is nothing (404)".into() })?;
                 author.files.lock().insert(author.entry.clone(), Some(code.clone()));
                 Ok(Self { entry_code: code, ..author })
@@ -71,7 +78,7 @@ impl Author {
 
     /// The range that the nearest `package.json` beside or above a file names for a package.
     pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
-        if self.http.is_some() {
+        if self.reach.is_some() {
             return None;
         }
         let files = self.files.lock();
@@ -134,7 +141,7 @@ impl Author {
 
     fn join(&self, specifier: &str, importer: &str) -> Result<String, BundleError> {
         let outside = || BundleError::Outside { specifier: specifier.into(), importer: importer.into() };
-        if self.http.is_some() {
+        if self.reach.is_some() {
             let base = Url::parse(importer).map_err(|_| outside())?;
             let joined = base.join(specifier).map_err(|_| outside())?;
             return if joined.origin() == base.origin() { Ok(joined.to_string()) } else { Err(outside()) };
@@ -146,7 +153,7 @@ impl Author {
         if let Some(known) = self.files.lock().get(path) {
             return Ok(known.is_some());
         }
-        if self.http.is_none() {
+        if self.reach.is_none() {
             return Ok(false);
         }
         let text = self.fetch(path).await?;
@@ -156,7 +163,7 @@ impl Author {
     }
 
     async fn fetch(&self, url: &str) -> Result<Option<String>, BundleError> {
-        let Some(http) = &self.http else { return Ok(None) };
+        let Some(reach) = &self.reach else { return Ok(None) };
         let failed = |reason: String| BundleError::Fetch { url: url.into(), reason };
         let (count, bytes) = {
             let files = self.files.lock();
@@ -165,7 +172,7 @@ impl Author {
         if count >= FILES_MAX {
             return Err(failed(format!("the component leads to more than {FILES_MAX} files")));
         }
-        let mut response = http.get(url).send().await.map_err(|e| failed(e.without_url().to_string()))?;
+        let mut response = reach.get(url).await.map_err(failed)?;
         if response.status() == reqwest::StatusCode::NOT_FOUND {
             return Ok(None);
         }

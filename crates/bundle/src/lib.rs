@@ -11,6 +11,7 @@ mod guarded;
 mod index;
 mod packages;
 mod plugin;
+mod reach;
 mod registry;
 mod responds;
 mod specifier;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_model::egress::Shared;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -47,6 +49,8 @@ pub struct BundlerConfig {
     pub metadata_max_age: Duration,
     /// ES modules of ours that answer to a package's name.
     pub platform_modules: &'static [(&'static str, &'static str)],
+    /// Which addresses a component's own files may be fetched from. The registry is the operator's choice and not bound by it.
+    pub egress: Shared,
 }
 
 /// Turns component source into artifacts.

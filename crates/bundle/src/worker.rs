@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use millrace_model::egress::Policy;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::process::Command;
@@ -33,6 +34,7 @@ struct Question {
     cache_dir: PathBuf,
     registry_url: String,
     metadata_max_age: Duration,
+    egress: Policy,
     job: Job,
 }
 
@@ -77,8 +79,13 @@ impl WorkerCommand {
     }
 
     async fn ask(&self, config: &BundlerConfig, job: Job) -> Result<Answer, BundleError> {
-        let question =
-            Question { cache_dir: config.cache_dir.clone(), registry_url: config.registry_url.clone(), metadata_max_age: config.metadata_max_age, job };
+        let question = Question {
+            cache_dir: config.cache_dir.clone(),
+            registry_url: config.registry_url.clone(),
+            metadata_max_age: config.metadata_max_age,
+            egress: Policy::clone(&config.egress.get()),
+            job,
+        };
         let question = serde_json::to_vec(&question).map_err(|e| failed("could not ask the bundler", e))?;
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
@@ -120,9 +127,9 @@ pub async fn work(
 ) -> Result<(), BundleError> {
     let mut question = Vec::new();
     input.read_to_end(&mut question).await.map_err(|e| failed("could not hear the server", e))?;
-    let Question { cache_dir, registry_url, metadata_max_age, job } =
+    let Question { cache_dir, registry_url, metadata_max_age, egress, job } =
         serde_json::from_slice(&question).map_err(|e| failed("could not understand the server", e))?;
-    let config = BundlerConfig { cache_dir, registry_url, metadata_max_age, platform_modules };
+    let config = BundlerConfig { cache_dir, registry_url, metadata_max_age, platform_modules, egress: egress.into() };
     let done = match job {
         Job::Bundle(request) => match Bundler::here(config) {
             Ok(bundler) => bundler.bundle(request).await.map(Answer::Bundle),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
+use millrace_model::egress::Shared;
 use rolldown::plugin::__inner::SharedPluginable;
 use rolldown::{BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform, ResolveOptions, SourceMapType, TsConfig};
 use rolldown_common::Output;
@@ -16,6 +16,7 @@ use tokio::task::{JoinError, JoinHandle};
 use crate::author::Author;
 use crate::packages::Packages;
 use crate::plugin::{ENTRY, MillracePlugin};
+use crate::reach::{self, Reach};
 use crate::registry::Registry;
 use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, responds};
 
@@ -31,29 +32,23 @@ const BANNER: &str = r#"import { createRequire as __millraceRequire } from "node
 /// Packages, and threads of our own: bundling is long computing on deep stacks, which other threads must not do.
 pub(crate) struct Workshop {
     packages: Arc<Packages>,
-    http: reqwest::Client,
+    egress: Shared,
     platform_modules: &'static [(&'static str, &'static str)],
     threads: Option<Runtime>,
 }
 
 impl Workshop {
     pub(crate) fn open(config: &BundlerConfig) -> Result<Self, BundleError> {
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(Duration::from_secs(10))
-            .timeout(Duration::from_secs(60))
-            .redirect(reqwest::redirect::Policy::limited(5))
-            .build()
-            .map_err(|e| BundleError::Internal { what: "could not make an HTTP client", source: Box::new(e) })?;
+        let http = reach::client().build().map_err(|e| BundleError::Internal { what: "could not make an HTTP client", source: Box::new(e) })?;
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(BUNDLES_MAX).thread_stack_size(STACK_BYTES).thread_name("millrace-bundle").enable_all();
         let threads = builder.build().map_err(|e| BundleError::Internal { what: "could not start threads", source: Box::new(e) })?;
-        let packages = Packages::new(Registry::new(http.clone(), config), config.cache_dir.join("packages"));
-        Ok(Self { packages: Arc::new(packages), http, platform_modules: config.platform_modules, threads: Some(threads) })
+        let packages = Packages::new(Registry::new(http, config), config.cache_dir.join("packages"));
+        Ok(Self { packages: Arc::new(packages), egress: config.egress.clone(), platform_modules: config.platform_modules, threads: Some(threads) })
     }
 
     pub(crate) async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let job = Job { packages: self.packages.clone(), http: self.http.clone(), platform_modules: self.platform_modules };
+        let job = Job { packages: self.packages.clone(), reach: Reach::new(self.egress.get()), platform_modules: self.platform_modules };
         let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal { what: "the bundler is closed", source: "no threads".into() })?;
         let work = Owned(threads.spawn(async move { job.run(request).await }));
         // A panic of the bundler ends one bundle.
@@ -90,13 +85,13 @@ impl<T> Drop for Owned<T> {
 /// One bundle's making.
 struct Job {
     packages: Arc<Packages>,
-    http: reqwest::Client,
+    reach: Reach,
     platform_modules: &'static [(&'static str, &'static str)],
 }
 
 impl Job {
     async fn run(self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let author = Arc::new(Author::open(request.entry, self.http).await?);
+        let author = Arc::new(Author::open(request.entry, self.reach).await?);
         let entry_code = author.entry_code().to_owned();
         let root = self.packages.root().to_path_buf();
         let plugin = Arc::new(MillracePlugin::new(author.clone(), self.packages, request.lock.unwrap_or_default(), self.platform_modules));

@@ -1,13 +1,17 @@
 //! `$.send.http`: one request, whose answer counts by its status only.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use millrace_model::egress::Shared;
 use millrace_store::Delivery;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, redirect};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Method, Request, StatusCode, redirect};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use url::Url;
+use url::{Host, Url};
 
 use crate::VERSION;
 use crate::deliver::{TRY_TIMEOUT, Tried};
@@ -20,7 +24,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const OWN_HEADERS: &[&str] = &["host", "connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer", "expect", "proxy-authorization"];
 
 #[derive(Deserialize)]
-struct Request {
+struct Sent {
     method: Option<String>,
     url: String,
     #[serde(default)]
@@ -39,35 +43,84 @@ struct BasicAuth {
     password: Option<String>,
 }
 
-/// A client that follows few redirects, and none to anything but http and https.
-pub(crate) fn client() -> Result<reqwest::Client, reqwest::Error> {
-    let policy = redirect::Policy::custom(|attempt| {
-        if attempt.previous().len() > REDIRECTS_MAX {
-            attempt.error(format!("more than {REDIRECTS_MAX} redirects"))
-        } else if !matches!(attempt.url().scheme(), "http" | "https") {
-            attempt.error("a redirect to something that is not http or https")
-        } else {
-            attempt.follow()
-        }
-    });
-    let agent = format!("Millrace/{VERSION}");
-    reqwest::Client::builder().redirect(policy).connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT).user_agent(agent).build()
-}
-
-pub(crate) async fn send(client: &reqwest::Client, delivery: &Delivery) -> Tried {
-    let request = match serde_json::from_str(&delivery.payload).map_err(|e| format!("the request cannot be read: {e}")).and_then(|r| build(client, r)) {
+/// Sends the request under the rules by which hosts connect: what is decided on is what is connected to, for each redirect anew.
+pub(crate) async fn send(egress: &Shared, delivery: &Delivery) -> Tried {
+    let request = serde_json::from_str(&delivery.payload).map_err(|e| format!("the request cannot be read: {e}")).and_then(build);
+    let mut request = match request {
         Ok(request) => request,
         Err(error) => return Tried::never(error),
     };
-    match request.header("x-millrace-delivery", delivery.id.as_str()).send().await {
-        Ok(response) => Tried::by_status(response.status().as_u16(), ""),
-        // The address may hold a secret: it is not shown.
-        Err(error) if error.is_builder() || error.is_redirect() => Tried::never(error_chain(&error.without_url())),
-        Err(error) => Tried::Later { status: None, error: error_chain(&error.without_url()) },
+    if let Ok(id) = HeaderValue::from_str(delivery.id.as_str()) {
+        request.headers_mut().insert("x-millrace-delivery", id);
     }
+    for _ in 0..=REDIRECTS_MAX {
+        let client = match client(egress, request.url()).await {
+            Ok(client) => client,
+            Err(tried) => return tried,
+        };
+        let again = request.try_clone();
+        let response = match client.execute(request).await {
+            Ok(response) => response,
+            // The address may hold a secret: it is not shown.
+            Err(error) if error.is_builder() => return Tried::never(error_chain(&error.without_url())),
+            Err(error) => return Tried::Later { status: None, error: error_chain(&error.without_url()) },
+        };
+        let status = response.status();
+        let (Some(location), Some(again)) = (response.headers().get(LOCATION).filter(|_| status.is_redirection()), again) else {
+            return Tried::by_status(status.as_u16(), "");
+        };
+        request = match location.to_str().ok().and_then(|to| again.url().join(to).ok()).filter(|to| matches!(to.scheme(), "http" | "https")) {
+            Some(to) => redirected(again, to, status),
+            None => return Tried::never("a redirect to something that is not http or https"),
+        };
+    }
+    Tried::never(format!("more than {REDIRECTS_MAX} redirects"))
 }
 
-fn build(client: &reqwest::Client, request: Request) -> Result<reqwest::RequestBuilder, String> {
+/// The request that follows a redirect: 307 and 308 repeat it, others become a GET. Another host gets no credentials.
+fn redirected(mut request: Request, to: Url, status: StatusCode) -> Request {
+    let is_elsewhere = (to.host_str(), to.port_or_known_default()) != (request.url().host_str(), request.url().port_or_known_default());
+    let headers = request.headers_mut();
+    if is_elsewhere {
+        for name in [AUTHORIZATION, COOKIE] {
+            headers.remove(name);
+        }
+    }
+    if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+        headers.remove(CONTENT_TYPE);
+        *request.body_mut() = None;
+        if *request.method() != Method::HEAD {
+            *request.method_mut() = Method::GET;
+        }
+    }
+    *request.url_mut() = to;
+    request
+}
+
+/// A client that connects to the addresses of this URL that are open, and to no others.
+async fn client(egress: &Shared, url: &Url) -> Result<reqwest::Client, Tried> {
+    let later = |error: String| Tried::Later { status: None, error };
+    let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else { return Err(Tried::never("the address has no host")) };
+    let addresses: Vec<SocketAddr> = match host {
+        Host::Ipv4(ip) => vec![SocketAddr::from((ip, port))],
+        Host::Ipv6(ip) => vec![SocketAddr::from((ip, port))],
+        Host::Domain(name) => tokio::net::lookup_host((name, port)).await.map_err(|e| later(format!("its name was not found: {e}")))?.collect(),
+    };
+    let policy = egress.get();
+    let open: Vec<SocketAddr> = addresses.iter().copied().filter(|address| policy.decide(*address).is_ok()).collect();
+    if open.is_empty() {
+        let refusal = addresses.iter().find_map(|address| policy.decide(*address).err());
+        return Err(refusal.map_or_else(|| later("its name leads nowhere".into()), |refusal| Tried::never(refusal.to_string())));
+    }
+    let builder = reqwest::Client::builder().redirect(redirect::Policy::none()).no_proxy().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT);
+    let builder = match host {
+        Host::Domain(name) => builder.resolve_to_addrs(name, &open),
+        _ => builder,
+    };
+    builder.user_agent(format!("Millrace/{VERSION}")).build().map_err(|e| later(error_chain(&e)))
+}
+
+fn build(request: Sent) -> Result<Request, String> {
     let method = request.method.as_deref().unwrap_or("GET");
     let method =
         Method::from_bytes(method.as_bytes()).ok().filter(|m| *m != Method::CONNECT).ok_or_else(|| format!("`{method}` is not a method that can be sent"))?;
@@ -96,14 +149,16 @@ fn build(client: &reqwest::Client, request: Request) -> Result<reqwest::RequestB
             Some(json.to_string())
         }
     };
-    let mut builder = client.request(method, url).headers(headers);
     if let Some(auth) = request.auth {
-        builder = builder.basic_auth(auth.username, auth.password);
+        let pair = STANDARD.encode(format!("{}:{}", auth.username, auth.password.unwrap_or_default()));
+        let mut value = HeaderValue::from_str(&format!("Basic {pair}")).map_err(|_| "`auth` cannot be sent".to_owned())?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
     }
-    Ok(match body {
-        Some(body) => builder.body(body),
-        None => builder,
-    })
+    let mut built = Request::new(method, url);
+    *built.headers_mut() = headers;
+    *built.body_mut() = body.map(Into::into);
+    Ok(built)
 }
 
 fn headers(given: &Map<String, Value>) -> Result<HeaderMap, String> {
@@ -137,9 +192,30 @@ mod tests {
 
     use super::*;
 
-    fn built(request: Value) -> Result<reqwest::Request, String> {
-        let client = client().map_err(|e| e.to_string())?;
-        build(&client, serde_json::from_value(request).map_err(|e| e.to_string())?)?.build().map_err(|e| e.to_string())
+    fn built(request: Value) -> Result<Request, String> {
+        build(serde_json::from_value(request).map_err(|e| e.to_string())?)
+    }
+
+    #[tokio::test]
+    async fn closed_addresses_are_refused_for_good() {
+        for url in ["http://169.254.169.254/latest", "http://127.0.0.1:8787/v1", "http://[::ffff:10.0.0.1]/", "http://localhost/"] {
+            let refused = client(&Shared::default(), &Url::parse(url).expect("an address")).await;
+            assert!(matches!(refused, Err(Tried::Never { error, .. }) if error.contains("--egress-allow")), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_takes_no_credentials_elsewhere() {
+        let request = || {
+            let request = json!({ "method": "POST", "url": "http://a.test/x", "data": { "a": 1 }, "headers": { "cookie": "c" }, "auth": { "username": "u" } });
+            built(request).expect("builds")
+        };
+        let to = |url: &str, status: u16| redirected(request(), Url::parse(url).expect("an address"), StatusCode::from_u16(status).expect("a status"));
+        let same = to("http://a.test/y", 307);
+        assert_eq!((same.method(), same.body().is_some(), same.headers().contains_key(AUTHORIZATION)), (&Method::POST, true, true));
+        let other = to("http://a.test:81/y", 302);
+        assert_eq!((other.method(), other.body().is_some()), (&Method::GET, false));
+        assert!(!other.headers().contains_key(AUTHORIZATION) && !other.headers().contains_key(COOKIE) && !other.headers().contains_key(CONTENT_TYPE));
     }
 
     #[test]

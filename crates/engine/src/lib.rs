@@ -97,6 +97,8 @@ pub struct EngineConfig {
     pub keep_history: Duration,
     /// Where mail goes; none: it stays in the outbox.
     pub smtp_url: Option<String>,
+    /// Which addresses code may send to: the policy of hosts.
+    pub egress: millrace_model::egress::Shared,
     /// Sender of mail.
     pub mail_from: String,
     /// Where `$.send.s3` goes; none: it fails and says so.
@@ -116,6 +118,7 @@ impl Default for EngineConfig {
             hops_max: 16,
             keep_history: Duration::from_secs(30 * 24 * 3600),
             smtp_url: None,
+            egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use millrace_engine::S3Config;
+use millrace_model::egress::Allow;
 use serde::Deserialize;
 
 /// The form of the log.
@@ -90,6 +91,9 @@ pub struct ServeArgs {
     /// The walls around code that runs here [default: required]
     #[arg(long, env = "MILLRACE_SANDBOX")]
     pub sandbox: Option<Sandbox>,
+    /// Addresses that components may reach though they are closed: CIDR[:PORT] or NAME[:PORT]; may be given again, or as a list with commas
+    #[arg(long, env = "MILLRACE_EGRESS_ALLOW", value_name = "ADDRESS", value_delimiter = ',')]
+    pub egress_allow: Vec<Allow>,
     /// The form of the log [default: text]
     #[arg(long, env = "MILLRACE_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -111,6 +115,7 @@ pub struct Config {
     pub http_body_max_bytes: usize,
     pub keep_days: u32,
     pub sandbox: Sandbox,
+    pub egress_allow: Vec<Allow>,
     pub log_format: LogFormat,
 }
 
@@ -139,6 +144,7 @@ impl Config {
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
             keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
+            egress_allow: if args.egress_allow.is_empty() { file.egress_allow } else { args.egress_allow },
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
         };
         if let Some(url) = &config.base_url
@@ -185,12 +191,17 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("millrace-config-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a folder");
         let path = dir.join("millrace.toml");
-        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\ndatabase_url = \"postgres://db/app\"\nsandbox = \"best-effort\"\n").expect("writes");
+        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\nsandbox = \"best-effort\"\ndatabase_url = \"postgres://db/app\"\negress_allow = [\"10.0.0.0/8:443\", \"db\"]\n").expect("writes");
         let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
         let config = Config::read(args).expect("reads");
-        assert_eq!((config.listen.as_str(), config.keep_days), ("127.0.0.1:2", 7));
-        assert_eq!(config.sandbox, Sandbox::BestEffort);
+        assert_eq!((config.listen.as_str(), config.keep_days, config.sandbox), ("127.0.0.1:2", 7, Sandbox::BestEffort));
         assert_eq!(config.database_url.as_deref(), Some("postgres://db/app"));
+        assert_eq!(config.egress_allow.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8:443", "db"]);
+        let args = ServeArgs { config: Some(path.clone()), egress_allow: vec!["::1".parse().expect("an address")], ..ServeArgs::default() };
+        assert_eq!(Config::read(args).expect("reads").egress_allow.len(), 1);
+        std::fs::write(&path, "egress_allow = [\"10.0.0.0/99\"]\n").expect("writes");
+        let error = Config::read(ServeArgs { config: Some(path.clone()), ..ServeArgs::default() }).expect_err("refuses");
+        assert!(format!("{error:#}").contains("10.0.0.0/99"), "{error:#}");
         std::fs::write(&path, "lissten = \"x\"\n").expect("writes");
         let error = Config::read(ServeArgs { config: Some(path), ..ServeArgs::default() }).expect_err("refuses");
         assert!(format!("{error:#}").contains("lissten"), "{error:#}");

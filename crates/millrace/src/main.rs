@@ -2,6 +2,7 @@
 
 mod config;
 mod data_dir;
+mod egress;
 mod serve;
 
 use std::process::ExitCode;

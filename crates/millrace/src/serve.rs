@@ -19,6 +19,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
+use crate::egress::Surroundings;
 
 /// Our answers to package names.
 const PLATFORM_MODULES: &[(&str, &str)] =
@@ -64,6 +65,8 @@ pub(crate) async fn bundle_worker() -> Result<()> {
 
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
     let store = open_store(config, data).await?;
+    let database = config.database_url.as_ref().map(|url| PostgresOptions::at(url).hosts()).unwrap_or_default();
+    let egress = Surroundings::new(config.egress_allow.clone(), database).watch().await;
     let ids = Arc::new(if store.single_node() { IdSource::default() } else { IdSource::of_many() });
     let runner_config = RunnerConfig {
         node: config.node.clone(),
@@ -74,15 +77,17 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
             Sandbox::BestEffort => Walls::BestEffort,
             Sandbox::Off => Walls::Off,
         },
+        egress: egress.clone(),
         ..RunnerConfig::default()
     };
     let runner = Runner::start(runner_config).await?;
-    tell_walls(config.sandbox, &runner);
+    tell_walls(config, &runner);
     let bundler_config = BundlerConfig {
         cache_dir: data.file("cache"),
         registry_url: config.npm_registry.clone(),
         metadata_max_age: Duration::from_secs(300),
         platform_modules: PLATFORM_MODULES,
+        egress: egress.clone(),
     };
     // This very program, also where its file was replaced since.
     let bundler = Bundler::in_processes(bundler_config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] });
@@ -93,10 +98,33 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         smtp_url: config.smtp_url.clone(),
         mail_from: config.mail_from.clone(),
         s3: config.s3.clone(),
+        egress,
         ..EngineConfig::default()
     };
     let parts = Parts { store, bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };
     Ok(Engine::start(engine_config, parts).await?)
+}
+
+fn tell_walls(Config { sandbox, egress_allow, .. }: &Config, runner: &Runner) {
+    let walls = runner.walls();
+    if *sandbox == Sandbox::Off {
+        tracing::warn!("--sandbox=off: no walls stand around components; whoever may deploy one can read and change all that this server can");
+        return;
+    }
+    for missing in walls.missing() {
+        tracing::warn!(missing, "a wall around components is missing");
+    }
+    let opened: Vec<String> = egress_allow.iter().map(ToString::to_string).collect();
+    tracing::info!(%walls, egress_allow = opened.join(" "), "components are walled in");
+}
+
+/// The server's memory, environment and descriptors are in /proc for all processes of its user: hosts too, should another wall fall.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn close_proc() {
+    // SAFETY: a plain system call. It changes what others may see of this process, and whether it leaves a core file.
+    if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } != 0 {
+        tracing::warn!("could not close /proc/self to other processes");
+    }
 }
 
 /// Postgres where its address is given, else SQLite in the data directory.
@@ -116,27 +144,6 @@ async fn open_store(config: &Config, data: &DataDir) -> Result<Arc<dyn Store>> {
         Err(StoreError::Database(cause)) => Err(anyhow!(cause)
             .context(format!("could not use the Postgres {place}; check that it runs, that --database-url is right, and that its user may create tables"))),
         Err(error) => Err(anyhow!(error).context(format!("could not open the Postgres {place}"))),
-    }
-}
-
-fn tell_walls(sandbox: Sandbox, runner: &Runner) {
-    let walls = runner.walls();
-    if sandbox == Sandbox::Off {
-        tracing::warn!("--sandbox=off: no walls stand around components; whoever may deploy one can read and change all that this server can");
-        return;
-    }
-    for missing in walls.missing() {
-        tracing::warn!(missing, "a wall around components is missing");
-    }
-    tracing::info!(%walls, "components are walled in");
-}
-
-/// The server's memory, environment and descriptors are in /proc for all processes of its user: hosts too, should another wall fall.
-#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-fn close_proc() {
-    // SAFETY: a plain system call. It changes what others may see of this process, and whether it leaves a core file.
-    if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } != 0 {
-        tracing::warn!("could not close /proc/self to other processes");
     }
 }
 

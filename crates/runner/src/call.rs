@@ -1,11 +1,14 @@
 //! A call under way in a host: its bounds, and its frames turned into effects.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use bytes::Bytes;
+use millrace_model::egress::Refusal;
 use millrace_model::pause::PauseKind;
 use millrace_model::run::LogLevel;
+use millrace_model::{Clock as _, SystemClock};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
@@ -21,6 +24,9 @@ const LINE_BYTES: usize = 64;
 /// A call that writes so many times what is kept of its output is ended: reading on costs the server, and keeps nothing.
 const FLOOD_FACTOR: usize = 256;
 
+/// Different refused connections that a call's output tells of.
+pub(crate) const REFUSALS_KEPT: usize = 20;
+
 pub(crate) type Ended = Result<CallDone, CallFailure>;
 
 /// A call under way.
@@ -32,6 +38,8 @@ pub(crate) struct UnderWay {
     result_bytes_left: usize,
     result_bytes_max: usize,
     logs_cut: bool,
+    /// Refused connections that its output tells of.
+    refused: BTreeSet<Refusal>,
     /// The step that was started and is not finished.
     step: Option<String>,
     asks: Asks,
@@ -57,6 +65,7 @@ impl UnderWay {
             result_bytes_left: result_bytes_max,
             result_bytes_max,
             logs_cut: false,
+            refused: BTreeSet::new(),
             step: None,
             asks: Asks::default(),
         }
@@ -133,6 +142,16 @@ impl UnderWay {
         };
         self.sink.effect(effect);
         Ok(After::GoesOn)
+    }
+
+    /// Tells of a connection that was refused, in the call's output.
+    pub(crate) fn refused(&mut self, refusal: &Refusal) {
+        if self.refused.len() > REFUSALS_KEPT || !self.refused.insert(*refusal) {
+            return;
+        }
+        let text = if self.refused.len() > REFUSALS_KEPT { "[more connections were refused; the rest is cut]".into() } else { refusal.to_string() };
+        // Far too few to be a flood.
+        let _ = self.log("warn", text, SystemClock.now().0);
     }
 
     fn log(&mut self, level: &str, text: String, ts_ms: i64) -> After {

@@ -1,6 +1,6 @@
 //! One host: a process, its wire, and the calls under way in it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -10,8 +10,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use millrace_model::egress::Refusal;
+
 use crate::ask::{Desk, Outgoing};
-use crate::call::{After, UnderWay, thrown};
+use crate::call::{After, REFUSALS_KEPT, UnderWay, thrown};
 use crate::death::Death;
 use crate::life::{Life, end_process};
 use crate::sandbox::Launched;
@@ -62,6 +64,8 @@ struct Calls {
     late_lines: u64,
     /// The process is gone, or is being ended.
     dead: bool,
+    /// Connections that were refused while it had no call: its next call is told.
+    refused: BTreeSet<Refusal>,
 }
 
 impl Calls {
@@ -127,7 +131,18 @@ impl Blank {
             retiring: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
         });
-        let Launched { child, wire, private } = self.launched;
+        let Launched { child, wire, private, told } = self.launched;
+        if let Some(told) = told {
+            // The guard outlives the host by a moment.
+            let host = Arc::downgrade(&host);
+            let tell = move |refusal: &Refusal| {
+                if let Some(host) = host.upgrade() {
+                    host.refused(refusal);
+                }
+            };
+            // It was not set: a blank is assigned once.
+            let _ = told.set(Box::new(tell));
+        }
         let life = Life {
             host: host.clone(),
             loading,
@@ -148,7 +163,7 @@ impl Blank {
 
 impl Host {
     /// Starts a call: registers it under an id of its own, and sends the frame that `frame` makes of the id. None: the host is gone and never had it.
-    pub(crate) async fn start(&self, call: UnderWay, frame: impl FnOnce(u64) -> Bytes) -> Option<u64> {
+    pub(crate) async fn start(&self, mut call: UnderWay, frame: impl FnOnce(u64) -> Bytes) -> Option<u64> {
         let id = {
             let mut calls = self.calls.lock();
             if calls.dead {
@@ -156,6 +171,9 @@ impl Host {
             }
             calls.newest += 1;
             let id = calls.newest;
+            for refusal in std::mem::take(&mut calls.refused) {
+                call.refused(&refusal);
+            }
             calls.under_way.insert(id, call);
             id
         };
@@ -166,6 +184,17 @@ impl Host {
             return None;
         }
         Some(id)
+    }
+
+    /// A connection was refused. It is not known which call wanted it: all under way are told, each once of each address.
+    fn refused(&self, refusal: &Refusal) {
+        let mut calls = self.calls.lock();
+        if calls.under_way.is_empty() && calls.refused.len() < REFUSALS_KEPT {
+            calls.refused.insert(*refusal);
+        }
+        for call in calls.under_way.values_mut() {
+            call.refused(refusal);
+        }
     }
 
     /// Takes a call away that ran over its time; None if it ended meanwhile.

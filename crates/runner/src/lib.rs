@@ -5,6 +5,7 @@
 mod ask;
 mod call;
 mod death;
+mod egress;
 mod host;
 mod life;
 mod node;

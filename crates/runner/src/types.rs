@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
+use millrace_model::egress::Shared;
 use millrace_model::pause::PauseKind;
 use millrace_model::run::LogLevel;
 use serde_json::value::RawValue;
@@ -41,6 +42,8 @@ pub struct RunnerConfig {
     pub tmp_bytes_max: u64,
     /// Whether the kernel's walls must stand.
     pub walls: Walls,
+    /// Which addresses hosts may reach; looked at anew for each connection.
+    pub egress: Shared,
 }
 
 impl Default for RunnerConfig {
@@ -59,6 +62,7 @@ impl Default for RunnerConfig {
             waiting_max: 10_000,
             tmp_bytes_max: 2 << 30,
             walls: Walls::default(),
+            egress: Shared::default(),
         }
     }
 }

@@ -72,6 +72,18 @@ impl Db {
     }
 }
 
+/// See [`PostgresOptions::hosts`].
+pub(crate) fn hosts(url: &str) -> Vec<(String, u16)> {
+    let Ok(config) = url.parse::<tokio_postgres::Config>() else { return Vec::new() };
+    // One port may stand for all hosts. Where addresses are given beside the names, they are connected to.
+    let port = |at: usize| *config.get_ports().get(at).or(config.get_ports().first()).unwrap_or(&PORT);
+    let named = config.get_hosts().iter().enumerate().filter_map(|(at, host)| match host {
+        Host::Tcp(name) => Some((name.clone(), port(at))),
+        Host::Unix(_) => None,
+    });
+    named.chain(config.get_hostaddrs().iter().enumerate().map(|(at, address)| (address.to_string(), port(at)))).collect()
+}
+
 /// See [`PostgresOptions::place`].
 pub(crate) fn place(url: &str) -> Option<String> {
     let config: tokio_postgres::Config = url.parse().ok()?;
@@ -179,6 +191,16 @@ mod tests {
         for none in ["", "hunter2", "mysql://me:hunter2@db.test/app", "postgres://me:hunter2@db.test:port/app"] {
             assert_eq!(place(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn its_servers_are_told_with_their_ports() {
+        let hosts = |url: &str| PostgresOptions::at(url).hosts();
+        let at = |name: &str, port| (name.to_owned(), port);
+        assert_eq!(hosts("postgres://me@db.test/app"), [at("db.test", 5432)]);
+        assert_eq!(hosts("host=a,b port=6000 hostaddr=10.0.0.1,10.0.0.2"), [at("a", 6000), at("b", 6000), at("10.0.0.1", 6000), at("10.0.0.2", 6000)]);
+        assert_eq!(hosts("postgres://me@%2Frun%2Fpg/app"), []);
+        assert_eq!(hosts("mysql://db.test/app"), []);
     }
 
     #[test]

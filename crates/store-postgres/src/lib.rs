@@ -46,6 +46,11 @@ impl PostgresOptions {
     pub fn place(&self) -> Option<String> {
         db::place(&self.url)
     }
+
+    /// Names or addresses of the database's servers with their ports; none of Unix sockets, nor where the URL is none.
+    pub fn hosts(&self) -> Vec<(String, u16)> {
+        db::hosts(&self.url)
+    }
 }
 
 // By hand: the URL holds a password.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use millrace_bundle::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Entry, Lock};
+use millrace_model::egress::Policy;
 
 /// A stand-in for the platform's package: a module of ours that imports a package of npm's.
 const PLATFORM: &str = r#"import ms from "ms"; export const second = ms("1s"); export class ConfigurationError extends Error {}"#;
@@ -23,7 +24,10 @@ fn cache() -> PathBuf {
 }
 
 fn bundler_at(cache_dir: PathBuf, registry_url: &str) -> Bundler {
-    let config = BundlerConfig { cache_dir, registry_url: registry_url.into(), metadata_max_age: Duration::from_secs(300), platform_modules: MODULES };
+    // The tests' web servers are on this machine.
+    let allow = vec!["127.0.0.1".parse().expect("an address")];
+    let egress = Policy { allow, ..Policy::default() }.into();
+    let config = BundlerConfig { cache_dir, registry_url: registry_url.into(), metadata_max_age: Duration::from_secs(300), platform_modules: MODULES, egress };
     Bundler::here(config).expect("a bundler")
 }
 

@@ -141,6 +141,25 @@ async fn an_address_leads_to_its_neighbours_and_no_further() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn addresses_are_fetched_only_where_the_policy_opens_them_also_by_redirect() {
+    let inner = serve(&[("/c.mjs", "export default 1;")]);
+    let port = inner.rsplit(':').next().expect("a port").to_owned();
+    let from = |url: String| BundleRequest { entry: Entry::Url { url }, lock: None };
+    // What is allowed leads on to what is not: 127.0.0.1 is open in these tests, other loopback addresses are not.
+    let leads = redirect(&[("/open", format!("{inner}/c.mjs")), ("/shut", format!("http://127.0.0.2:{port}/c.mjs")), ("/turns", "/turns".into())]);
+    assert!(bundler().bundle(from(format!("{leads}/open"))).await.is_ok());
+    for (url, words) in [
+        (format!("{leads}/shut"), "127.0.0.2"),
+        (format!("http://[::ffff:127.0.0.2]:{port}/c.mjs"), "127.0.0.2"),
+        ("http://169.254.169.254/latest".into(), "link-local"),
+        (format!("{leads}/turns"), "more than 5"),
+    ] {
+        let refused = bundler().bundle(from(url.clone())).await.expect_err("refuses");
+        assert!(refused.code() == "fetch_failed" && refused.to_string().contains(words), "{url}: {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn code_without_packages_needs_no_registry() {
     again(&[("a.mjs", "import fs from 'fs'; export default typeof fs;")], Lock::default()).await.expect("bundles");
 }
@@ -148,6 +167,22 @@ async fn code_without_packages_needs_no_registry() {
 /// A small web server of texts by path, for as long as the tests run.
 fn serve(texts: &[(&'static str, &'static str)]) -> String {
     let texts = texts.to_vec();
+    respond(move |path| {
+        let (status, body) = texts.iter().find(|(p, _)| *p == path).map_or(("404 Not Found", ""), |(_, body)| ("200 OK", *body));
+        format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+    })
+}
+
+/// One that leads elsewhere.
+fn redirect(leads: &[(&'static str, String)]) -> String {
+    let leads = leads.to_vec();
+    respond(move |path| {
+        let to = leads.iter().find(|(p, _)| *p == path).map_or("/", |(_, to)| to);
+        format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    })
+}
+
+fn respond(answer: impl Fn(&str) -> String + Send + 'static) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     std::thread::spawn(move || {
@@ -160,10 +195,8 @@ fn serve(texts: &[(&'static str, &'static str)]) -> String {
                 header.clear();
             }
             let path = line.split(' ').nth(1).unwrap_or_default();
-            let (status, body) = texts.iter().find(|(p, _)| *p == path).map_or(("404 Not Found", ""), |(_, body)| ("200 OK", *body));
-            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
             // A client that went away is of no interest.
-            let _ = stream.write_all(answer.as_bytes());
+            let _ = stream.write_all(answer(path).as_bytes());
         }
     });
     url

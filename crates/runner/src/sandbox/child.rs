@@ -8,6 +8,7 @@ use seccompiler::BpfProgram;
 
 use super::private::Private;
 use super::{Sandbox, landlock, seccomp};
+use crate::egress;
 
 /// Descriptors that a host may have open.
 const FILES_MAX: u64 = 1024;
@@ -30,10 +31,12 @@ pub(super) struct Confinement {
     walled: bool,
     ruleset: Option<OwnedFd>,
     filters: Vec<BpfProgram>,
+    /// The egress guard's filter, and the socket on which its listener goes to the server.
+    guarded: Option<(BpfProgram, OwnedFd)>,
 }
 
 impl Confinement {
-    pub(super) fn prepare(sandbox: &Sandbox, script: &Path, private: &Private, wire_fd: i32, heap_mb: u32) -> std::io::Result<Self> {
+    pub(super) fn prepare(sandbox: &Sandbox, script: &Path, private: &Private, wire_fd: i32, handover: Option<OwnedFd>, heap_mb: u32) -> std::io::Result<Self> {
         let ruleset = match sandbox.walls.landlock_abi {
             Some(_) => Some(above_wire(landlock::ruleset(&sandbox.node, script, private)?)?),
             None => None,
@@ -48,6 +51,10 @@ impl Confinement {
             walled: ruleset.is_some() || !filters.is_empty(),
             ruleset,
             filters,
+            guarded: match handover {
+                Some(handover) => Some((egress::filter(), above_wire(handover)?)),
+                None => None,
+            },
         })
     }
 
@@ -74,7 +81,11 @@ impl Confinement {
         // RLIMIT_NPROC counts all processes of the user, the server's threads among them: it would let one host starve the others.
         // A host cannot fork (seccomp), and its threads are bounded by its memory.
         limit(libc::RLIMIT_CORE, 0)?;
-        limit(libc::RLIMIT_NOFILE, FILES_MAX)?;
+        let handover = match &self.guarded {
+            Some((_, handover)) => Some(beyond_reach(handover.as_raw_fd())?),
+            None => None,
+        };
+        limit(libc::RLIMIT_NOFILE, files_max()?)?;
         limit(libc::RLIMIT_FSIZE, self.file_bytes_max)?;
         limit(libc::RLIMIT_DATA, self.data_bytes_max)?;
         limit(libc::RLIMIT_MEMLOCK, 0)?;
@@ -85,7 +96,12 @@ impl Confinement {
             landlock::restrict(ruleset.as_raw_fd(), &OWN_PROC_FILES)?;
         }
         // Last: the filters close what was needed above.
-        seccomp::install(&mut self.filters)
+        seccomp::install(&mut self.filters)?;
+        if let (Some((filter, _)), Some(handover)) = (&mut self.guarded, handover) {
+            // Both are closed by exec.
+            egress::send(handover, &egress::install(filter, handover)?)?;
+        }
+        Ok(())
     }
 }
 
@@ -112,14 +128,38 @@ pub(super) fn check_long(result: libc::c_long) -> std::io::Result<()> {
 }
 
 /// Never above what the server itself has.
-#[expect(unsafe_code, reason = "system calls without a safe wrapper")]
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 fn limit(resource: libc::__rlimit_resource_t, value: u64) -> std::io::Result<()> {
+    let value = value.min(hard_limit(resource)?);
+    // SAFETY: a plain system call on a value of our own.
+    check(unsafe { libc::setrlimit(resource, &libc::rlimit { rlim_cur: value, rlim_max: value }) })
+}
+
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn hard_limit(resource: libc::__rlimit_resource_t) -> std::io::Result<u64> {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: plain system calls on a value of our own.
+    // SAFETY: a plain system call on a value of our own.
+    check(unsafe { libc::getrlimit(resource, &raw mut now) })?;
+    Ok(now.rlim_max)
+}
+
+/// One below what there is at least: room is needed for a number that the host cannot have.
+fn files_max() -> std::io::Result<u64> {
+    Ok(FILES_MAX.min(hard_limit(libc::RLIMIT_NOFILE)?.saturating_sub(1)))
+}
+
+/// A copy of a descriptor whose number is beyond the host's limit: once closed, the host can never have it again, so the egress guard's filter
+/// can let pass what is sent on it.
+#[expect(unsafe_code, reason = "system calls without a safe wrapper")]
+fn beyond_reach(fd: i32) -> std::io::Result<i32> {
+    let hard = hard_limit(libc::RLIMIT_NOFILE)?;
+    let least = i32::try_from(files_max()?).unwrap_or(i32::MAX);
+    // SAFETY: plain system calls; the copy is closed by exec.
     unsafe {
-        check(libc::getrlimit(resource, &raw mut now))?;
-        let value = value.min(now.rlim_max);
-        check(libc::setrlimit(resource, &libc::rlimit { rlim_cur: value, rlim_max: value }))
+        check(libc::setrlimit(libc::RLIMIT_NOFILE, &libc::rlimit { rlim_cur: hard, rlim_max: hard }))?;
+        let copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least);
+        check(copy)?;
+        Ok(copy)
     }
 }
 

@@ -17,6 +17,7 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use millrace_model::egress::Shared;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
@@ -28,6 +29,7 @@ pub use self::probe::{WallReport, Walls, probe};
 pub(crate) use self::trial::trial;
 
 use self::child::Confinement;
+use crate::egress::{self, Told};
 
 /// A started process and its ends.
 pub(crate) struct Launched {
@@ -35,6 +37,8 @@ pub(crate) struct Launched {
     pub(crate) wire: UnixStream,
     /// Removed with the host.
     pub(crate) private: Private,
+    /// Who is told of refused connections; None: nobody guards.
+    pub(crate) told: Option<Told>,
 }
 
 /// What all hosts of a runner have in common.
@@ -45,6 +49,8 @@ pub(crate) struct Sandbox {
     pub(crate) scratch_dir: PathBuf,
     /// The largest file that a host may write, bytes.
     pub(crate) file_bytes_max: u64,
+    /// Which addresses hosts may reach.
+    pub(crate) egress: Shared,
 }
 
 impl Sandbox {
@@ -53,12 +59,21 @@ impl Sandbox {
     /// # Errors
     /// Where the process or its folder cannot be made, or a wall does not stand.
     pub(crate) fn launch(&self, script: &Path, heap_mb: u32) -> std::io::Result<Launched> {
+        self.launch_under(&self.egress, script, heap_mb)
+    }
+
+    /// As `launch`, with another policy.
+    pub(crate) fn launch_under(&self, egress: &Shared, script: &Path, heap_mb: u32) -> std::io::Result<Launched> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let wire = UnixStream::from_std(ours)?;
         let private = Private::new(&self.scratch_dir)?;
         let theirs = OwnedFd::from(theirs);
-        let mut confinement = Confinement::prepare(self, script, &private, theirs.as_raw_fd(), heap_mb)?;
+        let (listener, handover) = match self.walls.egress {
+            true => StdUnixStream::pair().map(|(ours, theirs)| (Some(ours), Some(OwnedFd::from(theirs))))?,
+            false => (None, None),
+        };
+        let mut confinement = Confinement::prepare(self, script, &private, theirs.as_raw_fd(), handover, heap_mb)?;
         let mut command = Command::new(&self.node.binary);
         command
             .arg(format!("--max-old-space-size={heap_mb}"))
@@ -83,6 +98,11 @@ impl Sandbox {
         }
         let child = command.spawn()?;
         drop(theirs);
-        Ok(Launched { child, wire, private })
+        let told = match (listener, child.id()) {
+            // It was sent before exec, which is over. A host without its guard is ended as the child is dropped.
+            (Some(listener), Some(pid)) => Some(egress::guard(egress::receive(&listener)?, pid, egress.clone())?),
+            _ => None,
+        };
+        Ok(Launched { child, wire, private, told })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::egress;
 use crate::types::StartError;
 
 /// What is done where a wall is missing.
@@ -23,17 +24,22 @@ pub struct WallReport {
     pub landlock_abi: Option<u32>,
     /// System calls, by seccomp-bpf.
     pub seccomp: bool,
+    /// Connections, by seccomp user notification: the egress guard.
+    pub egress: bool,
 }
 
 impl WallReport {
     /// None stands.
-    pub(crate) const NONE: Self = Self { landlock_abi: None, seccomp: false };
+    pub(crate) const NONE: Self = Self { landlock_abi: None, seccomp: false, egress: false };
 
     /// What is missing, in words; empty where all stand.
     pub fn missing(&self) -> Vec<&'static str> {
         let landlock = self.landlock_abi.is_none().then_some("Landlock (files; Linux 5.13 or newer with `landlock` in its `lsm=` list)");
         let seccomp = (!self.seccomp).then_some("seccomp-bpf (system calls; a kernel with CONFIG_SECCOMP_FILTER on x86_64 or aarch64)");
-        landlock.into_iter().chain(seccomp).collect()
+        let egress = (!self.egress).then_some(
+            "egress guard (connections; Linux 5.6 or newer with seccomp user notification, and a container that lets it use pidfd_getfd, as with CAP_SYS_PTRACE)",
+        );
+        landlock.into_iter().chain(seccomp).chain(egress).collect()
     }
 }
 
@@ -44,6 +50,7 @@ impl fmt::Display for WallReport {
             None => write!(f, "no Landlock")?,
         }
         f.write_str(if self.seccomp { ", seccomp-bpf" } else { ", no seccomp-bpf" })?;
+        f.write_str(if self.egress { ", egress guard" } else { ", no egress guard" })?;
         f.write_str(", no_new_privs, cleared environment, closed descriptors, limits of memory, files and disk")
     }
 }
@@ -62,7 +69,8 @@ pub fn probe() -> WallReport {
         )
     };
     let known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
-    WallReport { landlock_abi: u32::try_from(abi).ok().filter(|abi| *abi > 0), seccomp: known && seccomp == 0 }
+    let seccomp = known && seccomp == 0;
+    WallReport { landlock_abi: u32::try_from(abi).ok().filter(|abi| *abi > 0), seccomp, egress: seccomp && egress::available() }
 }
 
 /// The walls to put up, of those that the machine has.

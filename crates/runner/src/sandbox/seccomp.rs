@@ -174,6 +174,18 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
         rule(vec![arg(0, Ne, inet)?, arg(0, Ne, inet6)?, arg(0, Ne, netlink)?])?,
         rule(vec![arg(0, Eq, netlink)?, arg(2, Ne, number(libc::NETLINK_ROUTE))?])?,
     ];
+    // Other protocols of the same families connect in ways of their own, which the egress guard does not see (SCTP by an option, MPTCP to what the
+    // other side names).
+    for domain in [inet, inet6] {
+        socket.push(rule(vec![arg(0, Eq, domain)?, arg(2, Ne, 0)?, arg(2, Ne, number(libc::IPPROTO_TCP))?, arg(2, Ne, number(libc::IPPROTO_UDP))?])?);
+    }
+    // Options that lead packets by way of addresses which nobody connected to: source routes.
+    let mut option = vec![rule(vec![arg(1, Eq, number(libc::IPPROTO_IP))?, arg(2, Eq, number(libc::IP_OPTIONS))?])?];
+    /// `IPV6_2292RTHDR`, `IPV6_2292PKTOPTIONS`, `IPV6_FLOWLABEL_MGR`, `IPV6_RTHDRDSTOPTS`, `IPV6_RTHDR`.
+    const IPV6_ROUTES: [u64; 5] = [5, 6, 32, 55, 57];
+    for name in IPV6_ROUTES {
+        option.push(rule(vec![arg(1, Eq, number(libc::IPPROTO_IPV6))?, arg(2, Eq, name)?])?);
+    }
     /// The bits of a socket's type that are no flags.
     const TYPE: u64 = 0xf;
     /// An old name for raw sockets.
@@ -185,6 +197,7 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     }
     Ok(BTreeMap::from([
         (libc::SYS_socket, socket),
+        (libc::SYS_setsockopt, option),
         // Threads yes, processes no.
         (libc::SYS_clone, vec![rule(vec![arg(0, MaskedEq(number(libc::CLONE_THREAD)), 0)?])?]),
         // Signals to itself only. Landlock says the same, on newer kernels.

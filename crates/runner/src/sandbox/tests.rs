@@ -7,13 +7,13 @@ use crate::types::{ModuleSpec, StartError};
 
 #[test]
 fn a_required_wall_that_is_missing_is_named_with_the_way_out() {
-    let found = WallReport { landlock_abi: None, seccomp: true };
+    let found = WallReport { landlock_abi: None, seccomp: true, egress: true };
     let error = check(Walls::Required, found).expect_err("refuses");
     assert!(matches!(&error, StartError::WallMissing { missing } if missing.starts_with("Landlock")));
     assert!(error.to_string().contains("--sandbox=best-effort"), "{error}");
     assert!(check(Walls::Required, WallReport::NONE).expect_err("refuses").to_string().contains("seccomp-bpf"));
     assert_eq!(check(Walls::BestEffort, found).ok(), Some(found));
-    assert_eq!(check(Walls::Off, WallReport { landlock_abi: Some(7), seccomp: true }).ok(), Some(WallReport::NONE));
+    assert_eq!(check(Walls::Off, WallReport { landlock_abi: Some(7), seccomp: true, egress: true }).ok(), Some(WallReport::NONE));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod asks;
 mod calls;
+mod egress;
 mod hostile;
 mod isolation;
 mod limits;

@@ -1,0 +1,245 @@
+//! A host's socket in the server's hands, and the calls that are made on it in the host's place.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use super::Answer;
+use super::abi::errno;
+
+/// The longest datagram. Of what is longer on a connection, so much is sent at once.
+pub(super) const PAYLOAD_MAX: usize = 65_535;
+/// Flags of a message that change neither where it goes nor when.
+const FLAGS_OPEN: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_CONFIRM;
+
+/// A socket.
+pub(super) struct Socket {
+    fd: OwnedFd,
+    domain: i32,
+    kind: i32,
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// A connection that a host waits for: its socket blocks.
+pub(super) struct Waiting {
+    pub(super) id: u64,
+    socket: Socket,
+    /// The flags that the socket had.
+    flags: i32,
+}
+
+impl AsRawFd for Waiting {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+impl Waiting {
+    /// It is connected, or it failed.
+    pub(super) fn end(self) -> Answer {
+        match self.socket.option(libc::SOL_SOCKET, libc::SO_ERROR)? {
+            0 => Ok(0),
+            errno => Err(errno),
+        }
+    }
+}
+
+impl Drop for Waiting {
+    /// Before the host is answered: it goes on with a socket as it was.
+    fn drop(&mut self) {
+        self.socket.set_flags(self.flags);
+    }
+}
+
+impl Socket {
+    /// # Errors
+    /// `ENOTSOCK` where it is none.
+    pub(super) fn of(fd: OwnedFd) -> Result<Self, i32> {
+        let mut socket = Self { fd, domain: 0, kind: 0 };
+        socket.domain = socket.option(libc::SOL_SOCKET, libc::SO_DOMAIN)?;
+        socket.kind = socket.option(libc::SOL_SOCKET, libc::SO_TYPE)?;
+        Ok(socket)
+    }
+
+    pub(super) fn is_inet(&self) -> bool {
+        matches!(self.domain, libc::AF_INET | libc::AF_INET6)
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        self.kind == libc::SOCK_STREAM
+    }
+
+    /// Whether it speaks with the kernel about addresses and routes.
+    pub(super) fn is_routing(&self) -> bool {
+        self.domain == libc::AF_NETLINK && self.option(libc::SOL_SOCKET, libc::SO_PROTOCOL) == Ok(libc::NETLINK_ROUTE)
+    }
+
+    /// Whether a connect would wait for the other side's answer: on streams that block. Node's do not; those of the C library's resolver do.
+    pub(super) fn would_wait(&self) -> bool {
+        self.is_stream() && self.flags() & libc::O_NONBLOCK == 0
+    }
+
+    /// None ends an association.
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    pub(super) fn connect(&self, to: Option<SocketAddr>) -> Answer {
+        let to = Raw::of(to);
+        // SAFETY: the address lives as long as the call.
+        let done = unsafe { libc::connect(self.as_raw_fd(), to.storage.as_ptr().cast(), to.len) };
+        if done == 0 { Ok(0) } else { Err(errno()) }
+    }
+
+    /// Connects without waiting; an end at once is given as error.
+    ///
+    /// The host could make the socket block again in the moment between: then this guard waits, which is the host's own, for as long as the kernel
+    /// tries (two minutes).
+    pub(super) fn begin(self, to: Option<SocketAddr>, id: u64) -> Result<Waiting, Answer> {
+        let flags = self.flags();
+        self.set_flags(flags | libc::O_NONBLOCK);
+        let waiting = Waiting { id, socket: self, flags };
+        match waiting.socket.connect(to) {
+            Err(libc::EINPROGRESS) => Ok(waiting),
+            done => Err(done),
+        }
+    }
+
+    /// Sends, without waiting.
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    pub(super) fn send(&self, bytes: &[u8], flags: i32, to: Option<SocketAddr>) -> Answer {
+        if flags & !FLAGS_OPEN != 0 {
+            return Err(libc::EOPNOTSUPP);
+        }
+        let bytes = if self.is_stream() { &bytes[..bytes.len().min(PAYLOAD_MAX)] } else { bytes };
+        let raw = to.map(|to| Raw::of(Some(to)));
+        let (address, len) = raw.as_ref().map_or((std::ptr::null(), 0), |raw| (raw.storage.as_ptr().cast(), raw.len));
+        // A broken connection would be a signal to the server.
+        let flags = flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: message and address live as long as the call.
+        let sent = unsafe { libc::sendto(self.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags, address, len) };
+        if sent >= 0 { Ok(sent as i64) } else { Err(errno()) }
+    }
+
+    /// Sends the kernel one question about addresses and routes; nothing that changes them.
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    pub(super) fn ask_routes(&self, bytes: &[u8]) -> Answer {
+        /// `struct nlmsghdr`
+        const HEADER_BYTES: usize = 16;
+        let Some(header) = bytes.get(..HEADER_BYTES) else { return Err(libc::EINVAL) };
+        let len = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
+        let kind = u16::from_ne_bytes([header[4], header[5]]);
+        // Of each four kinds (new, delete, get, set) the third asks. The first kinds are for control.
+        if len as usize != bytes.len() || kind < 16 || kind % 4 != 2 {
+            return Err(libc::EACCES);
+        }
+        // SAFETY: all zeros are the kernel's address; it lives as long as the call, as does the message.
+        let sent = unsafe {
+            let mut kernel: libc::sockaddr_nl = std::mem::zeroed();
+            kernel.nl_family = libc::AF_NETLINK as u16;
+            let size = size_of::<libc::sockaddr_nl>() as u32;
+            libc::sendto(self.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL, (&raw const kernel).cast(), size)
+        };
+        if sent >= 0 { Ok(sent as i64) } else { Err(errno()) }
+    }
+
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    fn flags(&self) -> i32 {
+        // SAFETY: a plain system call. On a socket of ours it does not fail.
+        unsafe { libc::fcntl(self.as_raw_fd(), libc::F_GETFL) }
+    }
+
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    fn set_flags(&self, flags: i32) {
+        // SAFETY: as above.
+        unsafe { libc::fcntl(self.as_raw_fd(), libc::F_SETFL, flags) };
+    }
+
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    fn option(&self, level: i32, name: i32) -> Result<i32, i32> {
+        let (mut value, mut len) = (0i32, size_of::<i32>() as u32);
+        // SAFETY: the value lives as long as the call, and has the length that is said.
+        let got = unsafe { libc::getsockopt(self.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len) };
+        if got == 0 { Ok(value) } else { Err(errno()) }
+    }
+}
+
+/// An address as the kernel takes it, made anew from the one that was decided on.
+pub(super) struct Raw {
+    storage: [u32; 7],
+    len: u32,
+}
+
+impl Raw {
+    /// None: `AF_UNSPEC`.
+    pub(super) fn of(address: Option<SocketAddr>) -> Self {
+        let mut bytes = [0u8; 28];
+        let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
+        let len = match address {
+            None => 16,
+            Some(SocketAddr::V4(v4)) => {
+                put(0, &(libc::AF_INET as u16).to_ne_bytes());
+                put(2, &v4.port().to_be_bytes());
+                put(4, &v4.ip().octets());
+                16
+            }
+            Some(SocketAddr::V6(v6)) => {
+                put(0, &(libc::AF_INET6 as u16).to_ne_bytes());
+                put(2, &v6.port().to_be_bytes());
+                put(4, &v6.flowinfo().to_ne_bytes());
+                put(8, &v6.ip().octets());
+                put(24, &v6.scope_id().to_ne_bytes());
+                28
+            }
+        };
+        let storage = std::array::from_fn(|n| u32::from_ne_bytes(std::array::from_fn(|i| bytes[4 * n + i])));
+        Self { storage, len }
+    }
+
+    #[cfg(test)]
+    #[expect(unsafe_code, reason = "words as bytes")]
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: all bytes of the words are initialized, and `len` is at most their number.
+        unsafe { std::slice::from_raw_parts(self.storage.as_ptr().cast(), self.len as usize) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::os::fd::FromRawFd as _;
+
+    use super::*;
+
+    #[expect(unsafe_code, reason = "the standard library connects what it makes")]
+    fn blocking() -> Socket {
+        // SAFETY: a plain system call; what it gives is new, and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0)) };
+        Socket::of(fd).expect("a socket")
+    }
+
+    fn ended(socket: Socket, to: SocketAddr) -> (Answer, i32) {
+        let again = Socket::of(socket.fd.try_clone().expect("a copy")).expect("a socket");
+        assert!(socket.would_wait());
+        let answer = match socket.begin(Some(to), 1) {
+            Ok(waiting) => {
+                assert!(!again.would_wait(), "the guard itself does not wait");
+                let mut ready = [libc::pollfd { fd: waiting.as_raw_fd(), events: libc::POLLOUT, revents: 0 }];
+                super::super::abi::poll(&mut ready, 10_000).expect("polls");
+                waiting.end()
+            }
+            Err(answer) => answer,
+        };
+        (answer, again.flags() & libc::O_NONBLOCK)
+    }
+
+    #[test]
+    fn a_socket_that_blocks_is_connected_without_waiting_and_blocks_again() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let to = listener.local_addr().expect("an address");
+        assert_eq!(ended(blocking(), to), (Ok(0), 0));
+        drop(listener);
+        assert_eq!(ended(blocking(), to), (Err(libc::ECONNREFUSED), 0));
+    }
+}

@@ -1,0 +1,196 @@
+//! Addresses that are no component's business: the cloud's metadata, this machine, the networks beside it.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::Field;
+
+const REFUSED: &[&str] = &["EACCES"];
+/// What attacks use; each fails with the error of the system.
+const TOOLS: &str = "const net = await import('node:net'); const dgram = await import('node:dgram'); const http = await import('node:http');
+const tcp = (port, host) => new Promise((y, n) => net.connect({ port, host, autoSelectFamily: false }).on('connect', () => y('in')).on('error', n));
+const udp = (port, host, kind = 'udp4') => new Promise((y, n) => { const s = dgram.createSocket(kind); s.on('error', n).send('attack', port, host, (e) => e ? n(e) : y('sent')); });
+const get = async (url) => { try { return await (await fetch(url)).text(); } catch (e) { throw e.cause?.errors?.[0] ?? e.cause ?? e; } };";
+
+async fn refused(field: &Field, attack: &str) {
+    field.refused(&format!("{TOOLS} {attack}"), REFUSED).await;
+}
+
+/// A web server of the machine that answers everything with this, and its port.
+fn serve(answer: String) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = [0; 4096];
+            // One that sends nothing gets its answer too.
+            let _ = stream.read(&mut request).and_then(|_| stream.write_all(answer.as_bytes()));
+        }
+    });
+    port
+}
+
+fn secret() -> u16 {
+    serve("HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nsecret".into())
+}
+
+#[tokio::test]
+async fn the_metadata_address_is_closed_in_all_its_forms() {
+    let field = Field::start().await;
+    for attack in [
+        "return get('http://169.254.169.254/latest/meta-data/');",
+        "return get('http://2852039166/latest/meta-data/');",
+        "return get('http://0xa9fea9fe/');",
+        "return get('http://[::ffff:169.254.169.254]/');",
+        "return get('http://[fd00:ec2::254]/');",
+        "return get('http://[64:ff9b::a9fe:a9fe]/');",
+        "return udp(80, '169.254.169.254');",
+    ] {
+        refused(&field, attack).await;
+    }
+}
+
+#[tokio::test]
+async fn this_machine_is_closed_by_address_by_name_and_by_packet() {
+    let field = Field::start().await;
+    let port = secret();
+    let server = field.server.url.rsplit(':').next().expect("a port").to_owned();
+    for attack in [
+        format!("return get('http://127.0.0.1:{port}/');"),
+        format!("return get('http://localhost:{port}/');"),
+        // Not every machine knows this name.
+        format!("return tcp({port}, 'ip6-localhost').catch((e) => {{ if (e.code === 'ENOTFOUND') e.code = 'EACCES'; throw e; }});"),
+        format!("return tcp({port}, '0.0.0.0');"),
+        format!("return tcp({port}, '::');"),
+        format!("return tcp({port}, '::ffff:127.0.0.1');"),
+        format!("return tcp({port}, '::ffff:0:0');"),
+        format!("return tcp({port}, '017700000001');"),
+        format!("return tcp({port}, '0x7f.0.0.1');"),
+        format!("return tcp({port}, '127.1');"),
+        format!("return new Promise((y, n) => http.get('http://127.0.0.1:{port}/', () => y('in')).on('error', n));"),
+        format!("return tcp({server}, '127.0.0.1');"),
+        format!("return get('http://127.0.0.1:{server}/readyz');"),
+        // An answer that names a closed address, whoever gave it.
+        format!("const lookup = (name, options, done) => setImmediate(done, null, options.all ? [{{ address: '127.0.0.1', family: 4 }}] : '127.0.0.1', 4); return await new Promise((y, n) => http.get('http://rebound.test:{port}/', {{ lookup }}, () => y('in')).on('error', n));"),
+        "return tcp(5432, '127.0.0.1');".into(),
+        "return tcp(80, '10.0.0.1');".into(),
+        "return udp(53, '8.8.8.8');".into(),
+        "const own = Object.values(os.networkInterfaces()).flat().find((i) => !i.internal && i.family === 'IPv4'); return tcp(at.server % 60000 + 1, own?.address ?? '127.0.0.1');".into(),
+    ] {
+        refused(&field, &attack).await;
+    }
+}
+
+#[tokio::test]
+async fn a_scan_of_the_machine_finds_nothing() {
+    let field = Field::start().await;
+    let port = secret();
+    let scan = format!(
+        "{TOOLS} const found = {{}}; for (let n = {port} - 300; n < {port} + 300; n++) {{ const code = await tcp(n, '127.0.0.1').catch((e) => e.code); found[code] = (found[code] ?? 0) + 1; }} return JSON.stringify(found);"
+    );
+    let source = field.deploy(&scan).await;
+    assert_eq!(field.send(&source).await.text, r#"open: {"EACCES":600}"#);
+    field.healthy().await;
+}
+
+#[tokio::test]
+async fn datagrams_do_not_get_out_by_any_call() {
+    let field = Field::start().await;
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    socket.set_read_timeout(Some(Duration::from_millis(200))).expect("sets");
+    let port = socket.local_addr().expect("an address").port();
+    for attack in [
+        format!("return udp({port}, '127.0.0.1');"),
+        format!("return udp({port}, '::ffff:127.0.0.1', 'udp6');"),
+        format!(
+            "return new Promise((y, n) => {{ const s = dgram.createSocket('udp4'); s.on('error', n).connect({port}, '127.0.0.1', (e) => {{ if (e) return n(e); s.send('x', () => y('sent')); }}); }});"
+        ),
+        format!(
+            "const s = dgram.createSocket('udp4'); const all = []; for (let k = 0; k < 50; k++) all.push(new Promise((y, n) => s.send(['a', 'b'], {port}, '127.0.0.1', (e) => e ? n(e) : y()))); await Promise.all(all); return 'sent';"
+        ),
+        "return udp(9, '255.255.255.255');".into(),
+        "return udp(9, '224.0.0.1');".into(),
+    ] {
+        refused(&field, &attack).await;
+    }
+    assert!(socket.recv(&mut [0; 16]).is_err(), "a datagram arrived");
+}
+
+#[tokio::test]
+async fn local_sockets_stay_closed() {
+    let field = Field::start().await;
+    let connect = |to: &str| format!("{TOOLS} return await new Promise((y, n) => net.connect('{to}').on('connect', () => y('in')).on('error', n));");
+    for to in ["/run/dbus/system_bus_socket", "/var/run/docker.sock", "\\0abstract"] {
+        field.refused(&connect(to), &["EPERM", "EACCES"]).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_allowed_works_and_a_redirect_from_there_leads_nowhere_else() {
+    let (open, shut) = (secret(), secret());
+    let leads = serve(format!("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{shut}/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+    let field = Field::start_with(&["--egress-allow", &format!("127.0.0.1:{open},localhost:{leads}")]).await;
+    let source = field.deploy(&format!("{TOOLS} return get('http://127.0.0.1:{open}/');")).await;
+    assert_eq!(field.send(&source).await.text, "open: secret");
+    refused(&field, &format!("return get('http://localhost:{leads}/');")).await;
+    refused(&field, &format!("return get('http://127.0.0.1:{shut}/');")).await;
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_an_error_of_the_step_and_a_line_of_its_output() {
+    let field = Field::start().await;
+    let source = field
+        .deploy(&format!(
+            "{TOOLS} try {{ await tcp(80, '169.254.169.254'); }} catch (e) {{ setTimeout(() => {{ throw e; }}); await new Promise(() => {{}}); }}"
+        ))
+        .await;
+    field.send(&source).await;
+    let path = format!("/sources/{}/runs?status=failed", source["id"].as_str().expect("an id"));
+    let runs = field.server.until("the run fails", &path, |l| l["page_info"]["total_count"] == 1).await;
+    let run = &runs["data"][0];
+    assert!(run["error"]["message"].as_str().is_some_and(|m| m.contains("EACCES") && m.contains("169.254.169.254:80")), "{run}");
+    let logs = field.server.get(&format!("/sources/{}/logs", source["id"].as_str().expect("an id"))).await.text;
+    for words in ["169.254.169.254:80", "link-local", "--egress-allow 169.254.169.254:80"] {
+        assert!(logs.contains(words) || run.to_string().contains(words), "`{words}` is in no line: {run}\n{logs}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_connections_leaves_the_server_alone() {
+    let field = Field::start().await;
+    let flood =
+        format!("{TOOLS} for (;;) {{ for (let k = 0; k < 300; k++) net.connect(7, '127.0.0.1').on('error', () => {{}}); await new Promise(setImmediate); }}");
+    let source = field.deploy(&flood).await;
+    let sent = tokio::time::timeout(Duration::from_secs(2), field.send(&source)).await;
+    assert!(sent.is_err(), "a flood without an end answered");
+    for _ in 0..10 {
+        field.healthy().await;
+    }
+}
+
+#[tokio::test]
+async fn components_are_not_fetched_from_closed_addresses() {
+    let field = Field::start().await;
+    let port = serve("HTTP/1.1 200 OK\r\ncontent-length: 44\r\nconnection: close\r\n\r\nexport default { name: 'x', run() {} }; //...".into());
+    for (url, rule) in [
+        (format!("http://127.0.0.1:{port}/c.mjs"), "loopback"),
+        (format!("http://localhost:{port}/c.mjs"), "loopback"),
+        (format!("http://2130706433:{port}/c.mjs"), "loopback"),
+        (format!("http://[::ffff:127.0.0.1]:{port}/c.mjs"), "loopback"),
+        ("http://169.254.169.254/latest/meta-data/".into(), "link-local"),
+    ] {
+        let refusal = field.server.post("/sources", &json!({ "component_url": url })).await;
+        assert_eq!(refusal.refusal(), (422, "fetch_failed"), "{}", refusal.text);
+        assert!(refusal.json["error"].as_str().is_some_and(|e| e.contains(rule) && e.contains("--egress-allow")), "{}", refusal.text);
+    }
+    assert_eq!(field.server.get("/users/me/sources").await.json["page_info"]["total_count"], 1, "the neighbour alone");
+    // What is allowed leads on to what is not.
+    let open = serve(format!("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{port}/c.mjs\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+    let field = Field::start_with(&["--egress-allow", &format!("127.0.0.1:{open}")]).await;
+    let refusal = field.server.post("/sources", &json!({ "component_url": format!("http://127.0.0.1:{open}/c.mjs") })).await;
+    assert_eq!(refusal.refusal(), (422, "fetch_failed"), "{}", refusal.text);
+    assert_ne!(refusal.json, Value::Null);
+}
