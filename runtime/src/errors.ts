@@ -1,4 +1,6 @@
 // Errors as the server gets them.
+import { dirname } from "node:path";
+
 import type { WireError } from "./types.ts";
 
 const STACK_MAX = 64 << 10;
@@ -16,13 +18,22 @@ function text(value: unknown): string {
   }
 }
 
+/** Folders that modules lie in: where the server keeps its files is nobody's business, and tells an author nothing. */
+const folders = new Set<string>();
+
+/** From now on, stacks name files below the folder of `path` without it. */
+export function hideFolderOf(path: string): void {
+  folders.add(`${dirname(path)}/`);
+}
+
 /** A stack without the frames of this program: they tell an author nothing. */
 function ownFrames(stack: string): string {
-  return stack
+  let shown = stack
     .split("\n")
     .filter((line) => !(line.includes(import.meta.url) && line.trimStart().startsWith("at ")))
-    .join("\n")
-    .replaceAll("/component/", "");
+    .join("\n");
+  for (const folder of folders) shown = shown.replaceAll(`file://${folder}`, "").replaceAll(folder, "");
+  return shown.replaceAll("/component/", "");
 }
 
 /** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message. */

@@ -1,6 +1,7 @@
 // Loading component modules: the default export in all shapes seen in the wild.
 import { pathToFileURL } from "node:url";
 
+import { hideFolderOf } from "./errors.ts";
 import { Prepared } from "./instance.ts";
 import type { Bag, Component } from "./types.ts";
 
@@ -14,6 +15,7 @@ export async function loadModules(list: { name: string; path: string }[]): Promi
   Object.assign(globalThis, { defineComponent: identity, defineSource: identity, defineAction: identity, defineApp: identity });
   await Promise.all(
     list.map(async ({ name, path }) => {
+      hideFolderOf(path);
       const loaded = (await import(pathToFileURL(path).href)) as Bag;
       modules.set(name, new Prepared(defaultExport(loaded)));
     }),

@@ -31,6 +31,8 @@ async fn s2_2_to_2_5_an_error_event_has_the_body_metadata_and_page_info_of_the_s
     assert_eq!((&event["error"]["code"], &event["error"]["message"], &event["error"]["cellId"]), (&json!("TypeError"), &json!("broken"), step));
     let stack = event["error"]["stack"].as_str().expect("a stack");
     assert!(stack.starts_with("TypeError: broken") && stack.contains("second.mjs:1:"), "{stack}");
+    let data_dir = server.data_dir();
+    assert!(!stack.contains(data_dir.to_str().expect("a path")), "{stack}");
 }
 
 #[tokio::test]
