@@ -347,3 +347,17 @@ async fn a_workflow_with_limits_still_answers_for_itself_and_its_settings_are_ch
     let changed = server.put(&path, &json!({ "settings": { "throttle": false, "auto_retry": true } })).await.data();
     assert_eq!((changed["settings"].get("throttle"), &changed["settings"]["auto_retry"]["max"]), (None, &json!(8)));
 }
+
+#[tokio::test]
+async fn what_is_sent_before_and_after_a_pause_is_delivered() {
+    let server = Server::start().await;
+    let target = endpoint(&server.source("export default { name: 't', version: '1', props: { http: '$.interface.http' } };", json!({})).await);
+    let sends = |n: u32| format!("$.send.http({{ method: 'POST', url: '{target}', data: {{ n: {n} }} }});");
+    let steps = [("one", step(&format!("{} $.flow.delay(50);", sends(1)))), ("two", step(&sends(2)))];
+    let workflow = deploy(&server, json!({ "name": "w" }), &steps).await;
+    assert_eq!(trigger(&server, &workflow, &json!({})).await, 200);
+    let run = run_in(&server, &workflow, "succeeded").await;
+    let path = format!("/runs/{}", id(&run));
+    let delivered = |r: &Value| r["data"]["deliveries"].as_array().is_some_and(|d| d.len() == 2 && d.iter().all(|d| d["status"] == "delivered"));
+    server.until("both delivered", &path, delivered).await;
+}
