@@ -83,6 +83,8 @@ impl Server {
         let unprivileged = unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
         if unprivileged {
             chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("gives the folder away");
+            // The checkout may lie where only root looks.
+            std::fs::copy(binary(), dir.path().join("millrace")).expect("copies the program");
         }
         let mut server = Self {
             dir,
@@ -106,7 +108,8 @@ impl Server {
     pub async fn launch(&mut self) {
         let listen = if self.url.is_empty() { "127.0.0.1:0" } else { self.url.trim_start_matches("http://") };
         let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
-        let mut command = Command::new(binary());
+        let program = if self.unprivileged { self.dir.path().join("millrace") } else { binary() };
+        let mut command = Command::new(program);
         if self.unprivileged {
             command.uid(NOBODY).gid(NOBODY);
         }
