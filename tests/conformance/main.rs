@@ -3,6 +3,7 @@
 mod accounts;
 mod bad_input;
 mod postgres;
+mod rest;
 mod s2_resources;
 mod s3_lifecycle;
 mod s4_endpoints;

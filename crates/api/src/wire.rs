@@ -11,7 +11,7 @@ use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult};
 use millrace_model::source::Owner;
 use millrace_model::subscription::Subscription;
-use millrace_model::tenant::Organization;
+use millrace_model::tenant::{ApiKey, Organization};
 use millrace_model::workflow::{Deployment, Trigger};
 use serde_json::{Map, Value, json};
 
@@ -92,6 +92,14 @@ pub(crate) fn account(view: &AccountView) -> Value {
 
 pub(crate) fn organization(o: &Organization) -> Value {
     json!({ "id": o.id, "name": o.name, "orgname": o.orgname, "email": o.email })
+}
+
+/// A key's record; never the key.
+pub(crate) fn api_key(k: &ApiKey) -> Value {
+    json!({
+        "id": k.id, "name": k.name, "user_id": k.user_id, "scopes": k.scopes.iter().collect::<Vec<_>>(), "rate_per_minute": k.rate_per_minute,
+        "expires_at": k.expires_at.map(|t| t.secs()), "old_key_until": k.old.as_ref().map(|(_, until)| until.secs()), "created_at": k.created_at.secs(),
+    })
 }
 
 pub(crate) fn component(c: &SavedComponent) -> Value {

@@ -2,10 +2,12 @@
 
 mod components;
 mod history;
+mod keys;
 mod workflows;
 
 pub(crate) use components::create_source;
 pub(crate) use history::{FIRST_EVENT, log_line, summary_of};
+pub(crate) use keys::seconds;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -80,6 +82,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
         ClientCommand::Runs(command) => history::runs(client, show, command).await,
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
+        ClientCommand::Keys(command) => keys::keys(client, show, command).await,
         ClientCommand::Errors { name } => history::errors(client, show, &name).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.

@@ -15,6 +15,7 @@ mod events;
 mod execute;
 mod hooks;
 mod http_event;
+mod keys;
 mod mailer;
 mod notice;
 mod program;
@@ -49,6 +50,7 @@ pub use apps::{AppFilter, NewApp};
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
+pub use keys::{NewApiKey, UpdateApiKey};
 pub use millrace_store::{Mail, RunFilter, SubscriptionKey};
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
@@ -81,6 +83,8 @@ pub struct EngineConfig {
     pub hops_max: u32,
     /// How long settled runs and events are kept.
     pub keep_history: Duration,
+    /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as many as it likes.
+    pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
     pub smtp_url: Option<String>,
     /// Sender of mail.
@@ -99,6 +103,7 @@ impl Default for EngineConfig {
             attempts_max: 3,
             hops_max: 16,
             keep_history: Duration::from_secs(30 * 24 * 3600),
+            requests_per_minute: 6_000,
             smtp_url: None,
             mail_from: "Millrace <millrace@localhost>".into(),
         }
@@ -136,6 +141,7 @@ struct Inner {
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
+    rates: keys::Rates,
     streams: streams::Streams,
     /// Places for runs under way.
     running: Arc<Semaphore>,
@@ -176,6 +182,7 @@ impl Engine {
             master_key,
             node,
             cache: cache::Cache::default(),
+            rates: keys::Rates::default(),
             streams: streams::Streams::default(),
             running,
             waiting: AtomicUsize::new(0),

@@ -13,6 +13,7 @@ pub mod http;
 pub mod ids;
 pub mod page;
 pub mod props;
+pub mod rate;
 pub mod run;
 pub mod schedule;
 pub mod slug;

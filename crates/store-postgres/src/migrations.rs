@@ -5,7 +5,8 @@ use millrace_store::{StoreError, StoreResult};
 use crate::db::{Db, database};
 
 /// In order; a migration that was released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_init.sql"), include_str!("../migrations/0002_accounts.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../migrations/0001_init.sql"), include_str!("../migrations/0002_accounts.sql"), include_str!("../migrations/0006_keys_webhooks.sql")];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;
 

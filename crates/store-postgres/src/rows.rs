@@ -12,7 +12,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
-use millrace_model::tenant::{Organization, User};
+use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
 use serde::de::DeserializeOwned;
@@ -24,6 +24,7 @@ use crate::db::{database, text};
 // Columns by name, where SQLite has `*`: a statement that was prepared as `*` fails once a newer server adds a column.
 pub(crate) const ORGANIZATION: &str = "id, name, orgname, email, project_id, created_at";
 pub(crate) const USER: &str = "id, org_id, username, email, created_at";
+pub(crate) const API_KEY: &str = "id, org_id, user_id, name, key_hash, scopes, rate_per_minute, expires_at, old_key_hash, old_until, created_at";
 pub(crate) const ARTIFACT: &str = "id, code, source_map, package_lock, uses_respond";
 pub(crate) const COMPONENT: &str = "id, org_id, code, code_hash, url, component_type, manifest, artifact_id, published, created_at, updated_at";
 pub(crate) const SOURCE: &str =
@@ -80,6 +81,22 @@ pub(crate) fn user(row: &Row) -> StoreResult<User> {
         org_id: OrgId::from_row(get(row, "org_id")?),
         username: get(row, "username")?,
         email: get(row, "email")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn api_key(row: &Row) -> StoreResult<ApiKey> {
+    let old = get::<Option<String>>(row, "old_key_hash")?.zip(get::<Option<i64>>(row, "old_until")?.map(Timestamp));
+    Ok(ApiKey {
+        id: ApiKeyId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        name: get(row, "name")?,
+        key_hash: get(row, "key_hash")?,
+        scopes: Scopes::parse(&get::<String>(row, "scopes")?).ok().flatten().ok_or_else(|| corrupt("scopes"))?,
+        rate_per_minute: get::<Option<i64>>(row, "rate_per_minute")?.and_then(|rate| u32::try_from(rate).ok()),
+        expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
+        old,
         created_at: time(row, "created_at")?,
     })
 }

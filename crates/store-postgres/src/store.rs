@@ -66,6 +66,19 @@ impl Store for PostgresStore {
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()> {
         tenants::create_key(&self.db.client().await?, &key).await
     }
+    async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>> {
+        by_id!(self, "api_keys", rows::API_KEY, org, id, rows::api_key)
+    }
+    async fn list_api_keys(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<ApiKey>> {
+        let table = Table { name: "api_keys", columns: rows::API_KEY, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::api_key).await
+    }
+    async fn update_api_key(&self, key: ApiKey) -> StoreResult<()> {
+        tenants::update_key(&self.db.client().await?, &key).await
+    }
+    async fn delete_api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool> {
+        tenants::delete_key(&self.db.client().await?, org, id).await
+    }
 
     async fn put_artifact(&self, artifact: Artifact) -> StoreResult<()> {
         components::put_artifact(&self.db.client().await?, &artifact).await

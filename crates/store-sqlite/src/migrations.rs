@@ -6,7 +6,8 @@ use rusqlite::Connection;
 use crate::db::database;
 
 /// In order; a migration that was released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_init.sql"), include_str!("../migrations/0002_accounts.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../migrations/0001_init.sql"), include_str!("../migrations/0002_accounts.sql"), include_str!("../migrations/0006_keys_webhooks.sql")];
 
 pub(crate) fn run(connection: &Connection) -> StoreResult<()> {
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);

@@ -9,7 +9,7 @@ use millrace_model::page::Page;
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
-use millrace_model::tenant::{Organization, User};
+use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
 use rusqlite::Row;
@@ -52,6 +52,22 @@ pub(crate) fn user(row: &Row<'_>) -> StoreResult<User> {
         org_id: OrgId::from_row(get(row, "org_id")?),
         username: get(row, "username")?,
         email: get(row, "email")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn api_key(row: &Row<'_>) -> StoreResult<ApiKey> {
+    let old = get::<Option<String>>(row, "old_key_hash")?.zip(get::<Option<i64>>(row, "old_until")?.map(Timestamp));
+    Ok(ApiKey {
+        id: ApiKeyId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        name: get(row, "name")?,
+        key_hash: get(row, "key_hash")?,
+        scopes: Scopes::parse(&get::<String>(row, "scopes")?).ok().flatten().ok_or_else(|| corrupt("scopes"))?,
+        rate_per_minute: get::<Option<i64>>(row, "rate_per_minute")?.and_then(|rate| u32::try_from(rate).ok()),
+        expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
+        old,
         created_at: time(row, "created_at")?,
     })
 }

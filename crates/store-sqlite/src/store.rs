@@ -104,6 +104,20 @@ impl Store for SqliteStore {
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()> {
         self.db.write(move |c| tenants::create_key(c, &key)).await
     }
+    async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>> {
+        by_id!(self, "api_keys", org, id, rows::api_key)
+    }
+    async fn list_api_keys(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<ApiKey>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "api_keys", "org_id = ?1", &[&org], &page, rows::api_key)).await
+    }
+    async fn update_api_key(&self, key: ApiKey) -> StoreResult<()> {
+        self.db.write(move |c| tenants::update_key(c, &key)).await
+    }
+    async fn delete_api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| tenants::delete_key(c, &org, &id)).await
+    }
 
     async fn put_artifact(&self, artifact: Artifact) -> StoreResult<()> {
         self.db.write(move |c| components::put_artifact(c, &artifact)).await

@@ -13,7 +13,9 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::event::Event;
-use millrace_model::ids::{AccountId, ComponentId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId};
+use millrace_model::ids::{
+    AccountId, ApiKeyId, ComponentId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
+};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
@@ -74,14 +76,22 @@ pub trait Store: Send + Sync + 'static {
     async fn bootstrap(&self, first: NewTenant) -> StoreResult<bool>;
     /// Stores another organization with its owner and key. `Taken("orgname")`.
     async fn create_organization(&self, tenant: NewTenant) -> StoreResult<()>;
-    /// Whose key it is; the hash is SHA-256 in hex.
+    /// Whose key it is, also where it is the one before the last rotation; the hash is SHA-256 in hex. Keys that have ended are found too.
     async fn caller_by_key_hash(&self, key_hash: &str) -> StoreResult<Option<Caller>>;
     /// An organization.
     async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>>;
     /// A user.
     async fn user(&self, user: &UserId) -> StoreResult<Option<User>>;
-    /// Stores a key.
+    /// Stores a key. `Taken("key_hash")`.
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()>;
+    /// A key of the organization.
+    async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>>;
+    /// The keys, newest first. Cursor: id.
+    async fn list_api_keys(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<ApiKey>>;
+    /// Replaces a key's record (name, hashes, scopes, rate, end). `NotFound`.
+    async fn update_api_key(&self, key: ApiKey) -> StoreResult<()>;
+    /// Removes a key; says whether there was one.
+    async fn delete_api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool>;
 
     // ---- components and artifacts
 

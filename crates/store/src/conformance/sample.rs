@@ -12,7 +12,7 @@ use millrace_model::run::{LogLevel, LogLine, NewRun, Run, RunKind, RunStatus, St
 use millrace_model::schedule::Schedule;
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
-use millrace_model::tenant::{ApiKey, Organization, User};
+use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_model::workflow::{Deployment, Settings, Trigger, Workflow, WorkflowVersion};
 use serde_json::json;
 
@@ -54,7 +54,22 @@ pub(super) fn tenant(orgname: &str) -> NewTenant {
             email: format!("owner@{orgname}.test"),
             created_at: NOW,
         },
-        key: ApiKey { id: ApiKeyId::generate(&IDS), org_id, user_id, name: "first".into(), key_hash: IDS.base62(64), created_at: NOW },
+        key: api_key(org_id, user_id, "first"),
+    }
+}
+
+fn api_key(org_id: OrgId, user_id: UserId, name: &str) -> ApiKey {
+    ApiKey {
+        id: ApiKeyId::generate(&IDS),
+        org_id,
+        user_id,
+        name: name.to_owned(),
+        key_hash: IDS.base62(64),
+        scopes: Scopes::full(),
+        rate_per_minute: None,
+        expires_at: None,
+        old: None,
+        created_at: NOW,
     }
 }
 
@@ -81,8 +96,7 @@ impl Org {
     }
 
     pub(super) fn api_key(&self) -> ApiKey {
-        let (org_id, user_id) = (self.id.clone(), self.user.clone());
-        ApiKey { id: ApiKeyId::generate(&IDS), org_id, user_id, name: "second".into(), key_hash: IDS.base62(64), created_at: NOW }
+        api_key(self.id.clone(), self.user.clone(), "second")
     }
 
     /// A component, published where it has a key.
