@@ -9,4 +9,5 @@ mod s3_lifecycle;
 mod s4_endpoints;
 mod s6_events;
 mod s8_imports;
+mod webhooks;
 mod workflows;

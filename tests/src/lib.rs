@@ -3,6 +3,7 @@
 /// The tests of the Postgres store start theirs in the same way.
 #[path = "../../crates/store-postgres/tests/it/cluster.rs"]
 pub mod cluster;
+pub mod receiver;
 pub mod smtp;
 
 use std::path::{Path, PathBuf};

@@ -32,6 +32,18 @@ impl FromRequestParts<App> for Path {
     }
 }
 
+/// Several parameters of a path, in order.
+pub(crate) struct Paths<const N: usize>(pub(crate) [String; N]);
+
+impl<const N: usize> FromRequestParts<App> for Paths<N> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let axum::extract::Path(texts) = axum::extract::Path::<Vec<String>>::from_request_parts(parts, app).await.map_err(|_| ApiError::no_such_path())?;
+        texts.try_into().map(Self).map_err(|_| ApiError::no_such_path())
+    }
+}
+
 /// What has events, runs and logs of its own.
 pub(crate) trait Emitter: FromStr + Send {
     /// As errors call it.

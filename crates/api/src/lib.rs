@@ -19,6 +19,7 @@ mod sse;
 mod subscriptions;
 mod table;
 mod users;
+mod webhooks;
 mod wire;
 mod workflows;
 

@@ -4,7 +4,7 @@ use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
-use crate::{accounts, api_keys, apps, components, configure, events, mail, runs, sources, sse, subscriptions, users, workflows};
+use crate::{accounts, api_keys, apps, components, configure, events, mail, runs, sources, sse, subscriptions, users, webhooks, workflows};
 
 const ANY: Needs = Needs::AnyKey;
 const READ: Needs = Needs::Scope(Scope::Read);
@@ -37,7 +37,7 @@ const fn objects(name: &'static str, about: &'static str) -> Param {
 
 /// Every route, by what it is about.
 pub(crate) fn v1() -> Vec<Route> {
-    [people(), keys(), apps_and_accounts(), code(), of_sources(), of_subscriptions(), of_workflows(), of_runs()].into_iter().flatten().collect()
+    [people(), keys(), apps_and_accounts(), code(), of_sources(), of_subscriptions(), of_webhooks(), of_workflows(), of_runs()].into_iter().flatten().collect()
 }
 
 fn people() -> Vec<Route> {
@@ -191,7 +191,7 @@ fn listed_runs(route: Route) -> Route {
 fn of_subscriptions() -> Vec<Route> {
     let triple = [
         text("emitter_id", "A source, a workflow, the organization, or `p_*`, `dc_*`").required(),
-        text("listener_id", "A workflow or source").required(),
+        text("listener_id", "A workflow, source or webhook").required(),
         EVENT_NAME,
     ];
     vec![
@@ -203,6 +203,31 @@ fn of_subscriptions() -> Vec<Route> {
             .in_query()
             .one("Subscription"),
         delete("/subscriptions", DEPLOY, "End a subscription", subscriptions::remove).takes(&triple).gives(Gives::One("Unsubscribed")),
+    ]
+}
+
+fn of_webhooks() -> Vec<Route> {
+    let auto = [text("listener_id", "A workflow, source or webhook").required(), text("event_name", "`$errors` or `$logs`").required()];
+    vec![
+        post("/auto_subscriptions", DEPLOY, "Subscribe a listener to each workflow and source that is made from now on", subscriptions::create_auto)
+            .takes(&auto)
+            .in_query()
+            .one("AutoSubscription"),
+        get("/auto_subscriptions", READ, "All auto-subscriptions", subscriptions::list_auto).gives(Gives::List("AutoSubscription")),
+        delete("/auto_subscriptions/{id}", DEPLOY, "End an auto-subscription; what it subscribed to before stays", subscriptions::remove_auto),
+        post("/webhooks", DEPLOY, "Make a webhook; what signs its deliveries is shown this once", webhooks::create)
+            .takes(&[text("url", "Where events are sent").required(), text("name", "Its name"), text("description", "What it is for"), ORG])
+            .in_query()
+            .gives(Gives::One("NewWebhook")),
+        get("/webhooks", READ, "Webhooks, newest first", webhooks::list).takes(&[ORG]).page("Webhook"),
+        get("/users/me/webhooks", READ, "Webhooks, newest first", webhooks::list).takes(&[ORG]).page("Webhook"),
+        get("/webhooks/{id}", READ, "A webhook", webhooks::show).one("Webhook"),
+        delete("/webhooks/{id}", DEPLOY, "Delete a webhook with its subscriptions; what was on its way is not sent", webhooks::remove),
+        get("/webhooks/{id}/deliveries", READ, "What was or is to be sent, newest first; failed ones are dead letters", webhooks::deliveries)
+            .takes(&[text("status", "`queued`, `delivered` or `failed`")])
+            .page("Delivery"),
+        post("/webhooks/{id}/deliveries/replay", INVOKE, "Send all dead letters again", webhooks::replay_failed).gives(Gives::One("Queued")).status(202),
+        post("/webhooks/{id}/deliveries/{delivery}/replay", INVOKE, "Send a delivery again", webhooks::replay).gives(Gives::One("Queued")).status(202),
     ]
 }
 

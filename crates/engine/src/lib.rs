@@ -9,6 +9,7 @@ mod cache;
 mod components;
 mod configure;
 mod context;
+mod deliver;
 mod dispatch;
 mod error;
 mod events;
@@ -29,6 +30,7 @@ mod subscriptions;
 mod tasks;
 mod tenants;
 mod views;
+mod webhooks;
 mod workflow_parts;
 mod workflows;
 
@@ -57,6 +59,7 @@ pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
 pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
+pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
@@ -156,11 +159,12 @@ struct Inner {
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
+    wake_deliverer: Notify,
     tasks: tasks::Tasks,
 }
 
 impl Engine {
-    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer and pruner.
+    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverer and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
         let Parts { store, bundler, runner, clock, ids, master_key } = parts;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
@@ -192,12 +196,14 @@ impl Engine {
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),
+            wake_deliverer: Notify::new(),
             tasks: tasks::Tasks::default(),
         }));
         engine.spawn_dispatcher();
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
         engine.spawn_mailer();
+        engine.spawn_deliverer()?;
         engine.spawn_pruner();
         Ok(engine)
     }

@@ -20,6 +20,7 @@ pub mod slug;
 pub mod source;
 pub mod subscription;
 pub mod tenant;
+pub mod webhook;
 pub mod workflow;
 
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};

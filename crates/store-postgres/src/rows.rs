@@ -11,8 +11,9 @@ use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
+use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
 use serde::de::DeserializeOwned;
@@ -34,6 +35,9 @@ pub(crate) const TIMER: &str = "id, org_id, owner_id, schedule, next_at, active"
 pub(crate) const WORKFLOW: &str = "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at";
 pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at";
 pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
+pub(crate) const AUTO_SUBSCRIPTION: &str = "id, org_id, listener_id, event_name, created_at";
+pub(crate) const WEBHOOK: &str = "id, org_id, user_id, name, description, url, secret, active, failures, paused_until, created_at, updated_at";
+pub(crate) const DELIVERY: &str = "id, org_id, target_id, event_key, body, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
 pub(crate) const RUN: &str =
     "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
 pub(crate) const LOG_LINE: &str = "run_id, at, level, text";
@@ -231,6 +235,52 @@ pub(crate) fn subscription(row: &Row) -> StoreResult<Subscription> {
         listener_id: get(row, "listener_id")?,
         event_name: get(row, "event_name")?,
         from_trigger: get(row, "from_trigger")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn webhook(row: &Row) -> StoreResult<Webhook> {
+    Ok(Webhook {
+        id: WebhookId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        name: get(row, "name")?,
+        description: get(row, "description")?,
+        url: get(row, "url")?,
+        secret: get(row, "secret")?,
+        active: get(row, "active")?,
+        health: Health {
+            failures: u32::try_from(get::<i64>(row, "failures")?).map_err(|_| corrupt("failures"))?,
+            paused_until: get::<Option<i64>>(row, "paused_until")?.map(Timestamp),
+        },
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn delivery(row: &Row) -> StoreResult<Delivery> {
+    Ok(Delivery {
+        id: DeliveryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        target_id: get(row, "target_id")?,
+        event_key: get(row, "event_key")?,
+        body: get(row, "body")?,
+        status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: u32::try_from(get::<i64>(row, "attempts")?).map_err(|_| corrupt("attempts"))?,
+        last_status: get::<Option<i64>>(row, "last_status")?.and_then(|status| u16::try_from(status).ok()),
+        last_error: get(row, "last_error")?,
+        next_at: time(row, "next_at")?,
+        give_up_at: time(row, "give_up_at")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn auto_subscription(row: &Row) -> StoreResult<AutoSubscription> {
+    Ok(AutoSubscription {
+        id: AutoSubscriptionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        listener_id: get(row, "listener_id")?,
+        event_name: get(row, "event_name")?,
         created_at: time(row, "created_at")?,
     })
 }

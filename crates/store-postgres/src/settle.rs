@@ -7,7 +7,7 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 
 use crate::db::{database, is_aborted, text};
 use crate::rows::execute;
-use crate::{mail, runs, sources};
+use crate::{mail, runs, sources, webhooks};
 
 /// Characters of an error's class that tell it from others: an index entry of Postgres holds at most 2,700 bytes.
 const CLASS_CHARS_MAX: usize = 500;
@@ -32,7 +32,12 @@ pub(crate) async fn settle(t: &Transaction<'_>, s: &Settlement) -> StoreResult<(
 
 /// Whether there is anything to write.
 pub(crate) fn is_empty(e: &Effects) -> bool {
-    e.events.is_empty() && e.source.is_none() && e.runs.is_empty() && (e.logs.is_empty() || e.log_owner.is_none()) && e.notice.is_none()
+    e.events.is_empty()
+        && e.source.is_none()
+        && e.runs.is_empty()
+        && (e.logs.is_empty() || e.log_owner.is_none())
+        && e.deliveries.is_empty()
+        && e.notice.is_none()
 }
 
 /// All parts are sent without waiting for each other's answers; the connection keeps their order.
@@ -49,9 +54,11 @@ pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()>
             None => Ok(()),
         }
     };
-    let (change, events, runs, logs, notice) =
-        tokio::join!(biased; change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), notice);
-    first_cause([change, events, runs, logs, notice])
+    let (change, events, runs, logs, deliveries, notice) = tokio::join!(
+        biased;
+        change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), webhooks::queue(t, &e.deliveries), notice
+    );
+    first_cause([change, events, runs, logs, deliveries, notice])
 }
 
 /// The failure that made the others fail: after one the database refuses whatever follows it in the transaction.

@@ -9,14 +9,15 @@ use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLine, NewRun, Run};
 use millrace_model::source::{HttpInterface, Source, Timer};
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
 
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
-use crate::{PostgresStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{PostgresStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, webhooks, workflows};
 
 /// One row of a table by organization and id.
 macro_rules! by_id {
@@ -147,7 +148,7 @@ impl Store for PostgresStore {
     }
 
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
-        workflows::create(&self.db.client().await?, &workflow).await
+        transaction!(self.db, |t| workflows::create(&t, &workflow))
     }
     async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()> {
         transaction!(self.db, |t| workflows::update(&t, &workflow, interfaces.as_ref()))
@@ -191,6 +192,55 @@ impl Store for PostgresStore {
     }
     async fn listeners(&self, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>> {
         subscriptions::listeners(&self.db.client().await?, org, emitters, event_name).await
+    }
+
+    async fn auto_subscribe(&self, subscription: AutoSubscription) -> StoreResult<AutoSubscription> {
+        subscriptions::auto_subscribe(&self.db.client().await?, &subscription).await
+    }
+    async fn delete_auto_subscription(&self, org: &OrgId, id: &AutoSubscriptionId) -> StoreResult<bool> {
+        let sql = "DELETE FROM auto_subscriptions WHERE id = $1 AND org_id = $2";
+        Ok(rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str()]).await? > 0)
+    }
+    async fn list_auto_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<AutoSubscription>> {
+        let sql = format!("SELECT {} FROM auto_subscriptions WHERE org_id = $1 ORDER BY created_at DESC, id DESC LIMIT 10000", rows::AUTO_SUBSCRIPTION);
+        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::auto_subscription).await
+    }
+
+    async fn create_webhook(&self, webhook: Webhook) -> StoreResult<()> {
+        webhooks::create(&self.db.client().await?, &webhook).await
+    }
+    async fn webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<Option<Webhook>> {
+        by_id!(self, "webhooks", rows::WEBHOOK, org, id, rows::webhook)
+    }
+    async fn list_webhooks(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Webhook>> {
+        let table = Table { name: "webhooks", columns: rows::WEBHOOK, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::webhook).await
+    }
+    async fn delete_webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<bool> {
+        transaction!(self.db, |t| webhooks::delete(&t, org, id))
+    }
+    async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
+        webhooks::due(&self.db.client().await?, now, limit).await
+    }
+    async fn claim_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+        webhooks::claim(&self.db.client().await?, target, now, hidden_until, limit).await
+    }
+    async fn record_deliveries(&self, webhook: &WebhookId, tries: Vec<DeliveryTry>, health: Health) -> StoreResult<()> {
+        transaction!(self.db, |t| webhooks::record(&t, webhook, &tries, health))
+    }
+    async fn delivery(&self, org: &OrgId, id: &DeliveryId) -> StoreResult<Option<Delivery>> {
+        by_id!(self, "webhook_deliveries", rows::DELIVERY, org, id, rows::delivery)
+    }
+    async fn list_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<Delivery>> {
+        let filter = "org_id = $1 AND target_id = $2 AND ($3::text IS NULL OR status = $3)";
+        let table = Table { name: "webhook_deliveries", columns: rows::DELIVERY, filter };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &text(target), &status.map(DeliveryStatus::as_str)], page, rows::delivery).await
+    }
+    async fn replay_deliveries(&self, replay: Replay) -> StoreResult<u64> {
+        webhooks::replay(&self.db.client().await?, &replay).await
+    }
+    async fn expire_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
+        webhooks::expire(&self.db.client().await?, now, limit, error).await
     }
 
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {

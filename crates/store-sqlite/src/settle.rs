@@ -4,7 +4,7 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::rows::execute;
-use crate::{mail, runs, sources};
+use crate::{mail, runs, sources, webhooks};
 
 pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
     let settled = execute(
@@ -41,6 +41,7 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
             )?;
         }
     }
+    webhooks::queue(c, &e.deliveries)?;
     match &e.notice {
         Some(notice) => notify(c, notice),
         None => Ok(()),

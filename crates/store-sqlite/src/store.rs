@@ -9,8 +9,9 @@ use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLine, NewRun, Run};
 use millrace_model::source::{HttpInterface, Source, Timer};
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
 use rusqlite::{Connection, Row, ToSql, params};
@@ -18,7 +19,7 @@ use serde::Serialize;
 
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
-use crate::{SqliteStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, workflows};
+use crate::{SqliteStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, webhooks, workflows};
 
 /// JSON text of a stored value.
 pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
@@ -254,6 +255,65 @@ impl Store for SqliteStore {
         let (org, event_name) = (org.clone(), event_name.to_owned());
         let emitters: Vec<String> = emitters.iter().map(|e| (*e).to_owned()).collect();
         self.db.read(move |c| subscriptions::listeners(c, &org, &emitters, &event_name)).await
+    }
+
+    async fn auto_subscribe(&self, subscription: AutoSubscription) -> StoreResult<AutoSubscription> {
+        self.db.write(move |c| subscriptions::auto_subscribe(c, &subscription)).await
+    }
+    async fn delete_auto_subscription(&self, org: &OrgId, id: &AutoSubscriptionId) -> StoreResult<bool> {
+        let (org, id) = (org.to_string(), id.to_string());
+        self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM auto_subscriptions WHERE id = ?1 AND org_id = ?2", [id, org])? > 0)).await
+    }
+    async fn list_auto_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<AutoSubscription>> {
+        let org = org.to_string();
+        let sql = "SELECT * FROM auto_subscriptions WHERE org_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 10000";
+        self.db.read(move |c| many(c, sql, [org], rows::auto_subscription)).await
+    }
+
+    async fn create_webhook(&self, webhook: Webhook) -> StoreResult<()> {
+        self.db.write(move |c| webhooks::create(c, &webhook)).await
+    }
+    async fn webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<Option<Webhook>> {
+        by_id!(self, "webhooks", org, id, rows::webhook)
+    }
+    async fn list_webhooks(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Webhook>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "webhooks", "org_id = ?1", &[&org], &page, rows::webhook)).await
+    }
+    async fn delete_webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| webhooks::delete(c, &org, &id)).await
+    }
+    async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
+        self.db.read(move |c| webhooks::due(c, now, limit)).await
+    }
+    async fn claim_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+        let target = target.to_owned();
+        self.db.write(move |c| webhooks::claim(c, &target, now, hidden_until, limit)).await
+    }
+    async fn record_deliveries(&self, webhook: &WebhookId, tries: Vec<DeliveryTry>, health: Health) -> StoreResult<()> {
+        let webhook = webhook.clone();
+        self.db.write(move |c| webhooks::record(c, &webhook, &tries, health)).await
+    }
+    async fn delivery(&self, org: &OrgId, id: &DeliveryId) -> StoreResult<Option<Delivery>> {
+        by_id!(self, "webhook_deliveries", org, id, rows::delivery)
+    }
+    async fn list_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<Delivery>> {
+        let (org, target, page) = (org.to_string(), target.to_owned(), page.clone());
+        let (status, filter) = (status.map_or("", DeliveryStatus::as_str), "org_id = ?1 AND target_id = ?2 AND ?3 IN ('', status)");
+        self.db.read(move |c| list(c, "webhook_deliveries", filter, &[&org, &target, status], &page, rows::delivery)).await
+    }
+    async fn replay_deliveries(&self, replay: Replay) -> StoreResult<u64> {
+        self.db.write(move |c| webhooks::replay(c, &replay)).await
+    }
+    async fn expire_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
+        let error = error.to_owned();
+        // A look at the queue costs no commit while none is over.
+        let over = self.db.read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE status = 'queued' AND give_up_at < ?1)", [now.ms()]));
+        if over.await? == 0 {
+            return Ok(0);
+        }
+        self.db.write(move |c| webhooks::expire(c, now, limit, &error)).await
     }
 
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {

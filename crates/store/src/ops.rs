@@ -2,11 +2,12 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
-use millrace_model::ids::{MailId, OrgId, RunId, SourceId};
+use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId, SourceId};
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, User};
+use millrace_model::webhook::{Delivery, DeliveryStatus};
 use millrace_model::workflow::Deployment;
 
 /// An organization with its owner and first key.
@@ -108,6 +109,8 @@ pub struct Effects {
     pub logs: Vec<LogLine>,
     /// Whose logs they are: organization, owner, run.
     pub log_owner: Option<(OrgId, String, RunId)>,
+    /// What is sent to webhooks.
+    pub deliveries: Vec<Delivery>,
     /// A notice of an error.
     pub notice: Option<Notice>,
 }
@@ -222,4 +225,36 @@ pub struct RunFilter {
     pub from: Option<Timestamp>,
     /// Only accepted before.
     pub to: Option<Timestamp>,
+}
+
+/// How a try of a delivery ended; the try is counted.
+#[derive(Clone, Debug)]
+pub struct DeliveryTry {
+    /// The delivery.
+    pub id: DeliveryId,
+    /// Its state from now on.
+    pub status: DeliveryStatus,
+    /// The status that the receiver answered with.
+    pub answered: Option<u16>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// When it is tried next.
+    pub next_at: Option<Timestamp>,
+}
+
+/// Which deliveries are to be sent again.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The organization.
+    pub org_id: OrgId,
+    /// The target.
+    pub target_id: String,
+    /// This one, failed or delivered; without it all that failed, the oldest first.
+    pub id: Option<DeliveryId>,
+    /// From when on they are tried.
+    pub now: Timestamp,
+    /// Until when they are tried.
+    pub give_up_at: Timestamp,
+    /// How many at most.
+    pub limit: u32,
 }

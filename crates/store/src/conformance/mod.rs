@@ -18,6 +18,7 @@ pub mod settle;
 pub mod sources;
 pub mod subscriptions;
 pub mod tenants;
+pub mod webhooks;
 pub mod workflows;
 
 use std::sync::Arc;
@@ -123,6 +124,17 @@ macro_rules! suite {
                 effects_on_a_state_that_moved_on_leave_nothing,
                 a_run_that_outlives_its_source_leaves_no_state,
                 texts_of_any_characters_are_kept,
+            }
+            webhooks {
+                a_webhook_comes_back_as_it_was_given,
+                a_webhook_listens_until_it_is_deleted,
+                an_event_is_queued_once_for_a_webhook,
+                due_webhooks_are_active_awake_and_longest_due_first,
+                a_claimed_delivery_is_hidden_until_it_is_tried_again,
+                what_became_of_a_delivery_is_recorded,
+                dead_letters_are_replayed,
+                what_is_over_is_given_up_and_what_is_old_goes,
+                auto_subscriptions_hold_for_what_is_made_later,
             }
             mail {
                 a_claimed_mail_is_hidden_until_it_is_tried_again,
