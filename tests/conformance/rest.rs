@@ -1,4 +1,4 @@
-//! The REST API as a whole (reference 1): keys, scopes, rates.
+//! The REST API as a whole (reference 1): keys, scopes, rates, the document, and walls between organizations.
 
 use millrace_tests::{Answer, Server, answer};
 use reqwest::Method;
@@ -133,4 +133,139 @@ async fn a_key_that_asks_too_often_waits() {
     let statuses =
         futures::future::join_all((0..7).map(|_| async { answer(server.raw(Method::GET, "/v1/users/me").bearer_auth(&server.api_key)).await.status }));
     assert_eq!(statuses.await.iter().filter(|status| **status == 429).count(), 2);
+}
+
+/// Every operation of the document: method, path below `/v1`, and the scope it needs.
+fn operations(server: &Server) -> Vec<(Method, String, Option<String>)> {
+    let paths = server.document["paths"].as_object().expect("paths");
+    let all = paths.iter().flat_map(|(path, methods)| {
+        methods.as_object().into_iter().flatten().map(|(method, operation)| {
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
+            (method, path.trim_start_matches("/v1").to_owned(), operation["x-scope"].as_str().map(str::to_owned))
+        })
+    });
+    all.collect()
+}
+
+/// One of everything: the parameters of paths by what stands before them.
+struct Things(Vec<(&'static str, String)>);
+
+impl Things {
+    async fn of(server: &Server) -> Self {
+        let id = |v: &Value| v["id"].as_str().expect("an id").to_owned();
+        let action = "export default { name: 'a', key: 'walls-a', version: '1', type: 'action', run() {} };";
+        let component = server.post("/components", &json!({ "component_code": action, "publish": true })).await.data();
+        server.post("/apps", &json!({ "name_slug": "walled", "custom_fields": [{ "name": "k" }] })).await.data();
+        let account = server.post("/accounts", &json!({ "app": "walled", "credentials": { "k": "s3cret" } })).await.data();
+        let source = id(&server.source(SOURCE, json!({})).await);
+        let workflow = id(&server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() {} });")]).await);
+        let webhook = id(&server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/hook" })).await.data());
+        server.post("/subscriptions", &json!({ "emitter_id": source, "listener_id": webhook })).await.data();
+        let auto = server.post("/auto_subscriptions", &json!({ "listener_id": workflow, "event_name": "$errors" })).await.data();
+        let run = server.post(&format!("/sources/{source}/run"), &json!({})).await.data();
+        let delivery = server.until("a delivery", &format!("/webhooks/{webhook}/deliveries"), |l| l["page_info"]["count"] == 1).await;
+        let (key, _) = key(server, json!({ "name": "another" })).await;
+        Self(vec![
+            ("{org}", server.org_id.clone()),
+            ("{delivery}", id(&delivery["data"][0])),
+            ("/components/registry/{id}", "walls-a".into()),
+            ("/components/{id}", id(&component)),
+            ("/apps/{id}", "walled".into()),
+            ("/accounts/{id}", id(&account)),
+            ("/sources/{id}", source),
+            ("/workflows/{id}", workflow),
+            ("/webhooks/{id}", webhook),
+            ("/auto_subscriptions/{id}", id(&auto)),
+            ("/runs/{id}", id(&run)),
+            ("/api_keys/{id}", key),
+        ])
+    }
+
+    fn id(&self, of: &str) -> &str {
+        self.0.iter().find(|(place, _)| *place == of).map(|(_, id)| id.as_str()).expect("a thing")
+    }
+
+    /// The path with ids in place of its parameters.
+    fn path(&self, template: &str) -> String {
+        let path = self.0.iter().fold(template.to_owned(), |path, (place, id)| match place.strip_suffix("{id}") {
+            Some(before) => path.replace(place, &format!("{before}{id}")),
+            None => path.replace(place, id),
+        });
+        assert!(!path.contains('{'), "no thing stands for a parameter of {template}");
+        path
+    }
+}
+
+#[tokio::test]
+async fn another_organizations_key_finds_nothing_on_any_route() {
+    let server = Server::start().await;
+    let things = Things::of(&server).await;
+    let other = server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
+    let key = other["api_key"].as_str().expect("a key");
+    let (source, component) = (things.id("/sources/{id}"), things.id("/components/{id}"));
+    // What a request says beside its path is of the first organization too.
+    let named = json!({
+        "component_id": component, "id": component, "prop_name": "x", "emitter_id": source, "listener_id": things.id("/webhooks/{id}"), "event_name": "$errors",
+        "deployment_id": "d_x", "name": "x", "url": "http://127.0.0.1:9/", "app": "walled", "credentials": { "k": "v" }, "name_slug": "x",
+    });
+    let mut with_org = named.clone();
+    with_org["org_id"] = json!(server.org_id);
+    for (method, template, _) in operations(&server) {
+        let path = things.path(&template);
+        let has_params = template.contains('{');
+        let body = if method == Method::GET { None } else { Some(if has_params { &named } else { &with_org }) };
+        if template == "/workspaces" {
+            continue;
+        }
+        let got = server.call_as(key, method.clone(), &path, body).await;
+        if has_params || method != Method::GET {
+            assert!(matches!(got.status, 403 | 404), "{method} {path}: {} {}", got.status, got.text);
+        } else {
+            assert_eq!(got.status, 200, "{method} {path}: {}", got.text);
+            let leaked = things.0.iter().find(|(_, id)| got.text.contains(&format!("\"{id}\"")));
+            assert!(leaked.is_none(), "{method} {path} shows {leaked:?}: {}", got.text);
+            let named = server.call_as(key, method.clone(), &format!("{path}?org_id={}", server.org_id), None).await;
+            assert!(named.status == 404 || (named.status == 200 && things.0.iter().all(|(_, id)| !named.text.contains(&format!("\"{id}\"")))), "{path}");
+        }
+    }
+    // All of it is still there.
+    for (place, id) in &things.0 {
+        if let Some(path) = place.strip_suffix("{id}").filter(|path| *path != "/auto_subscriptions/") {
+            assert_eq!(server.get(&format!("{path}{id}")).await.status, 200, "{place} {id}");
+        }
+    }
+    assert_eq!(server.get("/auto_subscriptions").await.json["data"].as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn every_route_needs_a_key_and_the_scope_that_the_document_says() {
+    let server = Server::start().await;
+    let things = Things::of(&server).await;
+    let (_, read) = key(&server, json!({ "name": "r", "scopes": ["read"] })).await;
+    let mut refused = 0;
+    for (method, template, scope) in operations(&server) {
+        let path = things.path(&template);
+        assert_eq!(answer(server.raw(method.clone(), &format!("/v1{path}"))).await.refusal(), (401, "unauthorized"), "{method} {path}");
+        if let Some(scope) = scope.filter(|scope| scope != "read") {
+            let got = server.call_as(&read, method.clone(), &path, Some(&json!({}))).await;
+            assert_eq!((got.refusal(), got.json["details"]["needed"].as_str()), ((403, "scope_missing"), Some(scope.as_str())), "{method} {path}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 25, "{refused}");
+}
+
+#[tokio::test]
+async fn the_document_and_its_page_need_no_key_and_are_the_ones_in_the_docs() {
+    let server = Server::start().await;
+    let kept: Value = serde_json::from_str(include_str!("../../docs/openapi.json")).expect("JSON");
+    let mut served = server.document.clone();
+    assert_eq!((&served["openapi"], &served["servers"][0]["url"]), (&json!("3.1.0"), &json!(server.url)));
+    served["servers"] = kept["servers"].clone();
+    assert!(served == kept, "docs/openapi.json is not what the server says: run `cargo xtask openapi`");
+    let page = server.raw(Method::GET, "/docs").send().await.expect("an answer");
+    let policy = page.headers()["content-security-policy"].to_str().expect("text").to_owned();
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    let text = page.text().await.expect("a page");
+    assert!(text.contains("/v1/webhooks") && !text.contains("<script"));
 }

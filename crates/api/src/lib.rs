@@ -11,9 +11,11 @@ mod events;
 mod extract;
 mod health;
 mod mail;
+mod openapi;
 mod pages;
 mod routes;
 mod runs;
+mod schemas;
 mod sources;
 mod sse;
 mod subscriptions;
@@ -31,6 +33,8 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{Next, from_fn};
 use axum::routing::{any, get};
 use millrace_engine::Engine;
+
+pub use openapi::document as openapi_document;
 
 /// The largest body of a request to `/v1`: a component with its files.
 pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
@@ -61,6 +65,8 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .merge(endpoints)
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/openapi.json", get(openapi::show))
+        .route("/docs", get(openapi::page))
         .route("/", get(pages::page))
         .route("/runs/{id}", get(pages::page))
         .route("/assets/page.js", get(pages::script))
