@@ -35,7 +35,7 @@ pub fn problem(document: &Value, asked: &Asked<'_>, status: u16, body: &Value) -
     let responses = &operation["responses"];
     let response = responses.get(status.to_string()).or_else(|| responses.get(format!("{}XX", status / 100)));
     let Some(response) = response else { return Some(format!("the document has no status {status} there")) };
-    let Some(schema) = response["content"]["application/json"].get("schema") else { return None };
+    let schema = response["content"]["application/json"].get("schema")?;
     check(document, schema, body, asked.is_partial && status < 300, "$").err()
 }
 

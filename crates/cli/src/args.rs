@@ -318,7 +318,7 @@ pub enum SubscriptionCommand {
 pub struct SubscriptionArgs {
     /// Id or name of a source or workflow, an organization's id, or `p_*`, `dc_*`
     pub emitter: String,
-    /// Id or name of a workflow or source
+    /// Id or name of a workflow or source, or a webhook's id
     pub listener: String,
     /// The channel, such as `$errors`; the default channel where absent
     #[arg(default_value = "")]

@@ -1,7 +1,6 @@
 //! API keys.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use millrace_model::{Clock as _, SystemClock};
 use reqwest::Method;
 use serde_json::json;
 
@@ -17,7 +16,7 @@ pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Re
             show.table(&client.get("/api_keys?limit=100").await?, &columns)
         }
         KeyCommand::Create { name, scopes, expires_in, rate } => {
-            let expires_at = expires_in.map(|secs| now_secs().saturating_add(secs));
+            let expires_at = expires_in.map(|secs| SystemClock.now().secs().saturating_add(secs));
             let scopes = (!scopes.is_empty()).then_some(scopes);
             let body = json!({ "name": name, "scopes": scopes, "rate_per_minute": rate, "expires_at": expires_at });
             show.record(&client.call(Method::POST, "/api_keys", &body).await?)
@@ -28,10 +27,6 @@ pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Re
             show.record(&client.call(Method::POST, &path, &json!({ "grace_seconds": grace.unwrap_or(0) })).await?)
         }
     }
-}
-
-fn now_secs() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// Seconds of a duration such as `90s`, `45m`, `12h`, `30d`.
