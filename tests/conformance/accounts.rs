@@ -142,6 +142,27 @@ async fn s2_7_1_options_come_from_a_method_page_by_page() {
 }
 
 #[tokio::test]
+async fn s2_7_1_a_source_has_the_interfaces_that_only_additional_props_declares() {
+    let server = Server::start().await;
+    let code = "export default { name: 's', version: '1', props: { kind: { type: 'string', reloadProps: true } },
+      additionalProps() { if (this.kind === 'bad') throw new Error('no such kind');
+        return this.kind === 'web' ? { http: { type: '$.interface.http', customResponse: true }, word: 'string' } : {}; },
+      run() { this.http.respond({ status: 200, body: `${this.kind} ${this.word}` }); } };";
+    let source = server.source(code, json!({ "kind": "web", "word": "hello" })).await;
+    let url = source["configured_props"]["http"]["endpoint_url"].as_str().expect("an endpoint").to_owned();
+    assert_eq!(answer(server.raw(Method::GET, &url)).await.text, "web hello");
+    let id = source["id"].as_str().expect("an id");
+    // A value that is missing now is one of those props, too.
+    assert_eq!(server.post("/sources", &json!({ "component_code": code, "configured_props": { "kind": "web" } })).await.refusal(), (422, "missing_props"));
+    let refused = server.put(&format!("/sources/{id}"), &json!({ "configured_props": { "kind": "bad" } })).await;
+    assert_eq!(refused.refusal(), (422, "additional_props_failed"));
+    assert!(refused.text.contains("no such kind"));
+    let changed = server.put(&format!("/sources/{id}"), &json!({ "configured_props": { "kind": "quiet" } })).await.data();
+    assert_eq!(changed["configured_props"], json!({ "kind": "quiet" }));
+    assert_eq!(answer(server.raw(Method::GET, &url)).await.status, 404);
+}
+
+#[tokio::test]
 async fn s2_7_1_additional_props_depend_on_the_values_of_others() {
     let server = Server::start().await;
     let code = "export default { type: 'action', name: 'a', version: '1', props: { n: { type: 'integer', reloadProps: true } },

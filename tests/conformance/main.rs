@@ -2,7 +2,12 @@
 
 mod accounts;
 mod bad_input;
+mod data_stores;
+mod effects;
+mod flow;
+mod oauth;
 mod postgres;
+mod registries;
 mod rest;
 mod s2_resources;
 mod s3_lifecycle;

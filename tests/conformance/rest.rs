@@ -4,6 +4,8 @@ use millrace_tests::{Answer, Server, answer};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::registries;
+
 const SOURCE: &str = "export default { name: 's', version: '1', run() { this.$emit({ a: 1 }); } };";
 
 async fn key(server: &Server, body: Value) -> (String, String) {
@@ -165,10 +167,20 @@ impl Things {
         let auto = server.post("/auto_subscriptions", &json!({ "listener_id": workflow, "event_name": "$errors" })).await.data();
         let run = server.post(&format!("/sources/{source}/run"), &json!({})).await.data();
         let delivery = server.until("a delivery", &format!("/webhooks/{webhook}/deliveries"), |l| l["page_info"]["count"] == 1).await;
+        let store = server.post("/data_stores", &json!({ "name": "walled-store" })).await.data();
+        server.put(&format!("/data_stores/{}/record", id(&store)), &json!({ "key": "k", "value": 1 })).await.data();
+        let tree = tempfile::tempdir().expect("a folder");
+        registries::tree(tree.path());
+        let (status, _, stderr) = registries::millrace(server, &["registry", "add", tree.path().to_str().expect("UTF-8"), "--name", "walled-registry"]);
+        assert_eq!(status, Some(0), "{stderr}");
         let (key, _) = key(server, json!({ "name": "another" })).await;
         Self(vec![
             ("{org}", server.org_id.clone()),
             ("{delivery}", id(&delivery["data"][0])),
+            ("{name}", "walled-registry".into()),
+            ("/data_stores/{id}", id(&store)),
+            // A key is named in the query.
+            ("/record", "/record?key=k".into()),
             ("/components/registry/{id}", "walls-a".into()),
             ("/components/{id}", id(&component)),
             ("/apps/{id}", "walled".into()),
@@ -207,7 +219,7 @@ async fn another_organizations_key_finds_nothing_on_any_route() {
     // What a request says beside its path is of the first organization too.
     let named = json!({
         "component_id": component, "id": component, "prop_name": "x", "emitter_id": source, "listener_id": things.id("/webhooks/{id}"), "event_name": "$errors",
-        "deployment_id": "d_x", "name": "x", "url": "http://127.0.0.1:9/", "app": "walled", "credentials": { "k": "v" }, "name_slug": "x",
+        "deployment_id": "d_x", "name": "x", "url": "http://127.0.0.1:9/", "app": "walled", "credentials": { "k": "v" }, "name_slug": "x", "key": "k", "value": 2,
     });
     let mut with_org = named.clone();
     with_org["org_id"] = json!(server.org_id);
@@ -218,7 +230,9 @@ async fn another_organizations_key_finds_nothing_on_any_route() {
         if template == "/workspaces" {
             continue;
         }
-        let got = server.call_as(key, method.clone(), &path, body).await;
+        // An archive's organization stands in the query.
+        let asked = if has_params || method == Method::GET { path.clone() } else { format!("{path}?org_id={}", server.org_id) };
+        let got = server.call_as(key, method.clone(), &asked, body).await;
         if has_params || method != Method::GET {
             assert!(matches!(got.status, 403 | 404), "{method} {path}: {} {}", got.status, got.text);
         } else {
@@ -236,6 +250,8 @@ async fn another_organizations_key_finds_nothing_on_any_route() {
         }
     }
     assert_eq!(server.get("/auto_subscriptions").await.json["data"].as_array().map(Vec::len), Some(1));
+    assert_eq!(server.get("/registries").await.json["page_info"]["total_count"], 1);
+    assert_eq!(server.get(&format!("{}/record?key=k", things.path("/data_stores/{id}"))).await.data()["value"], 1);
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@ pub mod openapi;
 pub mod receiver;
 pub mod smtp;
 
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +19,9 @@ use tempfile::TempDir;
 
 /// How long a state is waited for.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The user and group `nobody`.
+const NOBODY: u32 = 65534;
 
 /// The binary, built before the tests by `cargo xtask test`.
 pub fn binary() -> PathBuf {
@@ -30,6 +35,8 @@ pub fn binary() -> PathBuf {
 pub struct Server {
     dir: TempDir,
     args: Vec<String>,
+    /// As `nobody`, where the tests run as root.
+    unprivileged: bool,
     child: Option<Child>,
     pub url: String,
     pub api_key: String,
@@ -66,10 +73,24 @@ impl Server {
     }
 
     pub async fn start_with(args: &[&str]) -> Self {
+        Self::start_as(args, false).await
+    }
+
+    /// As an ordinary user, also where the tests run as root.
+    pub async fn start_unprivileged(args: &[&str]) -> Self {
+        Self::start_as(args, true).await
+    }
+
+    async fn start_as(args: &[&str], unprivileged: bool) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
+        let unprivileged = unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
+        if unprivileged {
+            chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("gives the folder away");
+        }
         let mut server = Self {
             dir,
             args: args.iter().map(|a| (*a).to_owned()).collect(),
+            unprivileged,
             child: None,
             url: String::new(),
             api_key: String::new(),
@@ -89,7 +110,11 @@ impl Server {
     pub async fn launch(&mut self) {
         let listen = if self.url.is_empty() { "127.0.0.1:0" } else { self.url.trim_start_matches("http://") };
         let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
-        let child = Command::new(binary())
+        let mut command = Command::new(binary());
+        if self.unprivileged {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let child = command
             .args(["serve", "--data-dir"])
             .arg(self.data_dir())
             .args(["--listen", listen])
@@ -115,6 +140,11 @@ impl Server {
             assert!(Instant::now() < deadline, "the server did not become ready: {}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// The process id of the server.
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().map_or(0, Child::id)
     }
 
     pub fn log(&self) -> String {

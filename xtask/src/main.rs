@@ -16,7 +16,8 @@ cargo xtask test                build and run every test
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, tidiness
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
 cargo xtask openapi             write docs/openapi.json
-cargo xtask bench [ARGS]        measure a release build";
+cargo xtask bench [ARGS]        measure a release build
+cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
 /// What cargo builds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::tidy(&root()),
         ["openapi"] => openapi(),
         ["bench", args @ ..] => bench(args),
+        ["compat", args @ ..] => compat(args),
         ["help" | "--help" | "-h"] | [] => {
             println!("{HELP}");
             return ExitCode::SUCCESS;
@@ -139,4 +141,12 @@ fn bench(args: &[&str]) -> Result<()> {
     cargo(&["build", "--release", "--package", "millrace", "--package", "millrace-bench"])?;
     let program = Profile::Release.program("millrace-bench");
     run(&root(), program.to_str().context("the path of the checkout is not UTF-8")?, args)
+}
+
+/// A relative folder is meant from where the command was typed.
+fn compat(args: &[&str]) -> Result<()> {
+    runtime::build(&root())?;
+    cargo(&["build", "--release", "--package", "millrace-compat"])?;
+    let program = Profile::Release.program("millrace-compat");
+    run(Path::new("."), program.to_str().context("the path of the checkout is not UTF-8")?, args)
 }

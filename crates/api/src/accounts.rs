@@ -1,15 +1,17 @@
 //! `/accounts`: connected accounts. Credentials only where they are asked for.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
 use axum::response::Response;
-use millrace_engine::{NewAccount, UpdateAccount};
+use millrace_engine::{ErrorKind, NewAccount, NewConnection, UpdateAccount};
 use millrace_model::ids::AccountId;
 use millrace_model::tenant::{Caller, Scope};
 use serde_json::json;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, id};
+use crate::extract::{Auth, ListQuery, Params, Path, id, query};
+use crate::pages;
 use crate::sources::own;
 use crate::wire::{self, Fields};
 
@@ -19,6 +21,41 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     let new = NewAccount { app: slug, name: params.text("name")?, credentials: params.object("credentials")?.unwrap_or_default() };
     let view = app.engine.create_account(&caller, new).await?;
     Ok(Fields::of(&params).data(wire::account(&view)))
+}
+
+/// Begins to connect an account by OAuth: gives the provider's page, to be opened in a browser.
+pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
+    let slug = params.text("app")?.ok_or_else(|| ApiError::field("app", "`app` is missing; give the slug of an app"))?;
+    let account = params.text("account_id")?.map(|text| id("account", &text)).transpose()?;
+    let new = NewConnection { app: slug, name: params.text("name")?, account, fields: params.object("credentials")?.unwrap_or_default() };
+    let link = app.engine.connect_account(&caller, new).await?;
+    Ok(Fields::of(&params).data(json!({ "connect_url": link.url, "expires_at": link.expires_at.secs() })))
+}
+
+/// Where the provider sends the user back to. A page for people, not part of `/v1`.
+pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -> Response {
+    let params = Params(query(text.as_deref()));
+    let field = |name: &str| params.text(name).ok().flatten().unwrap_or_default();
+    let refused = |words: String| pages::message(StatusCode::BAD_REQUEST, "Not connected", &words);
+    let (error, code) = (field("error"), field("code"));
+    if !error.is_empty() {
+        return refused(format!("The provider answered: {}", error.chars().take(200).collect::<String>()));
+    }
+    if code.is_empty() {
+        return refused("The provider gave no code. Begin again.".into());
+    }
+    match app.engine.finish_connecting(&field("state"), &code).await {
+        Ok(view) => {
+            let words = format!("The account `{}` of {} is connected. You may close this page.", view.account.name, view.app.definition.name);
+            pages::message(StatusCode::OK, "Connected", &words)
+        }
+        Err(error) if error.kind() == ErrorKind::Internal => {
+            tracing::error!(error = %error, "an account could not be connected");
+            pages::message(StatusCode::INTERNAL_SERVER_ERROR, "Not connected", "The server failed. Its log says why.")
+        }
+        Err(error) => refused(error.to_string()),
+    }
 }
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {

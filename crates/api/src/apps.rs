@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{AppFilter, NewApp};
-use millrace_model::account::{AppDefinition, AuthType, CustomField};
+use millrace_model::account::{AppDefinition, AuthType, CustomField, OauthClient};
 use millrace_model::tenant::Caller;
 
 use crate::App;
@@ -26,8 +26,16 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     params.org_is(&caller)?;
     let slug = params.text("name_slug")?.ok_or_else(|| ApiError::field("name_slug", "`name_slug` is missing; it is how components name the app"))?;
     let name = params.text("name")?.unwrap_or_else(|| slug.clone());
-    let bare =
-        AppDefinition { name, auth_type: AuthType::Keys, description: None, img_src: None, custom_fields: Vec::new(), categories: Vec::new(), open: false };
+    let bare = AppDefinition {
+        name,
+        auth_type: AuthType::Keys,
+        description: None,
+        img_src: None,
+        custom_fields: Vec::new(),
+        categories: Vec::new(),
+        oauth: None,
+        open: false,
+    };
     put(&app, &caller, &params, slug, bare).await
 }
 
@@ -43,6 +51,7 @@ async fn put(app: &App, caller: &Caller, params: &Params, name_slug: String, bef
         auth_type: params.parsed("auth_type")?.unwrap_or(before.auth_type),
         description: params.text("description")?.or(before.description),
         img_src: params.text("img_src")?.or(before.img_src),
+        oauth: params.parsed("oauth")?.or_else(|| before.oauth.map(|client| OauthClient { client_secret: String::new(), ..client })),
         // Fields that the operator names are all there are.
         open: before.open && fields.is_none(),
         custom_fields: fields.unwrap_or(before.custom_fields),

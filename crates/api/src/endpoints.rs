@@ -2,12 +2,15 @@
 
 use std::net::SocketAddr;
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
+use millrace_engine::{CalledBack, PauseEnd};
 use millrace_model::http::{EndpointRequest, EndpointResponse};
+use serde_json::json;
 
 use crate::App;
 use crate::error::{ApiError, status};
@@ -36,6 +39,40 @@ pub(crate) async fn handle(State(app): State<App>, request: Request) -> Response
     response
 }
 
+/// Resumes a paused run. Any method: a link in a mail does it too. `OPTIONS` only asks what is allowed.
+pub(crate) async fn resume(State(app): State<App>, request: Request) -> Response {
+    end_pause(&app, PauseEnd::Resume, request).await
+}
+
+/// Cancels a paused run.
+pub(crate) async fn cancel(State(app): State<App>, request: Request) -> Response {
+    end_pause(&app, PauseEnd::Cancel, request).await
+}
+
+async fn end_pause(app: &App, end: PauseEnd, request: Request) -> Response {
+    if request.method() == Method::OPTIONS {
+        return preflight();
+    }
+    let done = async {
+        let token = request.uri().path().rsplit('/').next().unwrap_or("").to_owned();
+        let request = endpoint_request(app, "/", request).await?;
+        Ok::<_, ApiError>(app.engine.call_back(&token, end, request).await?)
+    };
+    let mut response = match done.await {
+        Ok(done) => {
+            let status = match (done, end) {
+                (CalledBack::Kept, _) => "kept",
+                (_, PauseEnd::Resume) => "resumed",
+                (_, PauseEnd::Cancel) => "cancelled",
+            };
+            Json(json!({ "data": { "status": status } })).into_response()
+        }
+        Err(error) => error.into_response(),
+    };
+    response.headers_mut().entry(header::ACCESS_CONTROL_ALLOW_ORIGIN).or_insert(HeaderValue::from_static("*"));
+    response
+}
+
 fn preflight() -> Response {
     let any = HeaderValue::from_static("*");
     let headers = [
@@ -47,14 +84,21 @@ fn preflight() -> Response {
 }
 
 async fn run(app: &App, request: Request) -> Result<Response, ApiError> {
+    let uri = request.uri().clone();
+    let (key, path) = key_and_path(&uri);
+    let request = endpoint_request(app, path, request).await?;
+    to_response(app.engine.handle_endpoint(key, request).await?)
+}
+
+/// A request as the engine takes it; `path`: what of its path the code sees.
+async fn endpoint_request(app: &App, path: &str, request: Request) -> Result<EndpointRequest, ApiError> {
     let (parts, body) = request.into_parts();
     let body = read(body, &parts.headers, app.config.http_body_max_bytes).await?;
     let host = parts.headers.get(header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("");
     let scheme = if app.config.base_url.starts_with("https:") { "https" } else { "http" };
-    let (key, path) = key_and_path(&parts.uri);
     // Behind the router, a connection always has its address; a test may have none.
     let client_ip = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip().to_canonical().to_string()).unwrap_or_default();
-    let request = EndpointRequest {
+    Ok(EndpointRequest {
         method: parts.method.as_str().to_owned(),
         url: format!("{scheme}://{host}{}", parts.uri.path()),
         path: path.to_owned(),
@@ -62,8 +106,7 @@ async fn run(app: &App, request: Request) -> Result<Response, ApiError> {
         headers: header_list(&parts.headers),
         client_ip,
         body,
-    };
-    to_response(app.engine.handle_endpoint(key, request).await?)
+    })
 }
 
 /// `/e/{key}/{path}` as it was sent: the path is not decoded, since any bytes may be escaped in it.

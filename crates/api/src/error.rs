@@ -114,8 +114,9 @@ impl From<EngineError> for ApiError {
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Conflict => StatusCode::CONFLICT,
-            ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            ErrorKind::Gone => StatusCode::GONE,
             ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
             ErrorKind::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Internal => return internal(&error),
         };
@@ -205,11 +206,13 @@ mod tests {
         check(EngineError::Unauthorized, 401, "unauthorized", "Bearer").await;
         check(EngineError::Forbidden("not yours"), 403, "forbidden", "not yours").await;
         check(EngineError::Conflict { code: "taken", message: "taken".into() }, 409, "taken", "taken").await;
+        check(EngineError::Gone { message: "over".into() }, 410, "gone", "over").await;
         check(EngineError::TooLarge { message: "large".into() }, 413, "too_large", "large").await;
         let scope = EngineError::ScopeMissing { needed: Scope::Deploy, has: Scopes::of(vec![Scope::Read]).unwrap() };
         assert_eq!(check(scope, 403, "scope_missing", "`deploy`").await, json!({ "needed": "deploy", "has": ["read"] }));
         let many = EngineError::TooMany { per_minute: 60, wait: Duration::from_millis(1_001) };
         assert_eq!(check(many, 429, "too_many_requests", "after 2 s").await, json!({ "per_minute": 60, "retry_after": 2 }));
+        check(EngineError::QueueFull, 429, "queue_full", "queue_max").await;
         check(EngineError::Overloaded, 503, "overloaded", "try again").await;
         check(ApiError::unsendable_status(101), 500, "unsendable_status", "101").await;
     }

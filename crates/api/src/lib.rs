@@ -5,6 +5,7 @@ mod api_keys;
 mod apps;
 mod components;
 mod configure;
+mod data_stores;
 mod endpoints;
 mod error;
 mod events;
@@ -13,6 +14,7 @@ mod health;
 mod mail;
 mod openapi;
 mod pages;
+mod registries;
 mod routes;
 mod runs;
 mod schemas;
@@ -63,8 +65,11 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     Router::new()
         .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)))
         .merge(endpoints)
+        .route("/resume/{token}", any(endpoints::resume))
+        .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/oauth/callback", get(accounts::callback))
         .route("/openapi.json", get(openapi::show))
         .route("/docs", get(openapi::page))
         .route("/", get(pages::page))

@@ -54,7 +54,7 @@ pub fn document(base_url: &str) -> Value {
 
 fn operation(route: &Route) -> Value {
     let mut parameters: Vec<Value> = path_params(route.path)
-        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" }, "description": "An id, as records show it" }))
+        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" }, "description": about_param(name) }))
         .collect();
     let has_body = matches!(route.method, "post" | "put") && !route.in_query;
     // What shapes the answer is read from the query wherever the rest stands.
@@ -70,6 +70,9 @@ fn operation(route: &Route) -> Value {
     });
     if let Needs::Scope(scope) = route.needs {
         shown["x-scope"] = json!(scope);
+    }
+    if route.has_archive {
+        shown["requestBody"] = json!({ "required": true, "content": { "application/gzip": {} } });
     }
     if !body.is_empty() {
         let properties: Map<String, Value> = body
@@ -129,6 +132,10 @@ fn needs(route: &Route) -> String {
         Needs::AnyKey => "Any key will do.".into(),
         Needs::Scope(scope) => format!("Needs a key with the scope `{scope}`."),
     }
+}
+
+fn about_param(name: &str) -> &'static str {
+    if name == "name" { "The name" } else { "An id, as records show it" }
 }
 
 fn path_params(path: &'static str) -> impl Iterator<Item = &'static str> {

@@ -2,7 +2,7 @@
 //! and the OpenAPI document are made of the same values (see `table`), so that neither can say what the other does not.
 
 use axum::Router;
-use axum::extract::Extension;
+use axum::extract::{DefaultBodyLimit, Extension};
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use millrace_model::tenant::Scope;
@@ -76,6 +76,8 @@ pub(crate) struct Route {
     pub(crate) params: Vec<Param>,
     /// Whether the parameters are documented in the query though the method has a body: both are read.
     pub(crate) in_query: bool,
+    /// Whether the body is an archive.
+    pub(crate) has_archive: bool,
     pub(crate) gives: Gives,
     pub(crate) status: u16,
     answer: MethodRouter<App>,
@@ -89,6 +91,11 @@ impl Route {
 
     pub(crate) fn in_query(self) -> Self {
         Self { in_query: true, ..self }
+    }
+
+    /// The body is a .tar.gz archive of at most so many bytes, the parameters stand in the query.
+    pub(crate) fn archive(self, bytes_max: usize) -> Self {
+        Self { in_query: true, has_archive: true, answer: self.answer.layer(DefaultBodyLimit::max(bytes_max)), ..self }
     }
 
     pub(crate) fn one(self, schema: &'static str) -> Self {
@@ -123,7 +130,7 @@ fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), p
     // The caller is let in where it is extracted: by then the route is known, and what it needs stands beside the request.
     let answer: MethodRouter<App> = on(method.1, handler);
     let answer = answer.route_layer(Extension(needs));
-    Route { method: method.0, path, needs, about, params: Vec::new(), in_query: false, gives: Gives::One("Deleted"), status: 200, answer }
+    Route { method: method.0, path, needs, about, params: Vec::new(), in_query: false, has_archive: false, gives: Gives::One("Deleted"), status: 200, answer }
 }
 
 pub(crate) fn get<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::RunFilter;
+use millrace_engine::{ReplayFrom, RunFilter};
 use millrace_model::clock::Timestamp;
 use millrace_model::run::RunStatus;
 use serde_json::{Value, json};
@@ -37,15 +37,29 @@ fn filter(params: &Params) -> Result<RunFilter, ApiError> {
     let status = params
         .text("status")?
         .map(|text| {
-            RunStatus::parse(&text)
-                .ok_or_else(|| ApiError::field("status", format!("`{text}` is not a status; allowed are queued, running, succeeded, failed and cancelled")))
+            RunStatus::parse(&text).ok_or_else(|| {
+                ApiError::field("status", format!("`{text}` is not a status; allowed are queued, running, paused, succeeded, failed and cancelled"))
+            })
         })
         .transpose()?;
     Ok(RunFilter { status, from: time("from")?, to: time("to")? })
 }
 
-pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run): Path) -> Result<Response, ApiError> {
-    let run = app.engine.replay_run(&caller, &id("run", &run)?).await?;
+/// The same event again; `from_step`, or `from_failed`: with the results of the steps before.
+pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run): Path, params: Params) -> Result<Response, ApiError> {
+    let from = match (params.text("from_step")?, params.flag("from_failed")?.unwrap_or(false)) {
+        (None, false) => ReplayFrom::Start,
+        (Some(step), false) => ReplayFrom::Step(step),
+        (None, true) => ReplayFrom::Failed,
+        (Some(_), true) => return Err(ApiError::field("from_step", "`from_step` and `from_failed` exclude each other: give one of them")),
+    };
+    let run = app.engine.replay_run(&caller, &id("run", &run)?, from).await?;
+    Ok(Fields::default().data(wire::run(&run)))
+}
+
+/// Cancels a run that is queued or paused.
+pub(crate) async fn cancel(State(app): State<App>, Auth(caller): Auth, Path(run): Path) -> Result<Response, ApiError> {
+    let run = app.engine.cancel_run(&caller, &id("run", &run)?).await?;
     Ok(Fields::default().data(wire::run(&run)))
 }
 

@@ -27,6 +27,7 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("img_src", "string|null"),
             ("custom_fields_json", "string"),
             ("categories", "[string]"),
+            ("oauth", "object|null"),
             ("created_at", "integer"),
             ("updated_at", "integer"),
         ],
@@ -47,6 +48,7 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("updated_at", "integer"),
         ],
     ),
+    ("ConnectLink", "Where an account is connected", &[("connect_url", "string"), ("expires_at", "integer")]),
     (
         "Component",
         "A saved component",
@@ -67,6 +69,41 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("updated_at", "integer"),
         ],
     ),
+    (
+        "RegistryComponent",
+        "A component that a key names: a saved one, or one of a registry, which has an id from its first deploy on",
+        &[
+            ("id", "string|null"),
+            ("code", "string"),
+            ("code_hash", "string"),
+            ("name", "string|null"),
+            ("key", "string|null"),
+            ("version", "string|null"),
+            ("description", "string|null"),
+            ("type", "string"),
+            ("configurable_props", "[object]"),
+            ("apps", "[any]"),
+            ("app?", "string"),
+            ("path?", "string"),
+            ("component_url?", "string|null"),
+            ("published", "boolean"),
+            ("created_at?", "integer"),
+            ("updated_at?", "integer"),
+        ],
+    ),
+    (
+        "FoundComponent",
+        "A component of a registry that fits",
+        &[("key", "string"), ("name", "string"), ("description", "string"), ("version", "string"), ("type", "string"), ("app", "string")],
+    ),
+    (
+        "Found",
+        "What fits, best first: keys by type, and all components",
+        &[("sources", "[string]"), ("actions", "[string]"), ("components", "[#FoundComponent]")],
+    ),
+    ("Registry", "A registry: a tree of components", REGISTRY),
+    ("Unindexed", "A file of a registry that is no component, and why", &[("path", "string"), ("reason", "string")]),
+    ("DeletedRegistry", "A registry that was deleted", &[("name", "string"), ("deleted", "boolean")]),
     ("Unpublished", "A key that was taken away", &[("key", "string"), ("published", "boolean")]),
     ("Options", "Options of a prop, or why there are none", &[("options", "[any]"), ("context", "any"), ("errors", "[string]")]),
     ("DynamicProps", "Props that depend on others, or why there are none", &[("dynamic_props", "object|null"), ("errors", "[string]")]),
@@ -99,7 +136,7 @@ const RECORDS: &[(&str, &str, Fields)] = &[
     ("AutoSubscription", "An auto-subscription", &[("id", "string"), ("listener_id", "string"), ("event_name", "string"), ("created_at", "integer")]),
     ("Webhook", "A webhook", WEBHOOK),
     (
-        "Delivery",
+        "WebhookDelivery",
         "An event on its way to a webhook",
         &[
             ("id", "string"),
@@ -154,6 +191,7 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("steps", "[object]"),
             ("return_value", "any"),
             ("exit_reason", "string|null"),
+            ("paused", "object|null"),
             ("duration_ms", "integer|null"),
             ("error", "object|null"),
             ("created_at", "integer"),
@@ -161,8 +199,32 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("started_at_ms", "integer|null"),
             ("finished_at_ms", "integer|null"),
             ("logs?", "[#LogLine]"),
+            ("deliveries?", "[#Delivery]"),
         ],
     ),
+    (
+        "Delivery",
+        "What a run sent with `$.send`",
+        &[
+            ("id", "string"),
+            ("kind", "string"),
+            ("target", "string"),
+            ("status", "string"),
+            ("attempts", "integer"),
+            ("response_status", "integer|null"),
+            ("last_error", "string|null"),
+            ("created_at_ms", "integer"),
+            ("finished_at_ms", "integer|null"),
+        ],
+    ),
+    (
+        "DataStore",
+        "A data store",
+        &[("id", "string"), ("name", "string"), ("keys", "integer"), ("bytes", "integer"), ("created_at", "integer"), ("updated_at", "integer")],
+    ),
+    ("DataStoreKey", "A key of a data store", &[("key", "string")]),
+    ("DataStoreRecord", "A key of a data store with its value", &[("key", "string"), ("value", "any"), ("expires_at_ms?", "integer|null")]),
+    ("DeletedKey", "A key that was removed", &[("key", "string"), ("deleted", "boolean")]),
     (
         "Mail",
         "A mail of the outbox",
@@ -171,6 +233,7 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("recipient", "string"),
             ("subject", "string"),
             ("text", "string"),
+            ("html", "string|null"),
             ("status", "string"),
             ("attempts", "integer"),
             ("last_error", "string|null"),
@@ -198,6 +261,17 @@ const KEY: Fields = &[
     ("created_at", "integer"),
 ];
 
+const REGISTRY: Fields = &[
+    ("id", "string"),
+    ("name", "string"),
+    ("origin", "string"),
+    ("revision", "string"),
+    ("file_count", "integer"),
+    ("component_count", "integer"),
+    ("created_at", "integer"),
+    ("updated_at", "integer"),
+];
+
 const WEBHOOK: Fields = &[
     ("id", "string"),
     ("user_id", "string"),
@@ -215,8 +289,10 @@ const WEBHOOK: Fields = &[
 pub(crate) fn all() -> Map<String, Value> {
     let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
     let shown_once = [("NewApiKey", "A new key, shown this once", with(KEY, "key")), ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret"))];
+    let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
+    let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
     let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
-    records.chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)))).collect()
+    records.chain(uploaded).chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)))).collect()
 }
 
 fn record(about: &str, fields: &[(&str, &str)]) -> Value {

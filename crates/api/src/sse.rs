@@ -11,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
 use millrace_engine::{Engine, StreamItem};
 use millrace_model::event::Event;
-use millrace_model::ids::EventId;
+use millrace_model::ids::{EventId, WorkflowId};
+use millrace_model::page::Page;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -20,7 +21,7 @@ use tokio_stream::wrappers::BroadcastStream;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Emitter, ListQuery, Path, emitter};
+use crate::extract::{Auth, Emitter, ListQuery, Path, emitter, id};
 use crate::wire;
 
 /// Events read at once from the history, for a stream that resumes.
@@ -42,6 +43,13 @@ fn event_frame(event: &Event) -> SseEvent {
     SseEvent::default().id(event.id.to_string()).data(data.to_string())
 }
 
+/// What a workflow sent with `$.send.sse`: the channel is the frame's event, the payload its data.
+fn send_frame(event: &Event) -> SseEvent {
+    let frame = SseEvent::default().id(event.id.to_string());
+    let frame = if event.name.is_empty() { frame } else { frame.event(&event.name) };
+    frame.data(&event.payload)
+}
+
 fn lag_frame(skipped: u64) -> SseEvent {
     SseEvent::default().comment(format!("too slow: {skipped} items were skipped"))
 }
@@ -59,8 +67,34 @@ pub(crate) async fn events<E: Emitter>(
     let name = query.params.text("event_name")?;
     // Subscribed before the history is read, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
-    let feed = Feed { engine: app.engine, caller, owner, name, live, last: since, behind: since.is_some(), sent: Sent::default(), waiting: VecDeque::new() };
-    Ok(respond(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) })))
+    let feed = Feed {
+        engine: app.engine,
+        caller,
+        owner,
+        name,
+        live,
+        last: since,
+        behind: since.is_some(),
+        sent: Sent::default(),
+        waiting: VecDeque::new(),
+        frame: event_frame,
+    };
+    Ok(feed.respond())
+}
+
+/// What a workflow sent with `$.send.sse`. A client that resumes nothing first gets the last hundred (reference 2).
+pub(crate) async fn sends(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, headers: HeaderMap) -> Result<Response, ApiError> {
+    let owner = app.engine.sse_emitter(&id::<WorkflowId>("workflow", &workflow)?);
+    let since = last_event_id(&headers)?;
+    let live = app.engine.stream(&caller, &owner).await?;
+    let mut waiting = VecDeque::new();
+    if since.is_none() {
+        let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
+        waiting.extend(app.engine.list_events(&caller, &owner, None, &page).await?.items.into_iter().rev());
+    }
+    let behind = since.is_some();
+    let feed = Feed { engine: app.engine, caller, owner, name: None, live, last: since, behind, sent: Sent::default(), waiting, frame: send_frame };
+    Ok(feed.respond())
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
@@ -86,14 +120,20 @@ struct Feed {
     sent: Sent,
     /// Read from the history and not yet sent; at most a page.
     waiting: VecDeque<Event>,
+    /// How an event is written.
+    frame: fn(&Event) -> SseEvent,
 }
 
 impl Feed {
+    fn respond(self) -> Response {
+        respond(stream::unfold(self, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }))
+    }
+
     async fn next(&mut self) -> Option<SseEvent> {
         loop {
             while let Some(event) = self.waiting.pop_front() {
                 if self.is_new(&event) {
-                    return Some(event_frame(&event));
+                    return Some((self.frame)(&event));
                 }
             }
             if let (true, Some(last)) = (self.behind, self.last) {
@@ -113,7 +153,7 @@ impl Feed {
             match self.live.recv().await {
                 Ok(StreamItem::Event(event)) => {
                     if self.is_new(&event) {
-                        return Some(event_frame(&event));
+                        return Some((self.frame)(&event));
                     }
                 }
                 Ok(StreamItem::Log(..)) => {}

@@ -4,7 +4,9 @@ use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
-use crate::{accounts, api_keys, apps, components, configure, events, mail, runs, sources, sse, subscriptions, users, webhooks, workflows};
+use crate::{
+    accounts, api_keys, apps, components, configure, data_stores, events, mail, registries, runs, sources, sse, subscriptions, users, webhooks, workflows,
+};
 
 const ANY: Needs = Needs::AnyKey;
 const READ: Needs = Needs::Scope(Scope::Read);
@@ -37,7 +39,22 @@ const fn objects(name: &'static str, about: &'static str) -> Param {
 
 /// Every route, by what it is about.
 pub(crate) fn v1() -> Vec<Route> {
-    [people(), keys(), apps_and_accounts(), code(), of_sources(), of_subscriptions(), of_webhooks(), of_workflows(), of_runs()].into_iter().flatten().collect()
+    [
+        people(),
+        keys(),
+        apps_and_accounts(),
+        code(),
+        of_registries(),
+        of_sources(),
+        of_subscriptions(),
+        of_webhooks(),
+        of_workflows(),
+        of_runs(),
+        of_data_stores(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn people() -> Vec<Route> {
@@ -83,6 +100,7 @@ fn apps_and_accounts() -> Vec<Route> {
         text("img_src", "The address of a picture"),
         objects("custom_fields", "What an account holds: `{name, label, description, default, optional, type}`"),
         Param::new("categories", Kind::Any, "A list of words"),
+        object("oauth", "How accounts are connected: `{authorize_url, token_url, scopes, client_id, client_secret}`; the secret is never shown"),
     ];
     vec![
         get("/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
@@ -95,6 +113,15 @@ fn apps_and_accounts() -> Vec<Route> {
         post("/accounts", FULL, "Connect an account", accounts::create)
             .takes(&[text("app", "The app's slug").required(), text("name", "Its name"), object("credentials", "A value for each field of the app"), ORG])
             .one("Account"),
+        post("/accounts/connect", FULL, "Begin to connect an account by OAuth: gives the provider's page, to be opened in a browser", accounts::connect)
+            .takes(&[
+                text("app", "The app's slug").required(),
+                text("name", "The account's name"),
+                text("account_id", "An account to be connected again"),
+                object("credentials", "Values of the app's other fields"),
+                ORG,
+            ])
+            .one("ConnectLink"),
         get("/accounts/{id}", READ, "A connected account", accounts::show).takes(&[credentials]).one("Account"),
         put("/accounts/{id}", FULL, "Change an account's name or credentials", accounts::update)
             .takes(&[text("name", "A new name"), object("credentials", "New values; the others stay")])
@@ -139,9 +166,33 @@ fn code() -> Vec<Route> {
             .takes(&[flag("publish", "Let it answer to its key"), ORG])
             .one("Component"),
         get("/components", READ, "Published components, newest first", components::list).takes(&[ORG]).page("Component"),
-        get("/components/registry/{id}", READ, "A component, by key", components::show).one("Component"),
+        get("/components/registry/{id}", READ, "A component, by key: a published one, else one of a registry", registries::component).one("RegistryComponent"),
+        get("/components/search", READ, "Components of registries that fit, best first", registries::search)
+            .takes(&[
+                text("query", "Words"),
+                text("app", "Only of the app with this slug"),
+                number("limit", "How many at most, 1 to 100; 10 where it is not given"),
+            ])
+            .one("Found"),
         get("/components/{id}", READ, "A component, by key or id", components::show).one("Component"),
         delete("/components/{id}", DEPLOY, "Take a published key away", components::unpublish).gives(Gives::One("Unpublished")),
+    ]
+}
+
+fn of_registries() -> Vec<Route> {
+    let about = [text("origin", "Where the tree comes from"), text("revision", "Which state of it this is")];
+    vec![
+        post("/registries", DEPLOY, "Make a registry of a tree of components, a .tar.gz archive in the body", registries::create)
+            .takes(&[text("name", "Its name").required(), ORG])
+            .takes(&about)
+            .archive(registries::ARCHIVE_BYTES_MAX)
+            .one("NewRegistry"),
+        get("/registries", READ, "Registries", registries::list).takes(&[ORG]).page("Registry"),
+        put("/registries/{name}", DEPLOY, "Put another tree in the place of a registry's", registries::replace)
+            .takes(&about)
+            .archive(registries::ARCHIVE_BYTES_MAX)
+            .one("NewRegistry"),
+        delete("/registries/{name}", DEPLOY, "Delete a registry; what was deployed from it stays", registries::remove).gives(Gives::One("DeletedRegistry")),
     ]
 }
 
@@ -181,7 +232,7 @@ fn removal(route: Route) -> Route {
 
 fn listed_runs(route: Route) -> Route {
     let filter = [
-        text("status", "`queued`, `running`, `succeeded`, `failed` or `cancelled`"),
+        text("status", "`queued`, `running`, `paused`, `succeeded`, `failed` or `cancelled`"),
         number("from", "Accepted at or after, epoch milliseconds"),
         number("to", "Accepted before, epoch milliseconds"),
     ];
@@ -225,7 +276,7 @@ fn of_webhooks() -> Vec<Route> {
         delete("/webhooks/{id}", DEPLOY, "Delete a webhook with its subscriptions; what was on its way is not sent", webhooks::remove),
         get("/webhooks/{id}/deliveries", READ, "What was or is to be sent, newest first; failed ones are dead letters", webhooks::deliveries)
             .takes(&[text("status", "`queued`, `delivered` or `failed`")])
-            .page("Delivery"),
+            .page("WebhookDelivery"),
         post("/webhooks/{id}/deliveries/replay", INVOKE, "Send all dead letters again", webhooks::replay_failed).gives(Gives::One("Queued")).status(202),
         post("/webhooks/{id}/deliveries/{delivery}/replay", INVOKE, "Send a delivery again", webhooks::replay).gives(Gives::One("Queued")).status(202),
     ]
@@ -258,6 +309,7 @@ fn of_workflows() -> Vec<Route> {
         summaries(get("/workflows/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<WorkflowId>)).takes(&[EVENT_NAME]),
         summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),
         removal(delete("/workflows/{id}/events", DEPLOY, "Remove events", events::delete::<WorkflowId>)),
+        get("/workflows/{id}/sse", READ, "What it sends with `$.send.sse`, the last hundred first; `Last-Event-ID` resumes", sse::sends).gives(Gives::Stream),
         listed_runs(get("/workflows/{id}/runs", READ, "Its runs, newest first", runs::list::<WorkflowId>)),
         get("/workflows/{id}/logs", READ, "The newest log lines, the oldest of them first", runs::logs::<WorkflowId>).gives(Gives::List("LogLine")),
         get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream),
@@ -267,7 +319,29 @@ fn of_workflows() -> Vec<Route> {
 fn of_runs() -> Vec<Route> {
     vec![
         get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one("Run"),
-        post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay).gives(Gives::One("Run")),
+        post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
+            .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
+            .gives(Gives::One("Run")),
+        post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
+    ]
+}
+
+fn of_data_stores() -> Vec<Route> {
+    let name = text("name", "Its name").required();
+    let key = text("key", "The key: any text").required();
+    vec![
+        get("/data_stores", READ, "Data stores, newest first", data_stores::list).takes(&[ORG]).page("DataStore"),
+        post("/data_stores", DEPLOY, "Make a data store", data_stores::create).takes(&[name, ORG]).one("DataStore"),
+        get("/data_stores/{id}", READ, "A data store, by id or name", data_stores::show).gives(Gives::One("DataStore")),
+        put("/data_stores/{id}", DEPLOY, "Give a data store another name", data_stores::update).takes(&[name]).one("DataStore"),
+        delete("/data_stores/{id}", DEPLOY, "Delete a data store with all it holds", data_stores::remove),
+        get("/data_stores/{id}/keys", READ, "Its keys in their order; the cursor is the key itself", data_stores::keys).page("DataStoreKey"),
+        delete("/data_stores/{id}/keys", DEPLOY, "Remove all it holds", data_stores::clear).gives(Gives::One("DataStore")),
+        get("/data_stores/{id}/record", READ, "The value of a key", data_stores::get).takes(&[key]).one("DataStoreRecord"),
+        put("/data_stores/{id}/record", DEPLOY, "Write the value of a key", data_stores::set)
+            .takes(&[key, Param::new("value", Kind::Any, "The value").required(), number("ttl", "Seconds after which it ends; absent: never")])
+            .gives(Gives::One("DataStoreRecord")),
+        delete("/data_stores/{id}/record", DEPLOY, "Remove a key", data_stores::delete).takes(&[key]).gives(Gives::One("DeletedKey")),
     ]
 }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::NewWebhook;
-use millrace_model::ids::{DeliveryId, WebhookId};
+use millrace_model::ids::{WebhookDeliveryId, WebhookId};
 use millrace_model::webhook::DeliveryStatus;
 use serde_json::json;
 
@@ -45,20 +45,20 @@ pub(crate) async fn deliveries(State(app): State<App>, Auth(caller): Auth, Path(
             ApiError::field("status", format!("`{shown}` is not a status; allowed are queued, delivered and failed"))
         })
     });
-    let listing = app.engine.list_deliveries(&caller, &webhook_id(&text)?, status.transpose()?, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |d| wire::delivery(&d)))
+    let listing = app.engine.list_webhook_deliveries(&caller, &webhook_id(&text)?, status.transpose()?, &query.page).await?;
+    Ok(Fields::of(&query.params).records(listing, |d| wire::webhook_delivery(&d)))
 }
 
 /// All dead letters.
 pub(crate) async fn replay_failed(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
-    let queued = app.engine.replay_deliveries(&caller, &webhook_id(&text)?, None).await?;
+    let queued = app.engine.replay_webhook_deliveries(&caller, &webhook_id(&text)?, None).await?;
     Ok(accepted(Fields::default().data(json!({ "queued": queued }))))
 }
 
 /// One delivery.
 pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Paths([webhook, delivery]): Paths<2>) -> Result<Response, ApiError> {
-    let delivery = id::<DeliveryId>("delivery", &delivery)?;
-    let queued = app.engine.replay_deliveries(&caller, &webhook_id(&webhook)?, Some(delivery)).await?;
+    let delivery = id::<WebhookDeliveryId>("delivery", &delivery)?;
+    let queued = app.engine.replay_webhook_deliveries(&caller, &webhook_id(&webhook)?, Some(delivery)).await?;
     Ok(accepted(Fields::default().data(json!({ "queued": queued }))))
 }
 

@@ -2,17 +2,17 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AccountView, RunView, SourceView, StepView, WorkflowView};
+use millrace_engine::{AccountView, Delivery, RunView, SourceView, StepView, WorkflowView};
 use millrace_model::account::App;
 use millrace_model::component::{ComponentType, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::page::Listing;
 use millrace_model::props::timer_value;
-use millrace_model::run::{LogLine, Run, RunResult};
+use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
 use millrace_model::source::Owner;
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Organization};
-use millrace_model::webhook::{Delivery, DeliveryStatus, Webhook};
+use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Trigger};
 use serde_json::{Map, Value, json};
 
@@ -71,6 +71,7 @@ pub(crate) fn app(a: &App) -> Value {
     let d = &a.definition;
     json!({
         "id": a.id, "name_slug": a.name_slug, "name": d.name, "auth_type": d.auth_type, "description": d.description, "img_src": d.img_src,
+        "oauth": d.oauth.as_ref().map(|c| json!({ "authorize_url": c.authorize_url, "token_url": c.token_url, "scopes": c.scopes, "client_id": c.client_id })),
         // A JSON text, as clients of such platforms expect (facts 1.4).
         "custom_fields_json": json!(d.custom_fields).to_string(), "categories": d.categories, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
     })
@@ -146,7 +147,7 @@ pub(crate) fn webhook(w: &Webhook) -> Value {
 }
 
 /// A delivery, with what is sent.
-pub(crate) fn delivery(d: &Delivery) -> Value {
+pub(crate) fn webhook_delivery(d: &WebhookDelivery) -> Value {
     let next_at = (d.status == DeliveryStatus::Queued).then(|| d.next_at.ms());
     json!({
         "id": d.id, "webhook_id": d.target_id, "status": d.status.as_str(), "attempts": d.attempts, "last_status": d.last_status, "last_error": d.last_error,
@@ -227,7 +228,7 @@ pub(crate) fn run(r: &Run) -> Value {
     json!({
         "id": r.id, "workflow_id": workflow_id, "source_id": source_id, "deployment_id": r.deployment_id, "status": r.status, "kind": r.kind, "attempt": r.attempt, "trigger_id": r.trigger_id,
         "event": serde_json::from_str::<Value>(&r.event).unwrap_or_default(), "context": serde_json::from_str::<Value>(&r.context).unwrap_or_default(),
-        "steps": result.steps, "return_value": result.return_value, "exit_reason": result.exit_reason, "duration_ms": result.duration_ms, "error": json_text(&r.error),
+        "steps": result.steps, "return_value": result.return_value, "exit_reason": result.exit_reason, "paused": if r.status == RunStatus::Paused { json!(result.paused) } else { Value::Null }, "duration_ms": result.duration_ms, "error": json_text(&r.error),
         "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(), "started_at_ms": r.started_at.map(|t| t.ms()), "finished_at_ms": r.finished_at.map(|t| t.ms()),
     })
 }
@@ -235,7 +236,15 @@ pub(crate) fn run(r: &Run) -> Value {
 pub(crate) fn run_with_logs(view: &RunView) -> Value {
     let mut shown = run(&view.run);
     shown["logs"] = view.logs.iter().map(log_line).collect();
+    shown["deliveries"] = view.deliveries.iter().map(|(target, d)| delivery(target, d)).collect();
     shown
+}
+
+fn delivery(target: &str, d: &Delivery) -> Value {
+    json!({
+        "id": d.id, "kind": d.kind.as_str(), "target": target, "status": d.status.as_str(), "attempts": d.attempts, "response_status": d.response_status,
+        "last_error": d.last_error, "created_at_ms": d.created_at.ms(), "finished_at_ms": d.finished_at.map(|t| t.ms()),
+    })
 }
 
 pub(crate) fn log_line(line: &LogLine) -> Value {
@@ -246,7 +255,7 @@ pub(crate) fn log_line(line: &LogLine) -> Value {
 mod tests {
     use millrace_model::clock::Timestamp;
     use millrace_model::ids::EventId;
-    use millrace_model::run::{LogLevel, RunKind, RunStatus};
+    use millrace_model::run::{LogLevel, RunKind};
 
     use super::*;
 
@@ -328,11 +337,11 @@ mod tests {
             "id": "run_1", "workflow_id": "p_1", "source_id": null, "deployment_id": "d_1", "status": "failed", "kind": "live", "attempt": 1, "trigger_id": "hi_1",
             "event": { "a": 1 }, "context": { "id": "x" },
             "steps": [{ "namespace": "a", "status": "failed", "duration_ms": 3, "exports": { "n": 1 } }],
-            "return_value": null, "exit_reason": null, "duration_ms": 9,
+            "return_value": null, "exit_reason": null, "paused": null, "duration_ms": 9,
             "error": { "code": "TypeError", "message": "m", "cellId": "c_1", "ts": "t", "stack": "s" },
             "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": null,
-            "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }],
+            "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }], "deliveries": [],
         });
-        assert_eq!(run_with_logs(&RunView { run, logs }), expected);
+        assert_eq!(run_with_logs(&RunView { run, logs, deliveries: Vec::new() }), expected);
     }
 }

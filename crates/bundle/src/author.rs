@@ -7,14 +7,12 @@ use serde_json::Value;
 use url::Url;
 
 use crate::specifier::Bare;
-use crate::{BundleError, Entry};
+use crate::{BundleError, Entry, tree};
 
 /// A component's own files in all.
 const BYTES_MAX: usize = 8 << 20;
 /// How many files an address may lead to.
 const FILES_MAX: usize = 500;
-/// What an import without an ending may mean.
-const ENDINGS: &[&str] = &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", ".tsx", ".jsx", "/index.mjs", "/index.js", "/index.ts"];
 
 pub(crate) struct Author {
     /// Path below the root, or whole address.
@@ -96,9 +94,7 @@ impl Author {
 
     /// An app of the same checkout, imported by its package's name: `@pipedream/<app>` is `components/<app>`.
     pub(crate) async fn resolve_app(&self, bare: &Bare, importer: &str) -> Result<Option<String>, BundleError> {
-        let Some(app) = bare.name.strip_prefix("@pipedream/").filter(|_| bare.range.is_none()) else { return Ok(None) };
-        let Some(at) = format!("/{importer}").rfind("/components/") else { return Ok(None) };
-        let folder = format!("{}components/{app}", &importer[..at]);
+        let Some(folder) = tree::app_folder(&bare.name, importer).filter(|_| bare.range.is_none()) else { return Ok(None) };
         if !bare.subpath.is_empty() {
             return self.first(&format!("{folder}{}", bare.subpath)).await;
         }
@@ -112,8 +108,7 @@ impl Author {
                 return Ok(Some(found));
             }
         }
-        for ending in ["mjs", "ts", "js"] {
-            let candidate = format!("{folder}/{app}.app.{ending}");
+        for candidate in tree::app_files(&folder) {
             if self.exists(&candidate).await? {
                 return Ok(Some(candidate));
             }
@@ -129,8 +124,7 @@ impl Author {
 
     /// The first file that a path without its ending may mean.
     async fn first(&self, base: &str) -> Result<Option<String>, BundleError> {
-        let swapped = base.strip_suffix(".js").map(|stem| format!("{stem}.ts"));
-        for candidate in ENDINGS.iter().map(|ending| format!("{base}{ending}")).chain(swapped) {
+        for candidate in tree::candidates(base) {
             if self.exists(&candidate).await? {
                 return Ok(Some(candidate));
             }
@@ -145,18 +139,7 @@ impl Author {
             let joined = base.join(specifier).map_err(|_| outside())?;
             return if joined.origin() == base.origin() { Ok(joined.to_string()) } else { Err(outside()) };
         }
-        let mut parts: Vec<&str> = importer.split('/').collect();
-        parts.pop();
-        for part in specifier.split('/') {
-            match part {
-                "" | "." => {}
-                ".." => {
-                    parts.pop().ok_or_else(outside)?;
-                }
-                name => parts.push(name),
-            }
-        }
-        Ok(parts.join("/"))
+        tree::join(specifier, importer).ok_or_else(outside)
     }
 
     async fn exists(&self, path: &str) -> Result<bool, BundleError> {

@@ -112,16 +112,15 @@ impl Dependencies<'_> {
 
     /// A package's own file, which is in the store: nothing of a package leads out of it.
     async fn file(&self, specifier: &str, file: &str, label: &str) -> Result<Option<HookResolveIdOutput>, BundleError> {
-        if specifier.ends_with(".node") {
-            return Ok(Some(external(specifier)));
-        }
+        // `./x.node` may be an add-on, and may be `x.node.js`.
+        let can_be_left = self.can_fail_later() || specifier.ends_with(".node");
         match self.resolve(specifier, file).await? {
             Some(resolved) if !Path::new(resolved.id.as_str()).starts_with(self.plugin.packages.root()) && !resolved.external.is_external() => {
                 Err(BundleError::Outside { specifier: specifier.into(), importer: label.into() })
             }
             Some(resolved) if resolved.id.as_str().ends_with(".node") => Ok(Some(external(specifier))),
             Some(resolved) => Ok(Some(HookResolveIdOutput::from_resolved_id(resolved))),
-            None if self.can_fail_later() => Ok(Some(external(specifier))),
+            None if can_be_left => Ok(Some(external(specifier))),
             None => Ok(None),
         }
     }

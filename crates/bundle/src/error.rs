@@ -73,6 +73,12 @@ pub enum BundleError {
         /// Why.
         reason: String,
     },
+    /// An upload that is no tree of components.
+    #[error("the archive cannot be taken: {reason}")]
+    Archive {
+        /// Why.
+        reason: String,
+    },
     /// Over a limit.
     #[error("{what} is larger than {bytes_max} bytes, the limit")]
     TooLarge {
@@ -126,6 +132,7 @@ impl BundleError {
             Self::Unsupported { .. } => "import_unsupported",
             Self::Native { .. } => "native_package",
             Self::Fetch { .. } => "fetch_failed",
+            Self::Archive { .. } => "invalid_archive",
             Self::TooLarge { .. } => "component_too_large",
             Self::Build { .. } => "bundle_failed",
             Self::Registry { .. } => "registry_unreachable",

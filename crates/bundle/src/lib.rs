@@ -2,15 +2,19 @@
 //!
 //! Only this crate may name rolldown. Start at [`Bundler::bundle`].
 
+mod archive;
 mod author;
 mod dependencies;
 mod error;
+pub mod extract;
 mod guarded;
+mod index;
 mod packages;
 mod plugin;
 mod registry;
 mod responds;
 mod specifier;
+mod tree;
 mod worker;
 mod workshop;
 
@@ -22,7 +26,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
+pub use crate::archive::unpack_tree;
 pub use crate::error::BundleError;
+pub use crate::index::{Index, IndexEntry, Unindexed};
+pub use crate::tree::{Files, Folder};
 pub use crate::worker::{WorkerCommand, work};
 use crate::workshop::Workshop;
 
@@ -134,6 +141,26 @@ impl Bundler {
         match &self.work {
             Work::Here(workshop) => workshop.bundle(request).await,
             Work::InProcesses(command) => command.bundle(&self.config, request).await,
+        }
+    }
+
+    /// Indexes an uploaded tree (see [`Index::of`]).
+    pub async fn index(&self, files: BTreeMap<String, String>) -> Result<Index, BundleError> {
+        match &self.work {
+            Work::Here(_) => tokio::task::spawn_blocking(move || Index::of(&files, None))
+                .await
+                .map_err(|e| BundleError::Internal { what: "the index broke down", source: Box::new(e) }),
+            Work::InProcesses(command) => command.index(&self.config, files).await,
+        }
+    }
+
+    /// Reads a component without running it (see [`extract::component`]).
+    pub async fn facts(&self, files: BTreeMap<String, String>, path: String) -> Result<Option<extract::ComponentFacts>, BundleError> {
+        match &self.work {
+            Work::Here(_) => tokio::task::spawn_blocking(move || extract::component(&files, &path))
+                .await
+                .map_err(|e| BundleError::Internal { what: "reading the component broke down", source: Box::new(e) }),
+            Work::InProcesses(command) => command.facts(&self.config, files, path).await,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Bundling in a process of its own: what the server asks, and what the process answers, as JSON over its pipes.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,10 +9,13 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use crate::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig};
+use crate::extract::{self, ComponentFacts};
+use crate::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Index};
 
 /// How long one bundle may take, downloads of its packages included.
 const TIMEOUT: Duration = Duration::from_secs(180);
+/// Of a thread that parses. Only addresses are reserved, not memory.
+const STACK_BYTES: usize = 256 << 20;
 /// Settings of the server hold secrets that bundling has no use for.
 const SERVER_SETTINGS: &str = "MILLRACE_";
 
@@ -29,12 +33,22 @@ struct Question {
     cache_dir: PathBuf,
     registry_url: String,
     metadata_max_age: Duration,
-    request: BundleRequest,
+    job: Job,
+}
+
+/// Whatever parses strangers' code.
+#[derive(Serialize, Deserialize)]
+enum Job {
+    Bundle(BundleRequest),
+    Index(BTreeMap<String, String>),
+    Facts(BTreeMap<String, String>, String),
 }
 
 #[derive(Serialize, Deserialize)]
 enum Answer {
     Bundle(Bundle),
+    Index(Index),
+    Facts(Box<Option<ComponentFacts>>),
     Refused(BundleError),
     /// Ours to mend.
     Failed(String),
@@ -42,8 +56,29 @@ enum Answer {
 
 impl WorkerCommand {
     pub(crate) async fn bundle(&self, config: &BundlerConfig, request: BundleRequest) -> Result<Bundle, BundleError> {
+        match self.ask(config, Job::Bundle(request)).await? {
+            Answer::Bundle(bundle) => Ok(bundle),
+            _ => Err(failed("could not understand the bundler", "it answered something else")),
+        }
+    }
+
+    pub(crate) async fn index(&self, config: &BundlerConfig, files: BTreeMap<String, String>) -> Result<Index, BundleError> {
+        match self.ask(config, Job::Index(files)).await? {
+            Answer::Index(index) => Ok(index),
+            _ => Err(failed("could not understand the bundler", "it answered something else")),
+        }
+    }
+
+    pub(crate) async fn facts(&self, config: &BundlerConfig, files: BTreeMap<String, String>, path: String) -> Result<Option<ComponentFacts>, BundleError> {
+        match self.ask(config, Job::Facts(files, path)).await? {
+            Answer::Facts(facts) => Ok(*facts),
+            _ => Err(failed("could not understand the bundler", "it answered something else")),
+        }
+    }
+
+    async fn ask(&self, config: &BundlerConfig, job: Job) -> Result<Answer, BundleError> {
         let question =
-            Question { cache_dir: config.cache_dir.clone(), registry_url: config.registry_url.clone(), metadata_max_age: config.metadata_max_age, request };
+            Question { cache_dir: config.cache_dir.clone(), registry_url: config.registry_url.clone(), metadata_max_age: config.metadata_max_age, job };
         let question = serde_json::to_vec(&question).map_err(|e| failed("could not ask the bundler", e))?;
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
@@ -70,9 +105,9 @@ impl WorkerCommand {
             return Err(BundleError::Build { text: format!("the bundler broke down over it ({status}): is something in it nested thousands of levels deep?") });
         }
         match serde_json::from_slice(&answer).map_err(|e| failed("could not understand the bundler", e))? {
-            Answer::Bundle(bundle) => Ok(bundle),
             Answer::Refused(error) => Err(error),
             Answer::Failed(why) => Err(failed("the bundler failed", why)),
+            answer => Ok(answer),
         }
     }
 }
@@ -85,14 +120,19 @@ pub async fn work(
 ) -> Result<(), BundleError> {
     let mut question = Vec::new();
     input.read_to_end(&mut question).await.map_err(|e| failed("could not hear the server", e))?;
-    let Question { cache_dir, registry_url, metadata_max_age, request } =
+    let Question { cache_dir, registry_url, metadata_max_age, job } =
         serde_json::from_slice(&question).map_err(|e| failed("could not understand the server", e))?;
-    let bundled = match Bundler::here(BundlerConfig { cache_dir, registry_url, metadata_max_age, platform_modules }) {
-        Ok(bundler) => bundler.bundle(request).await,
-        Err(error) => Err(error),
+    let config = BundlerConfig { cache_dir, registry_url, metadata_max_age, platform_modules };
+    let done = match job {
+        Job::Bundle(request) => match Bundler::here(config) {
+            Ok(bundler) => bundler.bundle(request).await.map(Answer::Bundle),
+            Err(error) => Err(error),
+        },
+        Job::Index(files) => on_a_deep_stack(move || Index::of(&files, None)).map(Answer::Index),
+        Job::Facts(files, path) => on_a_deep_stack(move || extract::component(&files, &path)).map(|facts| Answer::Facts(Box::new(facts))),
     };
-    let answer = match bundled {
-        Ok(bundle) => Answer::Bundle(bundle),
+    let answer = match done {
+        Ok(answer) => answer,
         Err(BundleError::Internal { what, source }) => Answer::Failed(format!("{what}: {source}")),
         Err(error) => Answer::Refused(error),
     };
@@ -103,4 +143,10 @@ pub async fn work(
 
 fn failed(what: &'static str, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> BundleError {
     BundleError::Internal { what, source: why.into() }
+}
+
+/// The parser calls itself once per level of nesting. The process has nothing else to do meanwhile.
+fn on_a_deep_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, BundleError> {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(work).map_err(|e| failed("could not start a thread", e))?;
+    thread.join().map_err(|_| failed("the reading broke down", "a thread panicked"))
 }

@@ -32,10 +32,10 @@ pub enum ClientCommand {
     Logout,
     /// Write a source or action to begin with
     Init(InitArgs),
-    /// Deploy a source from a file, an address, a saved component or a published key
+    /// Deploy a source from a file, an address, a saved component or a key, published or of a registry
     #[command(after_help = "Example: millrace deploy rss.mjs --prop url=https://example.com/feed.xml --prop timer='{\"intervalSeconds\": 60}'")]
     Deploy {
-        /// A file, an http(s) address, an `sc_` id or a published key
+        /// A file, an http(s) address, an `sc_` id or a key
         what: String,
         /// The source's name
         #[arg(long)]
@@ -99,7 +99,7 @@ pub enum ClientCommand {
     Update {
         /// Id or name
         name: String,
-        /// New code: a file, an http(s) address, an `sc_` id or a published key
+        /// New code: a file, an http(s) address, an `sc_` id or a key
         #[arg(long)]
         code: Option<String>,
         /// A new name
@@ -131,12 +131,23 @@ pub enum ClientCommand {
     /// Workflows, from files
     #[command(subcommand, visible_alias = "wf")]
     Workflows(WorkflowCommand),
+    /// Trees of components to deploy from by key
+    #[command(subcommand)]
+    Registry(RegistryCommand),
     /// Runs of workflows and sources
     #[command(subcommand)]
     Runs(RunCommand),
     /// Who listens to what
     #[command(subcommand)]
     Subscriptions(SubscriptionCommand),
+    /// Accounts of the services that components connect to
+    #[command(subcommand)]
+    Accounts(AccountCommand),
+    /// Find the slug of an app
+    Apps {
+        /// Words of its name
+        query: Vec<String>,
+    },
     /// API keys of the organization
     #[command(subcommand)]
     Keys(KeyCommand),
@@ -145,6 +156,9 @@ pub enum ClientCommand {
         /// Id or name
         name: String,
     },
+    /// Data stores: values that workflows and sources share
+    #[command(subcommand, visible_alias = "ds")]
+    DataStores(DataStoreCommand),
     /// Show the outbox, or one message of it
     Mail {
         /// A message's id
@@ -243,6 +257,85 @@ pub enum WorkflowCommand {
     },
 }
 
+/// Commands for accounts.
+#[derive(Subcommand, Debug)]
+pub enum AccountCommand {
+    /// List accounts
+    List {
+        /// Only those of this app
+        #[arg(long, value_name = "SLUG")]
+        app: Option<String>,
+    },
+    /// Connect an account: asks for its fields, or reads them from standard input as a JSON object
+    #[command(after_help = "Example: millrace accounts add stripe < fields.json, where fields.json is such as {\"api_key\": \"…\"}")]
+    Add {
+        /// The app's slug
+        app: String,
+        /// A name to tell it by
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Show an account, without its credentials
+    Show {
+        /// The account's id
+        id: String,
+    },
+    /// Give an account a new name, or without one new values of its fields
+    Update {
+        /// The account's id
+        id: String,
+        /// A new name
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Disconnect an account
+    Delete {
+        /// The account's id
+        id: String,
+    },
+}
+
+/// Commands for registries.
+#[derive(Subcommand, Debug)]
+pub enum RegistryCommand {
+    /// Add a tree of components; it is read here and sent to the server
+    #[command(after_help = "A tree is laid out as components/<app>/sources/<slug>/<slug>.mjs (or actions).\n\
+        Example: millrace registry add https://github.com/acme/components --name acme")]
+    Add {
+        /// A folder, a git repository's address, the address of a .tar.gz, or npm:PACKAGE
+        what: String,
+        /// Its name [default: the last part of where it comes from]
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// List registries
+    #[command(visible_alias = "ls")]
+    List,
+    /// Remove a registry; what was deployed from it goes on
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Read a registry again from where it came
+    Update {
+        /// Its name
+        name: String,
+        /// From somewhere else from now on
+        what: Option<String>,
+    },
+    /// Search the components of all registries
+    Search {
+        /// Words of the key, name or description
+        words: Vec<String>,
+        /// Only of this app
+        #[arg(long)]
+        app: Option<String>,
+        /// How many
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+    },
+}
+
 /// Commands for runs.
 #[derive(Subcommand, Debug)]
 pub enum RunCommand {
@@ -251,7 +344,7 @@ pub enum RunCommand {
         /// Id or name
         name: String,
         /// Only runs in this state
-        #[arg(long, value_parser = ["queued", "running", "succeeded", "failed", "cancelled"])]
+        #[arg(long, value_parser = ["queued", "running", "paused", "succeeded", "failed", "cancelled"])]
         status: Option<String>,
     },
     /// Show a run with its steps, error and logs
@@ -260,9 +353,65 @@ pub enum RunCommand {
         id: String,
     },
     /// Run the same event again, as a new run
+    #[command(after_help = "Example: millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge")]
     Replay {
         /// The run's id
         id: String,
+        /// The step to begin with; the steps before keep their results
+        #[arg(long, conflicts_with = "from_failed")]
+        from_step: Option<String>,
+        /// Begin with the step that failed
+        #[arg(long)]
+        from_failed: bool,
+    },
+    /// Cancel a run that is queued or paused
+    Cancel {
+        /// The run's id
+        id: String,
+    },
+}
+
+/// Commands for data stores.
+#[derive(Subcommand, Debug)]
+pub enum DataStoreCommand {
+    /// List data stores
+    List,
+    /// Make a data store
+    Create {
+        /// Its name
+        name: String,
+    },
+    /// Show a data store and its first keys
+    Show {
+        /// Id or name
+        store: String,
+    },
+    /// Print what a data store holds under a key
+    Get {
+        /// Id or name
+        store: String,
+        /// The key
+        key: String,
+    },
+    /// Write a value
+    #[command(after_help = "Example: millrace data-stores set orders last-seen 42 --ttl 3600")]
+    Set {
+        /// Id or name
+        store: String,
+        /// The key
+        key: String,
+        /// JSON where it is an object, array, number or true, false, null, else text
+        value: String,
+        /// Seconds until it ends; never where absent
+        #[arg(long, value_name = "SECONDS")]
+        ttl: Option<f64>,
+    },
+    /// Delete a key, or without one the data store with all it holds
+    Delete {
+        /// Id or name
+        store: String,
+        /// The key
+        key: Option<String>,
     },
 }
 

@@ -1,8 +1,11 @@
 //! What commands do.
 
+mod accounts;
 mod components;
+mod data_stores;
 mod history;
 mod keys;
+mod registries;
 mod workflows;
 
 pub(crate) use components::create_source;
@@ -80,10 +83,14 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
             history::finished_run(show, &client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event })).await?)
         }
         ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
+        ClientCommand::Registry(command) => registries::registries(client, show, command).await,
         ClientCommand::Runs(command) => history::runs(client, show, command).await,
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
         ClientCommand::Keys(command) => keys::keys(client, show, command).await,
+        ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
+        ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
         ClientCommand::Errors { name } => history::errors(client, show, &name).await,
+        ClientCommand::DataStores(command) => data_stores::data_stores(client, show, command).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.
         ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) => Ok(()),

@@ -37,6 +37,10 @@ pub(crate) enum CliError {
     TooMuchCode { path: PathBuf, files_max: usize, bytes_max: usize },
     #[error("`{}` is not a workflow file: {problem}", path.display())]
     WorkflowFile { path: PathBuf, problem: String },
+    #[error("could not read the components of `{what}`: {why}")]
+    Tree { what: String, why: String },
+    #[error("there is no registry `{0}`")]
+    UnknownRegistry(String),
     #[error("could not watch `{}`: {source}", path.display())]
     Watch { path: PathBuf, source: notify::Error },
     #[error("{message}")]
@@ -67,6 +71,8 @@ impl CliError {
             Self::Refused { details, .. } => return missing_props(details),
             Self::Unreachable { .. } => "is the server running? start one with `millrace serve`, or name another with --url",
             Self::Unknown(_) => "`millrace list sources` and `millrace list workflows` show what there is",
+            Self::UnknownRegistry(_) => "`millrace registry list` shows what there is",
+            Self::Tree { .. } => "name a folder, a git repository, the address of a .tar.gz or npm:PACKAGE",
             Self::NoKey => {
                 "run `millrace login`, or set MILLRACE_API_KEY (and MILLRACE_URL); the first key stands in credentials.json in the server's data directory"
             }

@@ -14,6 +14,7 @@ mod printer;
 mod profile;
 mod prompt;
 mod stream;
+mod tree;
 mod workflow_file;
 
 pub use args::{ClientCommand, GlobalArgs, InitArgs, InitKind, Listed, RunCommand, SubscriptionArgs, SubscriptionCommand, WorkflowCommand};

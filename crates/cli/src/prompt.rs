@@ -46,18 +46,38 @@ fn credentials(text: &str) -> (Option<String>, Option<String>) {
     (lines().find(is_url).map(str::to_owned), lines().find(|l| !is_url(l)).map(str::to_owned))
 }
 
-/// Values for the props that are missing, by what the component says of them.
-pub(crate) fn props(missing: &[&str], component: &Value) -> Result<Map<String, Value>, CliError> {
+/// Values of an account's fields: asked for on a terminal, else a JSON object on standard input.
+pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> {
+    if !can_ask() {
+        let mut text = String::new();
+        let read = std::io::stdin().take(STDIN_BYTES_MAX).read_to_string(&mut text);
+        read.map_err(|source| CliError::Read { path: "-".into(), source })?;
+        return serde_json::from_str(&text).map_err(|e| CliError::Usage {
+            message: format!("standard input is not a JSON object of the account's fields: {e}"),
+            hint: "write such as {\"api_key\": \"…\"} to standard input, or run it on a terminal to be asked",
+        });
+    }
     let mut values = Map::new();
-    for name in missing {
-        let defs = component["configurable_props"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let def = defs.iter().find(|d| d["name"] == *name).unwrap_or(&Value::Null);
-        values.insert((*name).to_owned(), prop(name, def)?);
+    for field in fields {
+        let name = field["name"].as_str().unwrap_or_default();
+        let label = field["label"].as_str().unwrap_or(name);
+        let text = if field["optional"] == true { format!("{label} (may be empty)") } else { label.to_owned() };
+        let typed = match field["type"].as_str() {
+            Some("password") => asked(name, Password::new().with_prompt(text).allow_empty_password(true).interact())?,
+            _ => {
+                let default = field["default"].as_str().unwrap_or_default().to_owned();
+                asked(name, Input::new().with_prompt(text).default(default).allow_empty(true).interact_text())?
+            }
+        };
+        if !typed.is_empty() {
+            values.insert(name.to_owned(), typed.into());
+        }
     }
     Ok(values)
 }
 
-fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
+/// A value for a prop, by what the component says of it.
+pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
     let label = def["label"].as_str().unwrap_or(name);
     let text = def["description"].as_str().map_or_else(|| label.to_owned(), |d| format!("{label} ({d})"));
     if let Some(options) = def["options"].as_array().filter(|o| !o.is_empty()) {

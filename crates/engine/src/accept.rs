@@ -9,6 +9,7 @@ use millrace_model::ids::RunId;
 use millrace_model::run::{NewRun, Run, Start};
 use millrace_model::source::HttpInterface;
 use millrace_model::tenant::Caller;
+use millrace_model::workflow::Settings;
 use tokio::sync::oneshot;
 
 use crate::context::Origin;
@@ -33,15 +34,48 @@ impl Engine {
         let event = http_event(&request, receiver);
         let origin = Origin::first("HTTP", endpoint.id.as_str());
         let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        let id = run.id.clone();
         if !endpoint.custom_response {
-            self.accept_here(run, program, None).await?;
+            self.accept_event(run, program, None).await?;
             return Ok(success_page());
         }
         let (responder, answer) = oneshot::channel();
-        self.accept_here(run, program, Some(responder)).await?;
+        self.accept_event(run, program, Some(responder)).await?;
         match tokio::time::timeout(limit + ANSWER_GRACE, answer).await {
             Ok(Ok(Some(response))) => Ok(response),
-            _ => Ok(no_response(receiver)),
+            _ => {
+                self.0.responders.lock().remove(&id);
+                Ok(no_response(receiver))
+            }
+        }
+    }
+
+    /// Queues a run of a workflow with limits: who claims it counts what is under way. With several servers another may run it; then
+    /// nobody here learns what its code answers.
+    async fn accept_queued(&self, run: NewRun, settings: &Settings, responder: Option<Responder>) -> Result<(), EngineError> {
+        let id = run.id.clone();
+        let run = NewRun { start: Start::Queued, ..run };
+        if let Some(responder) = responder {
+            self.0.responders.lock().insert(id.clone(), responder);
+        }
+        if let Err(error) = self.0.store.accept_queued(run, settings.queue_max.unwrap_or(u32::MAX)).await {
+            self.0.responders.lock().remove(&id);
+            return Err(error.into());
+        }
+        self.0.wake_dispatch.notify_one();
+        Ok(())
+    }
+
+    /// Makes an event's run durable, and starts it where nothing holds it back.
+    async fn accept_event(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
+        match &*program {
+            Program::Workflow(workflow) if workflow.settings.limits().is_some() => {
+                if self.0.tasks.stopping() {
+                    return Err(EngineError::Overloaded);
+                }
+                self.accept_queued(run, &workflow.settings, responder).await
+            }
+            _ => self.accept_here(run, program, responder).await,
         }
     }
 
@@ -82,9 +116,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Accepts a run for a caller who waits for its end.
-    pub(crate) async fn run_and_wait(&self, caller: &Caller, program: &Arc<Program>, origin: &Origin, event: String) -> Result<Run, EngineError> {
-        let run = self.new_run(program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+    /// Accepts a run for a caller who waits for its end. `result`: what it begins behind.
+    pub(crate) async fn run_and_wait(
+        &self,
+        caller: &Caller,
+        program: &Arc<Program>,
+        origin: &Origin,
+        event: String,
+        result: Option<String>,
+    ) -> Result<Run, EngineError> {
+        let mut run = self.new_run(program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        run.result = result;
         let id = run.id.clone();
         let ended = self.when_settled(&id);
         self.accept_here(run, program.clone(), None).await?;

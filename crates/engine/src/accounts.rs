@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use millrace_model::Timestamp;
 use millrace_model::account::{Account, App, AuthType, CredentialError};
 use millrace_model::component::PropDef;
 use millrace_model::ids::{AccountId, OrgId};
@@ -85,16 +86,27 @@ impl Engine {
             EngineError::invalid("app", format!("there is no app `{slug}`; `GET /v1/apps?q=…` finds the slug, and `POST /v1/apps` registers another"))
         })?;
         let credentials = app.definition.check(&app.name_slug, &new.credentials).map_err(|e| credential_error(&e))?;
+        self.insert_account(caller, app, new.name.as_deref(), &credentials, None).await
+    }
+
+    pub(crate) async fn insert_account(
+        &self,
+        caller: &Caller,
+        app: App,
+        name: Option<&str>,
+        credentials: &Map<String, Value>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<AccountView, EngineError> {
         let now = self.now();
         let id = AccountId::generate(&self.0.ids);
         let account = Account {
             org_id: caller.org_id.clone(),
             app: app.name_slug.clone(),
-            name: check_name(new.name.as_deref().unwrap_or(&app.definition.name))?,
-            credentials: self.seal_credentials(&id, &credentials)?,
+            name: check_name(name.unwrap_or(&app.definition.name))?,
+            credentials: self.seal_credentials(&id, credentials)?,
             healthy: true,
             problem: None,
-            expires_at: None,
+            expires_at,
             version: 1,
             created_at: now,
             updated_at: now,
@@ -132,9 +144,11 @@ impl Engine {
 
     /// Disconnects an account. What uses it fails from then on with an error that says so.
     pub async fn delete_account(&self, caller: &Caller, id: &AccountId) -> Result<(), EngineError> {
+        let AccountView { account, app, .. } = self.account(caller, id, false).await?;
         if !self.0.store.delete_account(&caller.org_id, id).await? {
             return Err(EngineError::not_found("account", id));
         }
+        self.revoke_later(&app, &self.open_credentials(&account)?);
         tracing::info!(account.id = %id, user.id = %caller.user_id, "an account was disconnected");
         Ok(())
     }
@@ -162,6 +176,7 @@ impl Engine {
     async fn show_account(&self, caller: &Caller, account: Account, with_credentials: bool) -> Result<AccountView, EngineError> {
         let app = self.find_app(&caller.org_id, &account.app).await?;
         let app = app.ok_or_else(|| EngineError::internal("an account's app is missing", account.app.clone()))?;
+        let account = if with_credentials { self.fresh(account).await? } else { account };
         let credentials = if with_credentials {
             tracing::info!(account.id = %account.id, user.id = %caller.user_id, "an account's credentials were read");
             Some(self.open_credentials(&account)?)
@@ -171,12 +186,12 @@ impl Engine {
         Ok(AccountView { account, app, credentials })
     }
 
-    fn seal_credentials(&self, id: &AccountId, credentials: &Map<String, Value>) -> Result<String, EngineError> {
+    pub(crate) fn seal_credentials(&self, id: &AccountId, credentials: &Map<String, Value>) -> Result<String, EngineError> {
         let text = serde_json::to_string(credentials).map_err(|e| EngineError::internal("could not write credentials", e))?;
         self.0.master_key.seal(&self.0.ids, id.as_str(), &text)
     }
 
-    fn open_credentials(&self, account: &Account) -> Result<Map<String, Value>, EngineError> {
+    pub(crate) fn open_credentials(&self, account: &Account) -> Result<Map<String, Value>, EngineError> {
         let text = self.0.master_key.open(account.id.as_str(), &account.credentials)?;
         serde_json::from_str(&text).map_err(|e| EngineError::internal("an account's credentials are damaged", e))
     }
@@ -234,7 +249,11 @@ impl Engine {
             Ok(Err(CallOutcome { result: Err(failure), duration: Duration::ZERO }))
         };
         let AccountUse { prop, app, account: id, .. } = account_use;
-        match self.0.store.account(org, id).await? {
+        let account = match self.0.store.account(org, id).await? {
+            Some(account) => Some(self.fresh(account).await?),
+            None => None,
+        };
+        match account {
             None => fails(format!("the account `{id}` of {app}, which the prop `{prop}` names, is not connected any more; choose another")),
             Some(account) if &account.app != app => fails(format!("the prop `{prop}` needs an account of {app}, and `{id}` is one of {}", account.app)),
             Some(account) if !account.healthy => {

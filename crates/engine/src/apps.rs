@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use millrace_model::Timestamp;
-use millrace_model::account::{App, AppDefinition, AuthType, CustomField, FIELDS_MAX};
+use millrace_model::account::{App, AppDefinition, AuthType, CustomField, FIELDS_MAX, OauthClient};
 use millrace_model::component::PropDef;
 use millrace_model::ids::{AppId, OrgId};
 use millrace_model::page::{Listing, Page};
@@ -65,7 +65,7 @@ fn inferred<'a>(slug: &str, keys: impl Iterator<Item = &'a str>) -> App {
         id: AppId::from_row(format!("{}{}", AppId::PREFIX, &sha256_hex(slug.as_bytes())[..12])),
         org_id: None,
         name_slug: slug.to_owned(),
-        definition: AppDefinition { name, auth_type, description: None, img_src: None, custom_fields, categories: Vec::new(), open: true },
+        definition: AppDefinition { name, auth_type, description: None, img_src: None, custom_fields, categories: Vec::new(), oauth: None, open: true },
         created_at: Timestamp(0),
         updated_at: Timestamp(0),
     }
@@ -103,7 +103,7 @@ pub struct AppFilter {
 impl Engine {
     /// Registers an app for the organization, or replaces its own or the catalogue's of that slug.
     pub async fn put_app(&self, caller: &Caller, new: NewApp) -> Result<App, EngineError> {
-        let NewApp { name_slug, definition } = new;
+        let NewApp { name_slug, mut definition } = new;
         if !is_slug(&name_slug) {
             return Err(EngineError::invalid("name_slug", "a slug has 1 to 100 characters of a-z, 0-9, `_` and `-`"));
         }
@@ -116,16 +116,40 @@ impl Engine {
         }
         let now = self.now();
         let before = self.0.store.app(&caller.org_id, &name_slug).await?;
-        let app = App {
-            id: before.as_ref().map_or_else(|| AppId::generate(&self.0.ids), |app| app.id.clone()),
-            org_id: Some(caller.org_id.clone()),
-            name_slug,
-            definition,
-            created_at: before.map_or(now, |app| app.created_at),
-            updated_at: now,
-        };
+        let id = before.as_ref().map_or_else(|| AppId::generate(&self.0.ids), |app| app.id.clone());
+        let kept = before.as_ref().and_then(|app| app.definition.oauth.as_ref());
+        if let Some(client) = &mut definition.oauth {
+            self.seal_client(&id, client, kept)?;
+        }
+        let app = App { id, org_id: Some(caller.org_id.clone()), name_slug, definition, created_at: before.map_or(now, |app| app.created_at), updated_at: now };
         self.0.store.put_app(app.clone()).await?;
         Ok(app)
+    }
+
+    /// Checks an OAuth client and seals its secret; one that is not given stays.
+    fn seal_client(&self, app: &AppId, client: &mut OauthClient, before: Option<&OauthClient>) -> Result<(), EngineError> {
+        for (field, address) in
+            [("authorize_url", Some(&client.authorize_url)), ("token_url", Some(&client.token_url)), ("revoke_url", client.revoke_url.as_ref())]
+        {
+            let Some(address) = address else { continue };
+            if !url::Url::parse(address).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some()) {
+                return Err(EngineError::invalid(
+                    &format!("oauth.{field}"),
+                    format!("`oauth.{field}` is no address; allowed are http: and https: with a host"),
+                ));
+            }
+        }
+        if client.client_id.is_empty() {
+            return Err(EngineError::missing("oauth.client_id", "`oauth.client_id` is missing; the provider gives it when a client is registered there"));
+        }
+        client.client_secret = match (client.client_secret.as_str(), before) {
+            ("", Some(before)) => before.client_secret.clone(),
+            ("", None) => {
+                return Err(EngineError::missing("oauth.client_secret", "`oauth.client_secret` is missing; the provider gives it with the client's id"));
+            }
+            (secret, _) => self.0.master_key.seal(&self.0.ids, app.as_str(), secret)?,
+        };
+        Ok(())
     }
 
     /// Registers the apps that a component names and nobody knows yet, so that accounts of them can be connected.

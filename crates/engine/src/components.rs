@@ -15,7 +15,7 @@ use serde_json::{json, value::to_raw_value};
 
 use crate::secrets::sha256_hex;
 use crate::sink::Ignore;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, ErrorKind};
 
 /// Wall-clock limit of loading a module to read its manifest.
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -27,7 +27,7 @@ pub(crate) const MODULE: &str = "component";
 pub enum CodeRef {
     /// A saved component.
     Component(ComponentId),
-    /// The published component with that key.
+    /// The published component with that key, else the one of a registry.
     Key(String),
     /// Source text, with the files that its relative imports reach.
     Code {
@@ -53,6 +53,10 @@ pub(crate) struct Built {
 impl Engine {
     /// Builds and stores a component; with `publish` it answers to its key from now on.
     pub async fn save_component(&self, caller: &Caller, code: CodeRef, publish: bool) -> Result<SavedComponent, EngineError> {
+        let code = match code {
+            CodeRef::Key(key) => self.registry_code(caller, &key).await?.ok_or_else(|| EngineError::not_found("component", key))?,
+            code => code,
+        };
         let built = self.build_component(caller, &code, None).await?;
         let kind = built.component.manifest.check()?;
         self.infer_apps(caller, &built.component.manifest.props).await?;
@@ -106,7 +110,16 @@ impl Engine {
     ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
         match code {
             CodeRef::Component(id) => Ok((self.component(caller, id.as_str()).await?, None)),
-            CodeRef::Key(key) => Ok((self.component(caller, key).await?, None)),
+            CodeRef::Key(key) => match self.component(caller, key).await {
+                Err(error) if error.kind() == ErrorKind::NotFound => match self.registry_code(caller, key).await? {
+                    Some(code) => {
+                        let built = self.build_component(caller, &code, earlier).await?;
+                        Ok((built.component, Some(built.artifact)))
+                    }
+                    None => Err(error),
+                },
+                found => Ok((found?, None)),
+            },
             CodeRef::Code { .. } | CodeRef::Url(_) => {
                 let built = self.build_component(caller, code, earlier).await?;
                 Ok((built.component, Some(built.artifact)))
@@ -226,7 +239,7 @@ fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>) -
     Ok(Entry::Files { entry: entry.to_owned(), files })
 }
 
-fn bundle_error(error: BundleError) -> EngineError {
+pub(crate) fn bundle_error(error: BundleError) -> EngineError {
     if error.is_user_error() {
         EngineError::Component { code: error.code(), message: error.to_string(), details: json!({ "field": "component_code" }) }
     } else {

@@ -13,9 +13,11 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
 use crate::accounts::AccountUse;
+use crate::asks::AskScope;
 use crate::components::{CodeRef, MODULE};
+use crate::data_stores::StoreGrants;
 use crate::program::Inputs;
-use crate::sink::Ignore;
+use crate::sink::Answering;
 use crate::{Engine, EngineError};
 
 /// Wall-clock limit of an options method or `additionalProps`: somebody waits before a form.
@@ -117,6 +119,8 @@ impl Engine {
     ) -> Result<Result<Value, String>, EngineError> {
         let defs = &component.manifest.props;
         self.check_accounts(&caller.org_id, defs, values, Site::Step).await?;
+        let mut stores = StoreGrants::default();
+        stores.add(defs, values);
         let inputs = Inputs::new(Value::Object(values.clone()), AccountUse::of(None, defs, values).collect());
         let failed = |failure: &CallFailure| format!("{}: {}", failure.code, failure.message);
         let props = match inputs.text(self, &caller.org_id).await? {
@@ -136,8 +140,9 @@ impl Engine {
             calls_max: CALLS_MAX,
             hosts_max: 1,
         });
+        let scope = Arc::new(AskScope { org: caller.org_id.clone(), stores, run: None });
         let body = to_raw_value(&question).map_err(|e| EngineError::internal("could not write a question", e))?;
-        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, Arc::new(Ignore)).await;
+        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, Arc::new(Answering { engine: self.clone(), scope })).await;
         match outcome.result {
             Ok(done) => serde_json::from_str(done.result.get()).map(Ok).map_err(|e| EngineError::internal("could not read an answer", e)),
             Err(failure) => Ok(Err(failed(&failure))),

@@ -68,6 +68,7 @@ impl Engine {
             context: serde_json::to_string(&context).map_err(|e| EngineError::internal("could not write a context", e))?,
             created_at: now,
             start,
+            result: None,
         })
     }
 

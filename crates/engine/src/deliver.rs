@@ -1,91 +1,84 @@
-//! Deliveries to webhooks: each is queued with the run that made its event, and tried until the receiver takes it.
-//!
-//! A webhook has a lane of its own while it has deliveries due: a receiver that hangs holds up nobody else's.
+//! Deliveries after a run: each is tried until it is taken, refused for good, or given up. What was taken while the server
+//! died may come twice; requests carry the delivery's id, objects have a name of their own and mails are queued once.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use futures::future::join_all;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use millrace_model::ids::WebhookId;
-use millrace_model::webhook::{Delivery, DeliveryStatus, Webhook, next_try};
-use millrace_store::DeliveryTry;
-use parking_lot::Mutex;
-use reqwest::StatusCode;
-use sha2::Sha256;
+use lettre::message::Mailboxes;
+use millrace_model::ids::MailId;
+use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Mail, MailStatus};
+use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::execute::error_chain;
-use crate::webhooks::SECRET_PREFIX;
-use crate::{Engine, EngineError, VERSION};
+use crate::{Engine, deliver_http, s3};
 
-/// How often due deliveries are looked for though nothing woke the task.
-const POLL: Duration = Duration::from_secs(1);
-/// A try that takes longer has failed.
-const TRY_TIMEOUT: Duration = Duration::from_secs(15);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A claimed delivery is hidden from others for so long; then whoever claimed it is taken to have died.
-const HIDDEN_MS: i64 = 60_000;
-/// Webhooks that are sent to at once.
-const LANES_MAX: usize = 32;
-/// Deliveries to one webhook at once, and batches before another webhook may have the lane.
-const BATCH: u32 = 8;
-const BATCHES_MAX: u32 = 16;
-/// What is read of an answer; the rest is thrown away with the connection.
-const ANSWER_BYTES_MAX: usize = 16 << 10;
-/// How long a success may take to end its answer, whose body nobody needs.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Of a refusal's body, so much is kept with the error.
-const ERROR_CHARS_MAX: usize = 300;
-/// Deliveries whose time is over, given up in a round.
-const EXPIRE_MAX: u32 = 1000;
-const EXPIRED: &str = "the webhook was down or paused for so long that it was never tried";
+/// How often deliveries are looked at though nothing woke the deliverer.
+const POLL: Duration = Duration::from_secs(2);
+/// A try that takes longer has failed; a claimed delivery is hidden from others for twice that.
+pub(crate) const TRY_TIMEOUT: Duration = Duration::from_secs(15);
+/// Deliveries under way at once.
+const UNDER_WAY_MAX: usize = 16;
+/// Tries, after which it has failed for good.
+const ATTEMPTS_MAX: i64 = 8;
+/// The wait after the first try, milliseconds; each further one is so many times longer: about an hour and a half in all.
+const FIRST_WAIT_MS: i64 = 5_000;
+const WAIT_FACTOR: i64 = 3;
+/// How much a wait may be shortened, percent: what failed together is not tried again together.
+const JITTER_PERCENT: i64 = 20;
+/// Recipients of one e-mail.
+const RECIPIENTS_MAX: usize = 10;
 
 /// How a try ended.
-struct Tried {
-    answered: Option<StatusCode>,
-    /// Why it failed.
-    error: Option<String>,
-    /// When the receiver asked to be asked again.
-    retry_after_ms: Option<i64>,
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Tried {
+    /// It was taken.
+    Taken { status: Option<u16> },
+    /// It may be taken later.
+    Later { status: Option<u16>, error: String },
+    /// It will never be.
+    Never { status: Option<u16>, error: String },
 }
 
 impl Tried {
-    /// Whether the receiver is there, whatever it says of this event.
-    fn is_up(&self) -> bool {
-        self.answered.is_some_and(|s| !s.is_server_error() && s != StatusCode::TOO_MANY_REQUESTS && s != StatusCode::REQUEST_TIMEOUT)
+    pub(crate) fn never(error: impl Into<String>) -> Self {
+        Self::Never { status: None, error: error.into() }
+    }
+
+    /// By an HTTP status.
+    pub(crate) fn by_status(status: u16, said: &str) -> Self {
+        let answered = || format!("answered with status {status}{said}");
+        match status {
+            100..=399 => Self::Taken { status: Some(status) },
+            408 | 425 | 429 | 500..=599 => Self::Later { status: Some(status), error: answered() },
+            _ => Self::Never { status: Some(status), error: answered() },
+        }
     }
 }
 
-/// The webhooks that are being sent to.
-#[derive(Clone)]
-struct Lanes {
-    client: reqwest::Client,
-    busy: Arc<Mutex<HashSet<WebhookId>>>,
-    places: Arc<Semaphore>,
+#[derive(Deserialize)]
+struct Email {
+    subject: String,
+    text: Option<String>,
+    html: Option<String>,
+    to: Option<Value>,
 }
 
 impl Engine {
-    pub(crate) fn spawn_deliverer(&self) -> Result<(), EngineError> {
-        // Redirects are not followed: they could lead where the webhook's owner may not send.
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TRY_TIMEOUT)
-            .no_gzip()
-            .user_agent(format!("Millrace-Webhooks/{VERSION}"))
-            .build()
-            .map_err(|e| EngineError::internal("could not make the client of webhooks", e))?;
-        let lanes = Lanes { client, busy: Arc::default(), places: Arc::new(Semaphore::new(LANES_MAX)) };
+    pub(crate) fn spawn_deliverer(&self) {
+        let http = match deliver_http::client() {
+            Ok(http) => http,
+            Err(error) => {
+                tracing::error!(error = error_chain(&error), "no HTTP client could be made; what code sends stays queued");
+                return;
+            }
+        };
         let (engine, stop) = (self.clone(), self.0.tasks.token());
+        let places = Arc::new(Semaphore::new(UNDER_WAY_MAX));
         self.0.tasks.spawn(async move {
             loop {
-                if let Err(error) = engine.open_lanes(&lanes).await {
-                    tracing::error!(error = error_chain(&error), "could not look for deliveries; trying again");
-                }
+                engine.deliver_due(&http, &places).await;
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
@@ -94,144 +87,187 @@ impl Engine {
                 }
             }
         });
-        Ok(())
     }
 
-    async fn open_lanes(&self, lanes: &Lanes) -> Result<(), EngineError> {
-        let now = self.now();
-        let expired = self.0.store.expire_deliveries(now, EXPIRE_MAX, EXPIRED).await?;
-        if expired > 0 {
-            tracing::warn!(expired, "deliveries to webhooks were given up");
+    /// Starts what is due, as far as there are places; each that ends looks for the next.
+    async fn deliver_due(&self, http: &reqwest::Client, places: &Arc<Semaphore>) {
+        let free = places.available_permits();
+        if free == 0 || self.0.tasks.stopping() {
+            return;
         }
-        let due = self.0.store.due_webhooks(now, 2 * LANES_MAX as u32).await?;
-        for webhook in due {
-            let Ok(place) = lanes.places.clone().try_acquire_owned() else { break };
-            if !lanes.busy.lock().insert(webhook.id.clone()) {
-                continue;
+        let now = self.now();
+        let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
+        let due = match self.0.store.claim_deliveries(now, hidden_until, u32::try_from(free).unwrap_or(1)).await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::error!(error = error_chain(&error), "could not read what is to be delivered");
+                return;
             }
-            let (engine, lanes) = (self.clone(), lanes.clone());
+        };
+        for delivery in due {
+            // Only this task takes places.
+            let Ok(place) = places.clone().try_acquire_owned() else { return };
+            let (engine, http) = (self.clone(), http.clone());
             self.0.tasks.spawn(async move {
-                let id = webhook.id.clone();
-                if let Err(error) = engine.serve_lane(&lanes.client, webhook).await {
-                    tracing::error!(webhook.id = %id, error = error_chain(&error), "could not go on with a webhook's deliveries; trying again");
-                }
-                lanes.busy.lock().remove(&id);
+                engine.deliver(&http, &delivery).await;
                 drop(place);
                 engine.0.wake_deliverer.notify_one();
             });
         }
-        Ok(())
     }
 
-    async fn serve_lane(&self, client: &reqwest::Client, webhook: Webhook) -> Result<(), EngineError> {
-        let secret = self.0.master_key.open(webhook.id.as_str(), &webhook.secret)?;
-        let mut health = webhook.health;
-        for _ in 0..BATCHES_MAX {
-            let now = self.now();
-            if self.0.tasks.stopping() || health.paused_until.is_some_and(|until| until > now) {
-                break;
+    async fn deliver(&self, http: &reqwest::Client, delivery: &Delivery) {
+        let trying = async {
+            match delivery.kind {
+                DeliveryKind::Http => deliver_http::send(http, delivery).await,
+                DeliveryKind::S3 => s3::put(http, self.0.config.s3.as_ref(), delivery, self.now()).await,
+                DeliveryKind::Email => self.queue_email(delivery).await,
             }
-            let limit = if health.is_probing() { 1 } else { BATCH };
-            let batch = self.0.store.claim_deliveries(webhook.id.as_str(), now, now.plus_ms(HIDDEN_MS), limit).await?;
-            if batch.is_empty() {
-                break;
-            }
-            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(client, &webhook, &secret, delivery))).await;
-            let mut tries = Vec::with_capacity(batch.len());
-            for (delivery, tried) in batch.iter().zip(tried) {
-                health = health.after(tried.is_up(), self.now());
-                tries.push(self.judge(&webhook, delivery, tried));
-            }
-            if health.failures > 0 && health.paused_until.is_some() {
-                tracing::warn!(webhook.id = %webhook.id, failures = health.failures, "a webhook is down; its deliveries wait");
-            }
-            self.0.store.record_deliveries(&webhook.id, tries, health).await?;
+        };
+        let tried = tokio::time::timeout(TRY_TIMEOUT, trying)
+            .await
+            .unwrap_or_else(|_| Tried::Later { status: None, error: format!("no answer within {} s", TRY_TIMEOUT.as_secs()) });
+        let result = self.delivery_result(delivery, tried);
+        if let Some(error) = &result.error {
+            tracing::info!(delivery.id = %delivery.id, run.id = %delivery.run_id, attempt = delivery.attempts + 1, error, "a delivery failed");
         }
-        Ok(())
-    }
-
-    /// What becomes of a delivery after a try.
-    fn judge(&self, webhook: &Webhook, delivery: &Delivery, tried: Tried) -> DeliveryTry {
-        let answered = tried.answered.map(|s| s.as_u16());
-        let id = delivery.id.clone();
-        let Some(error) = tried.error else {
-            return DeliveryTry { id, status: DeliveryStatus::Delivered, answered, error: None, next_at: None };
-        };
-        // Gone: the receiver will never take it.
-        let gone = tried.answered == Some(StatusCode::GONE);
-        let chance = f64::from(u32::from_le_bytes(self.0.ids.bytes::<4>())) / f64::from(u32::MAX);
-        let next_at = if gone { None } else { next_try(delivery.attempts + 1, chance, self.now(), tried.retry_after_ms, delivery.give_up_at) };
-        if next_at.is_none() {
-            tracing::warn!(webhook.id = %webhook.id, delivery.id = %id, error, "a delivery was given up; it can be replayed");
+        if let Err(error) = self.0.store.delivery_result(&delivery.id, result).await {
+            tracing::error!(delivery.id = %delivery.id, error = error_chain(&error), "could not record a delivery; it may be tried again");
         }
-        let status = if next_at.is_some() { DeliveryStatus::Queued } else { DeliveryStatus::Failed };
-        DeliveryTry { id, status, answered, error: Some(error), next_at }
     }
 
-    async fn try_delivery(&self, client: &reqwest::Client, webhook: &Webhook, secret: &str, delivery: &Delivery) -> Tried {
-        let secs = self.now().secs();
-        let failed = |error: String| Tried { answered: None, error: Some(error), retry_after_ms: None };
-        let signature = match sign(secret, delivery.id.as_str(), secs, &delivery.body) {
-            Ok(signature) => signature,
-            Err(error) => return failed(error),
+    fn delivery_result(&self, delivery: &Delivery, tried: Tried) -> DeliveryResult {
+        let at = self.now();
+        let (status, error, retry_at) = match tried {
+            Tried::Taken { status } => (status, None, None),
+            Tried::Never { status, error } => (status, Some(error), None),
+            Tried::Later { status, error } => {
+                let random = i64::from(u16::from_le_bytes(self.0.ids.bytes()));
+                (status, Some(error), wait_ms(delivery.attempts + 1, random).map(|ms| at.plus_ms(ms)))
+            }
         };
-        let request = client
-            .post(&webhook.url)
-            .header("content-type", "application/json")
-            .header("webhook-id", delivery.id.as_str())
-            .header("webhook-timestamp", secs)
-            .header("webhook-signature", signature)
-            .body(delivery.body.clone());
-        let response = match request.send().await {
-            Ok(response) => response,
-            // The address may hold a password: it is not part of the text.
-            Err(error) => return failed(error_chain(&error.without_url())),
+        DeliveryResult { response_status: status.map(i64::from), error: error.map(|e| e.chars().take(1000).collect()), retry_at, at }
+    }
+
+    /// To the outbox, which tries again by itself: one mail for each recipient, the owner where none is given.
+    async fn queue_email(&self, delivery: &Delivery) -> Tried {
+        let later = |error: &dyn std::error::Error| Tried::Later { status: None, error: error_chain(error) };
+        let email: Email = match serde_json::from_str(&delivery.payload) {
+            Ok(email) => email,
+            Err(error) => return Tried::never(format!("the e-mail cannot be read: {error}")),
         };
-        let status = response.status();
-        let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
-        let retry_after_ms = header("retry-after").and_then(|secs| secs.trim().parse::<i64>().ok()).map(|secs| secs.saturating_mul(1000));
-        let body = tokio::time::timeout(ANSWER_TIMEOUT, start_of(response)).await.unwrap_or_default();
-        let error = match status {
-            s if s.is_success() => None,
-            s if s.is_redirection() => Some(format!("the receiver answered {}, a redirect, which is not followed", s.as_u16())),
-            s => Some(format!("the receiver answered {}: {body}", s.as_u16()).trim_end_matches([':', ' ']).to_owned()),
+        let recipients = match &email.to {
+            Some(to) => match recipients(to) {
+                Ok(recipients) => recipients,
+                Err(error) => return Tried::never(error),
+            },
+            None => match self.0.store.organization(&delivery.org_id).await {
+                Ok(Some(organization)) => vec![organization.email],
+                Ok(None) => return Tried::never("the organization is gone"),
+                Err(error) => return later(&error),
+            },
         };
-        Tried { answered: Some(status), error, retry_after_ms }
+        let tail = delivery.id.as_str().trim_start_matches(millrace_model::ids::DeliveryId::PREFIX);
+        for (n, recipient) in recipients.into_iter().enumerate() {
+            let mail = Mail {
+                // Made of the delivery's: a second try queues nothing twice.
+                id: MailId::from_row(format!("{}{tail}{n}", MailId::PREFIX)),
+                org_id: delivery.org_id.clone(),
+                recipient,
+                subject: crate::notice::one_line(&email.subject),
+                text: email.text.clone().unwrap_or_default(),
+                html: email.html.clone().filter(|html| !html.is_empty()),
+                status: MailStatus::Queued,
+                attempts: 0,
+                last_error: None,
+                created_at: self.now(),
+            };
+            if let Err(error) = self.0.store.queue_mail(mail).await {
+                return later(&error);
+            }
+        }
+        self.0.wake_mailer.notify_one();
+        Tried::Taken { status: None }
     }
 }
 
-/// The start of an answer's body, as text on one line.
-async fn start_of(mut response: reqwest::Response) -> String {
-    let mut bytes = Vec::new();
-    // A body that breaks off tells what it told so far.
-    while let Ok(Some(chunk)) = response.chunk().await {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > ANSWER_BYTES_MAX {
-            break;
-        }
+/// How long to wait after so many tries; none: no more. `random` is any number.
+fn wait_ms(tries: i64, random: i64) -> Option<i64> {
+    if tries >= ATTEMPTS_MAX {
+        return None;
     }
-    let text = String::from_utf8_lossy(&bytes);
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ERROR_CHARS_MAX).collect()
+    let full = FIRST_WAIT_MS * WAIT_FACTOR.pow(u32::try_from(tries - 1).unwrap_or(0));
+    Some(full - full * (random % (JITTER_PERCENT + 1)) / 100)
 }
 
-/// The signature of Standard Webhooks: HMAC-SHA256 over id, time and body, in base64.
-fn sign(secret: &str, id: &str, timestamp: i64, body: &str) -> Result<String, String> {
-    let damaged = "the webhook's secret is damaged";
-    let key = STANDARD.decode(secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret)).map_err(|_| damaged)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| damaged)?;
-    mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
-    Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+/// A text or a list of texts, each one address or several.
+fn recipients(to: &Value) -> Result<Vec<String>, String> {
+    let texts: Vec<&str> = match to {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let mut all = Vec::new();
+    for text in texts {
+        let parsed: Mailboxes = text.parse().map_err(|e| format!("`{}` is not an e-mail address: {e}", text.chars().take(80).collect::<String>()))?;
+        all.extend(parsed.iter().map(ToString::to_string));
+    }
+    match all.len() {
+        1..=RECIPIENTS_MAX => Ok(all),
+        n => Err(format!("an e-mail has 1 to {RECIPIENTS_MAX} recipients; this has {n}")),
+    }
+}
+
+/// Where a delivery goes, without what may be secret.
+pub(crate) fn target(delivery: &Delivery) -> String {
+    let payload: Value = serde_json::from_str(&delivery.payload).unwrap_or_default();
+    let text = |field: &str| payload[field].as_str().unwrap_or("").to_owned();
+    match delivery.kind {
+        DeliveryKind::Http => {
+            let method = payload["method"].as_str().unwrap_or("GET");
+            let place = url::Url::parse(&text("url")).map(|mut url| {
+                url.set_query(None);
+                url.set_fragment(None);
+                // Fails only for addresses that have no user.
+                let _ = url.set_username("").and(url.set_password(None));
+                url.to_string()
+            });
+            format!("{method} {}", place.unwrap_or_default())
+        }
+        DeliveryKind::Email => match &payload["to"] {
+            Value::Null => "the owner".into(),
+            to => recipients(to).unwrap_or_default().join(", "),
+        },
+        DeliveryKind::S3 => format!("s3://{}/{}", text("bucket"), text("prefix")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn the_signature_is_that_of_standard_webhooks() {
-        // The example of the specification's reference libraries.
-        let signed = sign("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
-        assert_eq!(signed.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
-        assert!(sign("whsec_***", "a", 1, "{}").is_err());
+    fn waits_grow_are_shortened_at_random_and_end() {
+        let waits: Vec<_> = (1..=ATTEMPTS_MAX).map(|tries| wait_ms(tries, 0)).collect();
+        assert_eq!(waits[..3], [Some(5_000), Some(15_000), Some(45_000)]);
+        assert_eq!((waits[6], waits[7]), (Some(3_645_000), None));
+        assert_eq!((wait_ms(1, 20), wait_ms(1, 21)), (Some(4_000), Some(5_000)));
+    }
+
+    #[test]
+    fn recipients_are_addresses_and_few() {
+        assert_eq!(recipients(&json!("a@x.test, B <b@x.test>")), Ok(vec!["a@x.test".into(), "B <b@x.test>".into()]));
+        assert_eq!(recipients(&json!(["a@x.test", "c@x.test"])).map(|r| r.len()), Ok(2));
+        for bad in [json!("nobody"), json!([]), json!(7), json!(vec!["a@x.test"; 11]), json!("a@x.test\nBcc: b@x.test")] {
+            assert!(recipients(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn statuses_tell_what_becomes_of_a_delivery() {
+        assert_eq!(Tried::by_status(204, ""), Tried::Taken { status: Some(204) });
+        assert!(matches!(Tried::by_status(404, ""), Tried::Never { .. }) && matches!(Tried::by_status(429, ""), Tried::Later { .. }));
     }
 }

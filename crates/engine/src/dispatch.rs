@@ -59,8 +59,9 @@ impl Engine {
         for (run, place) in runs.into_iter().zip(places) {
             let (engine, held) = (self.clone(), Held::claimed(run));
             self.hold(&held);
+            let responder = self.0.responders.lock().remove(&held.id);
             self.0.tasks.spawn(async move {
-                engine.execute(held, None, None).await;
+                engine.execute(held, None, responder).await;
                 drop(place);
             });
         }
@@ -104,6 +105,9 @@ impl Engine {
                     Ok(0) => {}
                     Ok(rows) => tracing::info!(rows, "old history was pruned"),
                     Err(error) => tracing::warn!(error = error_chain(&error), "could not prune history"),
+                }
+                if let Err(error) = engine.0.store.purge_data_stores(engine.now(), PRUNE_ROWS).await {
+                    tracing::warn!(error = error_chain(&error), "could not clear away what has ended in data stores");
                 }
             }
         });

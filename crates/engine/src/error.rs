@@ -23,10 +23,12 @@ pub enum ErrorKind {
     NotFound,
     /// Clashes with what is there.
     Conflict,
-    /// Asked too often.
-    TooMany,
+    /// Was there, and is over.
+    Gone,
     /// Over a limit of size.
     TooLarge,
+    /// Asked too often, or as much as may waits already.
+    TooMany,
     /// Try again later.
     Overloaded,
     /// Ours to mend.
@@ -94,12 +96,21 @@ pub enum EngineError {
         /// The sentence.
         message: String,
     },
+    /// Was there, and is over.
+    #[error("{message}")]
+    Gone {
+        /// The sentence.
+        message: String,
+    },
     /// Over a limit of size.
     #[error("{message}")]
     TooLarge {
         /// The sentence.
         message: String,
     },
+    /// As many runs of the workflow wait as may.
+    #[error("as many runs of this workflow wait as its setting `queue_max` allows; try again later")]
+    QueueFull,
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
@@ -144,7 +155,9 @@ impl EngineError {
             Self::TooMany { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::QueueFull => ErrorKind::TooMany,
             Self::Overloaded => ErrorKind::Overloaded,
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -159,7 +172,9 @@ impl EngineError {
             Self::ScopeMissing { .. } => "scope_missing",
             Self::TooMany { .. } => "too_many_requests",
             Self::NotFound { .. } => "not_found",
+            Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
+            Self::QueueFull => "queue_full",
             Self::Overloaded => "overloaded",
             Self::Internal { .. } => "internal",
         }
@@ -190,7 +205,9 @@ impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Overloaded => Self::Overloaded,
+            StoreError::QueueFull => Self::QueueFull,
             StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
+            StoreError::Full => Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() },
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
             other => Self::internal("the store failed", other),
         }

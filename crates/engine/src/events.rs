@@ -7,12 +7,14 @@ use millrace_model::run::{LogLine, Run};
 use millrace_model::tenant::Caller;
 use millrace_store::{Mail, RunFilter};
 
+use crate::sends::{owner_of, sse_emitter};
 use crate::views::RunView;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, deliver};
 
 impl Engine {
     /// That `owner` is a source or workflow of the caller's organization.
     pub(crate) async fn check_owner(&self, caller: &Caller, owner: &str) -> Result<(), EngineError> {
+        let owner = owner_of(owner);
         let (what, exists) = if owner.starts_with(SourceId::PREFIX) {
             let exists = match owner.parse() {
                 Ok(id) => self.0.store.source(&caller.org_id, &id).await?.is_some(),
@@ -41,6 +43,11 @@ impl Engine {
         Ok(self.0.store.events_after(&caller.org_id, emitter, after, limit).await?)
     }
 
+    /// The emitter of what a workflow sends with `$.send.sse`: a stream and a history as those of events.
+    pub fn sse_emitter(&self, workflow: &WorkflowId) -> String {
+        sse_emitter(workflow.as_str())
+    }
+
     /// Removes events within an inclusive range; either bound may be missing.
     pub async fn delete_events(
         &self,
@@ -64,7 +71,8 @@ impl Engine {
     pub async fn run(&self, caller: &Caller, id: &RunId) -> Result<RunView, EngineError> {
         let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
         let logs = self.0.store.run_logs(id).await?;
-        Ok(RunView { run, logs })
+        let deliveries = self.0.store.run_deliveries(id).await?.into_iter().map(|d| (deliver::target(&d), d)).collect();
+        Ok(RunView { run, logs, deliveries })
     }
 
     /// Runs of a source or workflow, newest first.

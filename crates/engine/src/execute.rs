@@ -9,9 +9,12 @@ use millrace_runner::{Call, CallFailure, CallOutcome, FailureKind};
 use serde_json::value::RawValue;
 
 use crate::accept::no_response;
+use crate::asks::{AskScope, AskingRun};
 use crate::hooks::source_call;
 use crate::http_event::Receiver;
+use crate::pauses::Carried;
 use crate::program::Program;
+use crate::progress::Progress;
 use crate::sink::{Collector, Responder};
 use crate::{Engine, EngineError};
 
@@ -27,6 +30,8 @@ pub(crate) struct Held {
     pub(crate) event: String,
     pub(crate) context: String,
     pub(crate) attempt: i64,
+    /// What earlier attempts left, until [`Engine::carried`] takes it.
+    pub(crate) result: Option<String>,
 }
 
 impl Held {
@@ -42,6 +47,7 @@ impl Held {
             event: run.event.clone(),
             context: run.context.clone(),
             attempt: 1,
+            result: run.result.clone(),
         }
     }
 
@@ -56,6 +62,7 @@ impl Held {
             event: run.event,
             context: run.context,
             attempt: run.attempt,
+            result: run.result,
         }
     }
 }
@@ -71,8 +78,8 @@ impl Engine {
     }
 
     /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
-    pub(crate) async fn execute(&self, held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
-        if let Err(error) = self.try_execute(&held, program, responder).await {
+    pub(crate) async fn execute(&self, mut held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
+        if let Err(error) = self.try_execute(&mut held, program, responder).await {
             let chain = error_chain(&error);
             tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
         }
@@ -86,7 +93,7 @@ impl Engine {
         }
     }
 
-    async fn try_execute(&self, held: &Held, program: Option<Arc<Program>>, responder: Option<Responder>) -> Result<(), EngineError> {
+    async fn try_execute(&self, held: &mut Held, program: Option<Arc<Program>>, responder: Option<Responder>) -> Result<(), EngineError> {
         let program = match program {
             Some(program) => program,
             None => match self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await? {
@@ -98,16 +105,31 @@ impl Engine {
             Program::Source(_) => Receiver::Source,
             Program::Workflow(_) => Receiver::Workflow,
         };
-        let sink = Arc::new(Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder));
-        let outcome = if held.attempt > self.0.config.attempts_max { gave_up(held.attempt - 1) } else { self.call(held, &program, sink.clone()).await? };
-        let (mut collected, responder) = sink.take();
+        let scope = AskScope { org: held.org_id.clone(), stores: program.stores().clone(), run: Some(AskingRun::of(held)) };
+        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder, Some(scope));
+        let mut carried = self.carried(held).await?;
+        let held = &*held;
+        if let Program::Workflow(workflow) = &*program
+            && held.kind == RunKind::Live
+        {
+            sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
+        }
+        let tries = carried.tries(held.attempt);
+        let outcome = if tries > self.0.config.attempts_max { gave_up(tries - 1) } else { self.call(held, &carried, &program, sink.clone()).await? };
         if let Err(failure) = &outcome.result
-            && self.runs_again(held, failure).await?
+            && self.runs_again(held, failure, &sink).await?
         {
             return Ok(());
         }
+        let (mut collected, responder) = sink.take();
+        collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         let response = collected.response.take();
-        let settled = self.settle_run(held, &program, collected, outcome).await;
+        let limited = matches!(&*program, Program::Workflow(workflow) if workflow.settings.limits().is_some());
+        let settled = self.settle_run(held, &program, carried, collected, outcome).await;
+        if limited {
+            // Another of its runs may have waited for this one.
+            self.0.wake_dispatch.notify_one();
+        }
         if let Some(responder) = responder {
             let response = if settled.is_ok() { response.unwrap_or_else(|| no_response(receiver)) } else { no_response(receiver) };
             // The client may have gone away.
@@ -116,14 +138,14 @@ impl Engine {
         settled
     }
 
-    async fn call(&self, held: &Held, program: &Program, sink: Arc<Collector>) -> Result<CallOutcome, EngineError> {
+    async fn call(&self, held: &Held, carried: &Carried, program: &Program, sink: Arc<Collector>) -> Result<CallOutcome, EngineError> {
         let (isolate, call) = match program {
             Program::Source(source) => {
                 let props = match source.props.text(self, &held.org_id).await? {
                     Ok(props) => props,
                     Err(outcome) => return Ok(outcome),
                 };
-                let body = source_call(&props, None, &held.event)?;
+                let body = source_call(&props, &source.dynamic_props, None, &held.event)?;
                 (self.source_isolate(source).await?, Call { body, timeout: self.0.config.source_timeout })
             }
             Program::Workflow(workflow) => {
@@ -132,7 +154,8 @@ impl Engine {
                     Ok(steps) => steps,
                     Err(outcome) => return Ok(outcome),
                 };
-                let body = workflow_call(&steps, held, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
+                let flow = self.flow_urls(held).to_string();
+                let body = workflow_call(&steps, held, carried, &flow, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
                 (workflow.isolate.clone(), Call { body, timeout })
             }
         };
@@ -140,7 +163,7 @@ impl Engine {
     }
 
     /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.
-    async fn runs_again(&self, held: &Held, failure: &CallFailure) -> Result<bool, EngineError> {
+    async fn runs_again(&self, held: &Held, failure: &CallFailure, sink: &Collector) -> Result<bool, EngineError> {
         let count_attempt = match failure.kind {
             FailureKind::HostLost if self.0.tasks.stopping() => false,
             FailureKind::HostLost => true,
@@ -150,6 +173,7 @@ impl Engine {
         if held.kind == RunKind::Test {
             return Ok(false);
         }
+        self.keep_progress(sink).await?;
         self.0.store.release(&held.id, held.attempt, count_attempt).await?;
         self.0.wake_dispatch.notify_one();
         Ok(true)
@@ -176,14 +200,18 @@ fn gave_up(attempts: i64) -> CallOutcome {
     }
 }
 
-fn workflow_call(steps: &str, held: &Held, deadline_ms: i64) -> Result<Box<RawValue>, EngineError> {
+fn workflow_call(steps: &str, held: &Held, carried: &Carried, flow: &str, deadline_ms: i64) -> Result<Box<RawValue>, EngineError> {
     let test = held.kind == RunKind::Test;
     // `$.context` is the trigger's context and what only a running step knows (reference 4).
     let open = held.context.strip_suffix('}').unwrap_or("{");
     let comma = if open.len() > 1 { "," } else { "" };
     let body = format!(
-        r#"{{"kind":"workflow","trigger":{{"event":{},"context":{}}},"steps":{},"context":{open}{comma}"deadline":{deadline_ms},"JIT":{test},"run":{{"runs":1,"context":null,"callback_request":null}}}},"results":{{}},"test":{test}}}"#,
-        held.event, held.context, steps
+        r#"{{"kind":"workflow","trigger":{{"event":{},"context":{}}},"steps":{},"context":{open}{comma}"deadline":{deadline_ms},"JIT":{test},"run":{{"runs":1,"context":null,"callback_request":null}}}},"results":{},"flow":{flow},"test":{test}{}}}"#,
+        held.event,
+        held.context,
+        steps,
+        carried.results()?,
+        carried.resume_field()
     );
     RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
 }

@@ -1,12 +1,11 @@
 //! Hooks of a source (spec 3.1): they run with `this` as `run` does, and what they leave is settled at once.
 
-use std::sync::Arc;
-
 use millrace_model::component::Hook;
 use millrace_model::ids::RunId;
 use millrace_runner::{Call, CallFailure};
 use serde_json::value::RawValue;
 
+use crate::asks::AskScope;
 use crate::context::Origin;
 use crate::program::Program;
 use crate::sink::Collector;
@@ -20,10 +19,11 @@ impl Engine {
             return Ok(Ok(()));
         }
         let run_id = RunId::at(&self.0.ids, self.now());
-        let sink = Arc::new(Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None));
+        let scope = AskScope { org: source.source.org_id.clone(), stores: source.stores.clone(), run: None };
+        let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None, Some(scope));
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
-                let body = source_call(&props, Some(hook), "null")?;
+                let body = source_call(&props, &source.dynamic_props, Some(hook), "null")?;
                 let isolate = self.source_isolate(source).await?;
                 self.0.runner.call(isolate, Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await
             }
@@ -39,10 +39,13 @@ impl Engine {
     }
 }
 
-/// The body of a source's call: `event` and `props` are JSON text.
-pub(crate) fn source_call(props: &str, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
+/// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text.
+pub(crate) fn source_call(props: &str, dynamic_props: &str, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
     let hook = hook.map_or_else(|| "null".to_owned(), |h| format!("\"{}\"", h.name()));
-    let body = format!(r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props}}}"#, crate::components::MODULE);
+    let body = format!(
+        r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props},"dynamic_props":{dynamic_props}}}"#,
+        crate::components::MODULE
+    );
     RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
 }
 

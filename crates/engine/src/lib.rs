@@ -5,11 +5,15 @@
 mod accept;
 mod accounts;
 mod apps;
+mod asks;
 mod cache;
 mod components;
 mod configure;
 mod context;
+mod data_stores;
 mod deliver;
+mod deliver_http;
+mod deliver_webhooks;
 mod dispatch;
 mod error;
 mod events;
@@ -19,9 +23,15 @@ mod http_event;
 mod keys;
 mod mailer;
 mod notice;
+mod oauth;
+mod pauses;
 mod program;
+mod progress;
+mod registries;
+mod s3;
 mod scheduler;
 mod secrets;
+mod sends;
 mod settle;
 mod sink;
 mod sources;
@@ -53,7 +63,10 @@ pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
 pub use keys::{NewApiKey, UpdateApiKey};
-pub use millrace_store::{Mail, RunFilter, SubscriptionKey};
+pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
+pub use oauth::{ConnectLink, NewConnection};
+pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
+pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
@@ -61,6 +74,7 @@ pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
+pub use workflows::ReplayFrom;
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -92,6 +106,8 @@ pub struct EngineConfig {
     pub smtp_url: Option<String>,
     /// Sender of mail.
     pub mail_from: String,
+    /// Where `$.send.s3` goes; none: it fails and says so.
+    pub s3: Option<S3Config>,
 }
 
 impl Default for EngineConfig {
@@ -109,6 +125,7 @@ impl Default for EngineConfig {
             requests_per_minute: 6_000,
             smtp_url: None,
             mail_from: "Millrace <millrace@localhost>".into(),
+            s3: None,
         }
     }
 }
@@ -145,6 +162,7 @@ struct Inner {
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
     /// Places for runs under way.
     running: Arc<Semaphore>,
@@ -156,15 +174,20 @@ struct Inner {
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
     settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    /// One refresh of an account's token at a time within this node.
+    refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
+    /// Who waits for the answer of a run that waits in the queue.
+    responders: Mutex<HashMap<millrace_model::ids::RunId, sink::Responder>>,
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
     wake_deliverer: Notify,
+    wake_webhooks: Notify,
     tasks: tasks::Tasks,
 }
 
 impl Engine {
-    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverer and pruner.
+    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverers and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
         let Parts { store, bundler, runner, clock, ids, master_key } = parts;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
@@ -187,23 +210,28 @@ impl Engine {
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
             running,
             waiting: AtomicUsize::new(0),
             held: Mutex::default(),
             waiters: Mutex::default(),
             settling: Mutex::default(),
+            refreshing: Mutex::default(),
+            responders: Mutex::default(),
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),
             wake_deliverer: Notify::new(),
+            wake_webhooks: Notify::new(),
             tasks: tasks::Tasks::default(),
         }));
         engine.spawn_dispatcher();
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
         engine.spawn_mailer();
-        engine.spawn_deliverer()?;
+        engine.spawn_deliverer();
+        engine.spawn_webhook_deliverer()?;
         engine.spawn_pruner();
         Ok(engine)
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lettre::message::Mailbox;
+use lettre::message::{Mailbox, MultiPart, SinglePart};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use millrace_store::{Mail, MailResult};
 
@@ -84,12 +84,12 @@ impl Engine {
         let from: Mailbox = self.0.config.mail_from.parse().map_err(|e| format!("the sender `{}` is not an address: {e}", self.0.config.mail_from))?;
         let to: Mailbox = mail.recipient.parse().map_err(|e| format!("the recipient `{}` is not an address: {e}", mail.recipient))?;
         // The id makes a mail that is sent twice recognizable.
-        Message::builder()
-            .from(from)
-            .to(to)
-            .subject(&mail.subject)
-            .message_id(Some(format!("<{}@millrace>", mail.id)))
-            .body(mail.text.clone())
-            .map_err(|e| e.to_string())
+        let builder = Message::builder().from(from).to(to).subject(&mail.subject).message_id(Some(format!("<{}@millrace>", mail.id)));
+        let built = match &mail.html {
+            None => builder.body(mail.text.clone()),
+            Some(html) if mail.text.is_empty() => builder.singlepart(SinglePart::html(html.clone())),
+            Some(html) => builder.multipart(MultiPart::alternative_plain_html(mail.text.clone(), html.clone())),
+        };
+        built.map_err(|e| e.to_string())
     }
 }

@@ -29,6 +29,7 @@ impl Engine {
             recipient: organization.email,
             subject: one_line(&format!("{} in {}", error.code, context.workflow_name)),
             text: mail_text(context, step, error, &link),
+            html: None,
             status: MailStatus::Queued,
             attempts: 0,
             last_error: None,
@@ -62,6 +63,6 @@ fn mail_text(context: &Context, step: &str, error: &ErrorBody, link: &str) -> St
 }
 
 /// A subject is one line: a name with line breaks must not add headers.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(150).collect()
 }

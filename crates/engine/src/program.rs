@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::{Hook, Manifest};
+use millrace_model::component::{Hook, Manifest, PropDef};
 use millrace_model::dedupe::Strategy;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
 use millrace_model::source::{Owner, Source};
@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accounts::{AccountUse, PROVISION};
 use crate::components::MODULE;
+use crate::data_stores::StoreGrants;
 use crate::{Engine, EngineError};
 
 /// Calls that one host of a workflow serves at once.
@@ -37,6 +38,10 @@ pub(crate) struct SourceProgram {
     pub(crate) strategy: Option<Strategy>,
     /// Values by prop name as the host gets them.
     pub(crate) props: Inputs,
+    /// Definitions that `additionalProps` gave, JSON text of a list.
+    pub(crate) dynamic_props: String,
+    /// The data stores that it may use.
+    pub(crate) stores: StoreGrants,
     /// The isolate, without the `$.service.db` snapshot.
     pub(crate) isolate: IsolateSpec,
     owner: Owner,
@@ -48,6 +53,10 @@ pub(crate) struct WorkflowProgram {
     pub(crate) isolate: Arc<IsolateSpec>,
     /// Steps as the host gets them.
     pub(crate) steps: Inputs,
+    /// The data stores that its steps may use.
+    pub(crate) stores: StoreGrants,
+    /// Names of the steps that are not disabled, in order.
+    pub(crate) namespaces: Vec<String>,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
@@ -101,6 +110,14 @@ pub(crate) struct Identity<'a> {
 }
 
 impl Program {
+    /// The data stores that its calls may use.
+    pub(crate) fn stores(&self) -> &StoreGrants {
+        match self {
+            Self::Source(p) => &p.stores,
+            Self::Workflow(p) => &p.stores,
+        }
+    }
+
     pub(crate) fn identity(&self) -> Identity<'_> {
         match self {
             Self::Source(p) => {
@@ -190,7 +207,19 @@ impl Engine {
         };
         let owner = Owner::Source(source.id.clone());
         let accounts = AccountUse::of(None, defs, &props).collect();
-        Ok(Program::Source(Box::new(SourceProgram { props: Inputs::new(Value::Object(props), accounts), source, manifest, strategy, isolate, owner })))
+        let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
+        let mut stores = StoreGrants::default();
+        stores.add(defs, &props);
+        Ok(Program::Source(Box::new(SourceProgram {
+            props: Inputs::new(Value::Object(props), accounts),
+            dynamic_props,
+            source,
+            manifest,
+            strategy,
+            stores,
+            isolate,
+            owner,
+        })))
     }
 
     /// The isolate of a source with what it has stored so far.
@@ -217,19 +246,25 @@ impl Engine {
         deployment_id: Option<DeploymentId>,
     ) -> Result<Program, EngineError> {
         let mut modules: Vec<ModuleSpec> = Vec::new();
-        let (mut steps, mut accounts) = (Vec::new(), Vec::new());
+        let (mut steps, mut accounts, mut stores) = (Vec::new(), Vec::new(), StoreGrants::default());
         for (at, step) in version.steps.iter().enumerate() {
             if modules.iter().all(|m| m.name != step.artifact_id) {
                 modules.push(ModuleSpec { name: step.artifact_id.clone(), path: self.stored_artifact_path(&step.artifact_id).await? });
             }
             let mut props = step.props.clone();
             self.0.master_key.open_props(workflow.id.as_str(), &mut props)?;
-            if step.props.values().any(|value| value.get(PROVISION).is_some())
-                && let Some(component) = self.0.store.component(&workflow.org_id, &step.component_id).await?
-            {
-                accounts.extend(AccountUse::of(Some(at), &component.manifest.props, &props));
-            }
-            steps.push(json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "disabled": step.disabled }));
+            let needs_manifest = step.props.values().any(|value| value.get(PROVISION).is_some()) || StoreGrants::may_name(&step.props);
+            let manifest = match needs_manifest || step.dynamic_props.is_some() {
+                true => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),
+                false => Manifest::default(),
+            };
+            let defs = step.dynamic_props.as_deref().unwrap_or(&manifest.props);
+            accounts.extend(AccountUse::of(Some(at), defs, &props));
+            stores.add(defs, &step.props);
+            let dynamic_props = dynamic_of(&manifest.props, step.dynamic_props.as_deref());
+            steps.push(
+                json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "dynamic_props": dynamic_props, "disabled": step.disabled }),
+            );
         }
         let version_key = deployment_id.as_ref().map_or_else(|| format!("{}:draft:{}", workflow.id, self.0.ids.base62(8)), ToString::to_string);
         let isolate = Arc::new(IsolateSpec {
@@ -247,12 +282,19 @@ impl Engine {
             settings: version.settings.clone(),
             isolate,
             steps: Inputs::new(Value::Array(steps), accounts),
+            stores,
+            namespaces: version.steps.iter().filter(|s| !s.disabled).map(|s| s.namespace.clone()).collect(),
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,
             deployment_id,
             owner,
         })))
     }
+}
+
+/// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.
+fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
+    all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
 }
 
 /// Whether any step's code answers HTTP requests itself.

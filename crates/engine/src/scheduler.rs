@@ -1,4 +1,4 @@
-//! Timers: a tick counts as fired once its run is durable; each fires once, however many nodes look.
+//! What happens at its time: ticks of timers and ends of pauses. A tick counts as fired once its run is durable; each fires once, however many nodes look.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{Engine, EngineError};
 
 /// The longest sleep: timers made by other nodes are seen at the latest then.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
-/// Timers fired in one round.
+/// Timers fired, and pauses ended, in one round.
 const ROUND_MAX: u32 = 100;
 
 impl Engine {
@@ -22,6 +22,9 @@ impl Engine {
         let (engine, stop) = (self.clone(), self.0.tasks.token());
         self.0.tasks.spawn(async move {
             loop {
+                if let Err(error) = engine.wake_due().await {
+                    tracing::error!(error = error_chain(&error), "could not wake paused runs; trying again");
+                }
                 if let Err(error) = engine.fire_due().await {
                     tracing::error!(error = error_chain(&error), "could not fire timers; trying again");
                 }
@@ -36,10 +39,20 @@ impl Engine {
         });
     }
 
+    /// Ends the pauses whose time has come.
+    async fn wake_due(&self) -> Result<(), EngineError> {
+        let woken = self.0.store.wake_runs(self.now(), ROUND_MAX).await?;
+        if woken.resumed > 0 {
+            self.0.wake_dispatch.notify_one();
+        }
+        Ok(())
+    }
+
     async fn until_next_timer(&self) -> Duration {
-        match self.0.store.next_timer_at().await {
-            Ok(Some(at)) => Duration::from_millis(u64::try_from(at.ms() - self.now().ms()).unwrap_or(0)).clamp(Duration::from_millis(5), SLEEP_MAX),
-            _ => SLEEP_MAX,
+        let (timer, wake) = tokio::join!(self.0.store.next_timer_at(), self.0.store.next_wake_at());
+        match timer.ok().flatten().into_iter().chain(wake.ok().flatten()).min() {
+            Some(at) => Duration::from_millis(u64::try_from(at.ms() - self.now().ms()).unwrap_or(0)).clamp(Duration::from_millis(5), SLEEP_MAX),
+            None => SLEEP_MAX,
         }
     }
 

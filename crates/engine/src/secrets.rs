@@ -1,7 +1,7 @@
 //! Sealing of secrets (spec 2.7.1): AEAD under the master key, bound to what owns them.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use millrace_model::IdSource;
@@ -27,6 +27,12 @@ impl MasterKey {
     /// A key of 32 bytes.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// A code that only this key makes for `text`: 43 characters of `[0-9A-Za-z_-]`. `purpose` keeps codes of one use from being those of another.
+    pub(crate) fn code(&self, purpose: &str, text: &str) -> String {
+        // No purpose holds a line break, so no two pairs are the same text. Each run pays for this: one HMAC, no key of its own.
+        URL_SAFE_NO_PAD.encode(hmac_sha256(&self.0, format!("millrace {purpose}\n{text}").as_bytes()))
     }
 
     pub(crate) fn seal(&self, ids: &IdSource, owner: &str, plain: &str) -> Result<String, EngineError> {
@@ -73,6 +79,17 @@ pub(crate) fn hide_sealed(props: &mut Map<String, Value>) {
     props.retain(|_, value| value.get(SEALED).is_none());
 }
 
+/// HMAC (RFC 2104) with SHA-256, for keys of at most its block.
+fn hmac_sha256(key: &[u8; 32], text: &[u8]) -> [u8; 32] {
+    let padded = |with: u8| {
+        let mut block = [with; 64];
+        block.iter_mut().zip(key).for_each(|(b, k)| *b ^= k);
+        block
+    };
+    let inner = Sha256::new().chain_update(padded(0x36)).chain_update(text).finalize();
+    Sha256::new().chain_update(padded(0x5c)).chain_update(inner).finalize().into()
+}
+
 /// SHA-256 in lower case hex.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -86,6 +103,23 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_hmac_is_that_of_the_standard() {
+        // RFC 4231, case 2: a key is padded with zeros, so a short one is the same with zeros of its own.
+        let mut key = [0; 32];
+        key[..4].copy_from_slice(b"Jefe");
+        let hex: String = hmac_sha256(&key, b"what do ya want for nothing?").iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    }
+
+    #[test]
+    fn codes_differ_by_key_purpose_and_text() {
+        let key = MasterKey::new([7; 32]);
+        let codes = [key.code("a", "x"), key.code("a", "y"), key.code("b", "x"), MasterKey::new([8; 32]).code("a", "x")];
+        assert_eq!(codes.iter().collect::<std::collections::HashSet<_>>().len(), 4);
+        assert!(codes.iter().all(|c| c.len() == 43) && codes[0] == key.code("a", "x"));
+    }
 
     #[test]
     fn a_secret_opens_only_for_its_owner() {

@@ -10,12 +10,13 @@ use millrace_model::run::{Context, LogLevel, LogLine, NewRun, RunKind, RunResult
 use millrace_model::source::Owner;
 use millrace_model::subscription::{ERRORS, LOGS};
 use millrace_runner::{CallFailure, CallOutcome};
-use millrace_store::{Effects, Settlement, SourceChange, StoreError};
+use millrace_store::{Effects, Pausing, Settlement, SourceChange, StoreError};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::context::Origin;
 use crate::execute::Held;
+use crate::pauses::{Carried, Rest, may_pause};
 use crate::program::{Program, SourceProgram};
 use crate::sink::{Collected, RawEmit};
 use crate::{Engine, EngineError, StreamItem};
@@ -26,16 +27,31 @@ const TRIES_MAX: u32 = 50;
 const SUMMARY_CHARS_MAX: usize = 1000;
 
 impl Engine {
-    /// Settles a run with all it did.
-    pub(crate) async fn settle_run(&self, held: &Held, program: &Arc<Program>, mut collected: Collected, outcome: CallOutcome) -> Result<(), EngineError> {
+    /// Settles a run with all it did; or its attempt, where that ended with a pause.
+    pub(crate) async fn settle_run(
+        &self,
+        held: &Held,
+        program: &Arc<Program>,
+        carried: Carried,
+        mut collected: Collected,
+        outcome: CallOutcome,
+    ) -> Result<(), EngineError> {
         let context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
-        let error = outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
+        let mut error = outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
+        let mut rest = self.rest(held, program, &carried, &outcome)?;
+        if let Some(rest) = &mut rest
+            && let Some(error) = error.take()
+        {
+            // Withheld from `$errors` until the last retry has failed.
+            collected.logs.push(self.error_line(&format!("{}\nthe step runs again at {}", error.stack, rest.wake_at.iso())));
+            rest.step = Some(self.retried_step(held, rest, &error)?);
+        }
         if let (Some(error), Program::Source(_)) = (&error, &**program) {
             collected.logs.push(self.error_line(&error.stack));
         }
         let status = if error.is_some() { RunStatus::Failed } else { RunStatus::Succeeded };
         let mut settlement = self.bare_settlement(held, status)?;
-        settlement.result = result_text(&mut collected, &outcome)?;
+        let mut result = result_of(carried, &mut collected, &outcome)?;
         settlement.error = match &error {
             Some(error) => Some(serde_json::to_string(error).map_err(|e| EngineError::internal("could not write an error", e))?),
             None => None,
@@ -47,6 +63,16 @@ impl Engine {
             self.add_error_event(&mut effects, &mut collected, held, program, &context, error).await?;
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
+        if let Some(rest) = rest {
+            effects.logs = collected.logs;
+            result.paused = Some(rest.shown());
+            if let Some(step) = &rest.step {
+                result.steps.retain(|s| s.namespace != step.namespace);
+                result.steps.push(step.clone());
+            }
+            return self.pause(held, rest, result_text(&result)?, effects).await;
+        }
+        settlement.result = result_text(&result)?;
         let base = effects;
         match &**program {
             Program::Workflow(_) => {
@@ -55,6 +81,35 @@ impl Engine {
             }
             Program::Source(source) => self.settle_source(held, program, source, &context, collected, settlement, base).await,
         }
+    }
+
+    /// The pause that the attempt ended with.
+    fn rest(&self, held: &Held, program: &Program, carried: &Carried, outcome: &CallOutcome) -> Result<Option<Rest>, EngineError> {
+        match (&outcome.result, program) {
+            (Err(failure), Program::Workflow(workflow)) if may_pause(held) => {
+                Ok(workflow.settings.auto_retry.as_ref().and_then(|retry| Rest::retry(retry, failure, carried, self.now())))
+            }
+            (Ok(done), Program::Workflow(_)) if may_pause(held) => done.paused.as_ref().map(|paused| Rest::of(paused, self.now())).transpose(),
+            _ => Ok(None),
+        }
+    }
+
+    /// Ends the attempt with a pause, and all it did with it.
+    async fn pause(&self, held: &Held, rest: Rest, result: String, effects: Effects) -> Result<(), EngineError> {
+        let (events, listeners, to_webhooks) = (effects.events.clone(), effects.runs.len(), !effects.webhook_deliveries.is_empty());
+        let state = serde_json::to_string(&rest.state).map_err(|e| EngineError::internal("could not write a pause", e))?;
+        let (run_id, attempt) = (held.id.clone(), held.attempt);
+        let pausing = Pausing { run_id, attempt, now: self.now(), wake_at: rest.wake_at, then: rest.then, state, result, effects };
+        let status = self.0.store.pause_run(pausing).await?;
+        self.tell_streams(events);
+        if listeners > 0 || status == RunStatus::Queued {
+            self.0.wake_dispatch.notify_one();
+        }
+        if to_webhooks {
+            self.0.wake_webhooks.notify_one();
+        }
+        self.0.wake_scheduler.notify_one();
+        Ok(())
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one settlement, taken apart once")]
@@ -113,7 +168,7 @@ impl Engine {
                     other?;
                     self.tell_streams(events);
                     self.0.wake_dispatch.notify_one();
-                    self.0.wake_deliverer.notify_one();
+                    self.0.wake_webhooks.notify_one();
                     return Ok(());
                 }
             }
@@ -129,7 +184,8 @@ impl Engine {
 
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
         let effects = &settlement.effects;
-        let (events, listeners, deliveries, mail) = (effects.events.clone(), effects.runs.len(), effects.deliveries.len(), effects.notice.is_some());
+        let (events, listeners, mail) = (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
+        let (sent, to_webhooks) = (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
         let isolate = match program {
             Program::Source(source) => Some(source.isolate.id.clone()),
             Program::Workflow(_) => None,
@@ -149,11 +205,14 @@ impl Engine {
         if listeners > 0 {
             self.0.wake_dispatch.notify_one();
         }
-        if deliveries > 0 {
-            self.0.wake_deliverer.notify_one();
-        }
         if mail {
             self.0.wake_mailer.notify_one();
+        }
+        if sent {
+            self.0.wake_deliverer.notify_one();
+        }
+        if to_webhooks {
+            self.0.wake_webhooks.notify_one();
         }
         Ok(())
     }
@@ -228,13 +287,13 @@ impl Engine {
         Ok(())
     }
 
-    fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
+    pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
         let now = self.now();
         Event { id: self.0.ids.event_id(now), org_id: org.clone(), emitter_id: emitter.to_owned(), name, emit_id: self.0.ids.ksuid(now), payload, metadata }
     }
 
     /// Adds an event and what goes to its listeners.
-    async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
+    pub(crate) async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
         self.pass_on(effects, &event, context, handles_error).await?;
         effects.events.push(event);
         Ok(())
@@ -254,7 +313,7 @@ impl Engine {
         } else {
             for listener in listeners.iter() {
                 if listener.starts_with(WebhookId::PREFIX) {
-                    effects.deliveries.push(self.delivery(event, listener)?);
+                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener)?);
                     continue;
                 }
                 let origin = Origin {
@@ -316,24 +375,6 @@ impl Engine {
         effects.notice = self.notice(held, program, context, error).await?;
         Ok(())
     }
-
-    /// `$.send.*` of the run. `emit` becomes an event of the workflow; other kinds are named in the log as not delivered.
-    async fn add_sends(&self, effects: &mut Effects, collected: &mut Collected, held: &Held, context: &Context) -> Result<(), EngineError> {
-        for (kind, payload) in std::mem::take(&mut collected.sends) {
-            if kind == "emit" {
-                let sent: Value = serde_json::from_str(payload.get()).unwrap_or_default();
-                let name = sent.get("name").or_else(|| sent.get("channel")).and_then(Value::as_str).unwrap_or("").to_owned();
-                let raw_event = sent.get("raw_event").or_else(|| sent.get("event")).cloned().unwrap_or(Value::Null);
-                let event = self.new_event(held.owner.as_str(), &held.org_id, name, json!({ "raw_event": raw_event }).to_string(), "{}".into());
-                if held.kind == RunKind::Live {
-                    self.add_event(effects, event, context, context.handles_error).await?;
-                }
-            } else {
-                collected.logs.push(self.error_line(&format!("$.send.{kind} is not available in this version; nothing was sent")));
-            }
-        }
-        Ok(())
-    }
 }
 
 fn is_state_changed(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
@@ -361,10 +402,13 @@ fn shown_meta(meta: &Map<String, Value>) -> String {
     Value::Object(shown).to_string()
 }
 
-fn result_text(collected: &mut Collected, outcome: &CallOutcome) -> Result<String, EngineError> {
+/// What the run leaves: the steps of earlier attempts, then those of this one.
+fn result_of(carried: Carried, collected: &mut Collected, outcome: &CallOutcome) -> Result<RunResult, EngineError> {
     let empty = || RawValue::from_string("{}".into()).map_err(|e| EngineError::internal("could not write a result", e));
-    let mut result = RunResult { duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX), ..RunResult::default() };
-    for step in collected.steps.drain(..) {
+    let mut result = RunResult { duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX), steps: carried.steps, ..RunResult::default() };
+    // A step that runs again is not finished, and is shown by its pause.
+    let again = outcome.result.as_ref().ok().and_then(|done| done.paused.as_ref()).map(|p| p.namespace.clone());
+    for step in collected.steps.drain(..).filter(|s| s.finished.is_some() || Some(&s.namespace) != again.as_ref()) {
         result.steps.push(match step.finished {
             Some((duration_ms, exports)) => StepResult { namespace: step.namespace, status: RunStatus::Succeeded, duration_ms: Some(duration_ms), exports },
             None => StepResult { namespace: step.namespace, status: RunStatus::Failed, duration_ms: None, exports: empty()? },
@@ -374,5 +418,9 @@ fn result_text(collected: &mut Collected, outcome: &CallOutcome) -> Result<Strin
         result.return_value = serde_json::from_str::<Value>(done.result.get()).ok().filter(|v| !v.is_null());
         result.exit_reason.clone_from(&done.exit);
     }
-    serde_json::to_string(&result).map_err(|e| EngineError::internal("could not write a result", e))
+    Ok(result)
+}
+
+fn result_text(result: &RunResult) -> Result<String, EngineError> {
+    serde_json::to_string(result).map_err(|e| EngineError::internal("could not write a result", e))
 }

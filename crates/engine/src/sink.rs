@@ -1,20 +1,38 @@
 //! Collects what a call does while it runs.
 
+use std::sync::{Arc, Weak};
+
 use millrace_model::clock::Timestamp;
 use millrace_model::http::EndpointResponse;
 use millrace_model::run::LogLine;
-use millrace_runner::{Effect, EffectSink, HttpResponse};
+use millrace_runner::{Ask, Effect, EffectSink, HttpResponse};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::Engine;
+use crate::asks::AskScope;
+use crate::progress::Progress;
 
 /// For calls whose effects do not matter.
 pub(crate) struct Ignore;
 
 impl EffectSink for Ignore {
     fn effect(&self, _effect: Effect) {}
+}
+
+/// For calls of which only the result matters, but which may ask.
+pub(crate) struct Answering {
+    pub(crate) engine: Engine,
+    pub(crate) scope: Arc<AskScope>,
+}
+
+impl EffectSink for Answering {
+    fn effect(&self, _effect: Effect) {}
+
+    fn ask(&self, ask: Ask) {
+        self.engine.answer_later(Some(self.scope.clone()), ask);
+    }
 }
 
 /// A step that began, and what it left if it ended.
@@ -37,6 +55,8 @@ pub(crate) struct Collected {
     pub(crate) logs: Vec<LogLine>,
     pub(crate) steps: Vec<StepTrace>,
     pub(crate) sends: Vec<(String, Box<RawValue>)>,
+    /// How many of `sends` are of steps that have finished.
+    pub(crate) sends_finished: usize,
     pub(crate) response: Option<EndpointResponse>,
 }
 
@@ -51,21 +71,90 @@ pub(crate) struct Collector {
     run_id: millrace_model::ids::RunId,
     /// Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
     answer_at_once: bool,
+    /// What it may ask for.
+    asking: Option<Arc<AskScope>>,
     state: Mutex<(Collected, Option<Responder>)>,
+    kept: Mutex<Kept>,
+    /// Itself, for writes in the background.
+    this: Weak<Self>,
+}
+
+/// How much of what finished steps left is written.
+#[derive(Default)]
+struct Kept {
+    /// None where there is nothing to keep, or the attempt is over.
+    progress: Option<Progress>,
+    finished: usize,
+    written: usize,
+    /// Whether a write is about to happen.
+    soon: bool,
 }
 
 impl Collector {
-    pub(crate) fn new(engine: Engine, owner: &str, run_id: millrace_model::ids::RunId, answer_at_once: bool, responder: Option<Responder>) -> Self {
-        Self { engine, owner: owner.to_owned(), run_id, answer_at_once, state: Mutex::new((Collected::default(), responder)) }
+    /// `asking`: what the call may ask for.
+    pub(crate) fn new(
+        engine: Engine,
+        owner: &str,
+        run_id: millrace_model::ids::RunId,
+        answer_at_once: bool,
+        responder: Option<Responder>,
+        asking: Option<AskScope>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            engine,
+            owner: owner.to_owned(),
+            run_id,
+            answer_at_once,
+            asking: asking.map(Arc::new),
+            state: Mutex::new((Collected::default(), responder)),
+            kept: Mutex::default(),
+            this: this.clone(),
+        })
+    }
+
+    /// From now on, what finished steps leave is kept while the attempt goes on.
+    pub(crate) fn keep(&self, progress: Option<Progress>) {
+        self.kept.lock().progress = progress;
+    }
+
+    /// What is not written yet, as `read` gives it; from then on it counts as written.
+    pub(crate) fn unwritten<T>(&self, read: impl FnOnce(&Progress, &Collected) -> T) -> Option<T> {
+        // In the order in which a step's end takes them.
+        let state = self.state.lock();
+        let mut kept = self.kept.lock();
+        kept.soon = false;
+        if kept.finished == kept.written {
+            return None;
+        }
+        kept.written = kept.finished;
+        kept.progress.as_ref().map(|progress| read(progress, &state.0))
+    }
+
+    fn step_ended(&self) {
+        let mut kept = self.kept.lock();
+        kept.finished += 1;
+        if !kept.soon
+            && kept.progress.as_ref().is_some_and(|p| p.wanted(kept.finished))
+            && let Some(this) = self.this.upgrade()
+        {
+            kept.soon = true;
+            self.engine.keep_progress_soon(this);
+        }
     }
 
     /// What was collected; the client, if it still waits, is answered by the caller.
     pub(crate) fn take(&self) -> (Collected, Option<Responder>) {
-        std::mem::take(&mut *self.state.lock())
+        let mut state = self.state.lock();
+        self.kept.lock().progress = None;
+        std::mem::take(&mut *state)
     }
 }
 
 impl EffectSink for Collector {
+    fn ask(&self, ask: Ask) {
+        self.engine.answer_later(self.asking.clone(), ask);
+    }
+
     fn effect(&self, effect: Effect) {
         let mut state = self.state.lock();
         let (collected, responder) = &mut *state;
@@ -88,10 +177,14 @@ impl EffectSink for Collector {
                 }
             }
             Effect::StepStarted { namespace } => collected.steps.push(StepTrace { namespace, finished: None }),
-            Effect::StepFinished { namespace, duration_ms, exports } => match collected.steps.last_mut() {
-                Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
-                _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),
-            },
+            Effect::StepFinished { namespace, duration_ms, exports } => {
+                match collected.steps.last_mut() {
+                    Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
+                    _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),
+                }
+                collected.sends_finished = collected.sends.len();
+                self.step_ended();
+            }
             Effect::Send { kind, payload } => collected.sends.push((kind, payload)),
         }
     }

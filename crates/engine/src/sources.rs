@@ -58,6 +58,7 @@ impl Engine {
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         let mut configured = props::check(&defs, &new.configured_props, Site::Source, now).map_err(|e| invalid_props(&e))?;
         self.check_accounts(&caller.org_id, &defs, &configured, Site::Source).await?;
+        self.check_data_stores(&caller.org_id, &defs, &mut configured, Site::Source).await?;
         self.0.master_key.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
         let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
         let mut source = Source {
@@ -188,7 +189,7 @@ impl Engine {
             Some(event) => event.to_string(),
             None => json!({ "timestamp": self.now().secs() }).to_string(),
         };
-        self.run_and_wait(caller, &program, &Origin::first("SDK", ""), event).await
+        self.run_and_wait(caller, &program, &Origin::first("SDK", ""), event, None).await
     }
 
     pub(crate) async fn owned_source(&self, caller: &Caller, id: &SourceId) -> Result<Source, EngineError> {
@@ -198,7 +199,7 @@ impl Engine {
     /// Stores what `resolve_component` built; a component that was there already is not stored again.
     pub(crate) async fn save_built(&self, code: &CodeRef, component: &SavedComponent, artifact: Option<Artifact>) -> Result<(), EngineError> {
         let Some(artifact) = artifact else { return Ok(()) };
-        debug_assert!(matches!(code, CodeRef::Code { .. } | CodeRef::Url(_)), "only built components bring an artifact");
+        debug_assert!(!matches!(code, CodeRef::Component(_)), "only built components bring an artifact");
         self.0.store.put_artifact(artifact).await?;
         Ok(self.0.store.create_component(component.clone()).await?)
     }
@@ -251,6 +252,7 @@ impl Engine {
         merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));
         let mut checked = props::check(&defs, &merged, Site::Source, self.now()).map_err(|e| invalid_props(&e))?;
         self.check_accounts(&caller.org_id, &defs, &checked, Site::Source).await?;
+        self.check_data_stores(&caller.org_id, &defs, &mut checked, Site::Source).await?;
         self.0.master_key.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
         source.configured_props = checked;
         Ok(defs)

@@ -4,7 +4,7 @@ use millrace_model::component::SavedComponent;
 use millrace_model::run::{LogLine, Run};
 use millrace_model::source::Source;
 use millrace_model::workflow::{Step, Workflow};
-use millrace_store::Interfaces;
+use millrace_store::{Delivery, Interfaces};
 use serde_json::{Value, json};
 
 use crate::Engine;
@@ -44,6 +44,8 @@ pub struct RunView {
     pub run: Run,
     /// Its output, in order.
     pub logs: Vec<LogLine>,
+    /// What it sent, in order, with where it goes to.
+    pub deliveries: Vec<(String, Delivery)>,
 }
 
 impl Engine {

@@ -3,11 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use millrace_model::event::Event;
-use millrace_model::ids::{DeliveryId, WebhookId};
+use millrace_model::ids::{WebhookDeliveryId, WebhookId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
-use millrace_model::webhook::{Delivery, DeliveryStatus, GIVE_UP_AFTER_MS, Health, Webhook};
-use millrace_store::Replay;
+use millrace_model::webhook::{DeliveryStatus, GIVE_UP_AFTER_MS, Health, Webhook, WebhookDelivery};
+use millrace_store::WebhookReplay;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -89,22 +89,22 @@ impl Engine {
     }
 
     /// What was or is to be sent to a webhook, newest first; failed ones are its dead letters.
-    pub async fn list_deliveries(
+    pub async fn list_webhook_deliveries(
         &self,
         caller: &Caller,
         id: &WebhookId,
         status: Option<DeliveryStatus>,
         page: &Page,
-    ) -> Result<Listing<Delivery>, EngineError> {
+    ) -> Result<Listing<WebhookDelivery>, EngineError> {
         self.webhook(caller, id).await?;
-        Ok(self.0.store.list_deliveries(&caller.org_id, id.as_str(), status, page).await?)
+        Ok(self.0.store.list_webhook_deliveries(&caller.org_id, id.as_str(), status, page).await?)
     }
 
     /// Sends a delivery again, or without `delivery` all dead letters, the oldest first. How many are queued now.
-    pub async fn replay_deliveries(&self, caller: &Caller, id: &WebhookId, delivery: Option<DeliveryId>) -> Result<u64, EngineError> {
+    pub async fn replay_webhook_deliveries(&self, caller: &Caller, id: &WebhookId, delivery: Option<WebhookDeliveryId>) -> Result<u64, EngineError> {
         self.webhook(caller, id).await?;
         let now = self.now();
-        let replay = Replay {
+        let replay = WebhookReplay {
             org_id: caller.org_id.clone(),
             target_id: id.to_string(),
             id: delivery.clone(),
@@ -112,19 +112,19 @@ impl Engine {
             give_up_at: now.plus_ms(GIVE_UP_AFTER_MS),
             limit: REPLAY_MAX,
         };
-        let count = self.0.store.replay_deliveries(replay).await?;
+        let count = self.0.store.replay_webhook_deliveries(replay).await?;
         if let (Some(delivery), 0) = (delivery, count) {
-            let there = self.0.store.delivery(&caller.org_id, &delivery).await?.is_some_and(|d| d.target_id == id.as_str());
+            let there = self.0.store.webhook_delivery(&caller.org_id, &delivery).await?.is_some_and(|d| d.target_id == id.as_str());
             if !there {
                 return Err(EngineError::not_found("delivery", delivery));
             }
         }
-        self.0.wake_deliverer.notify_one();
+        self.0.wake_webhooks.notify_one();
         Ok(count)
     }
 
     /// An event to be sent to a webhook.
-    pub(crate) fn delivery(&self, event: &Event, target: &str) -> Result<Delivery, EngineError> {
+    pub(crate) fn webhook_delivery(&self, event: &Event, target: &str) -> Result<WebhookDelivery, EngineError> {
         let damaged = |e| EngineError::internal("could not write an event", e);
         let payload = serde_json::from_str::<&RawValue>(&event.payload).map_err(damaged)?;
         let mut metadata: Map<String, Value> = serde_json::from_str(&event.metadata).map_err(damaged)?;
@@ -133,8 +133,8 @@ impl Engine {
         }
         let sent = Sent { id: event.id.to_string(), indexed_at_ms: event.id.ms, event: payload, metadata };
         let now = self.now();
-        Ok(Delivery {
-            id: DeliveryId::generate(&self.0.ids),
+        Ok(WebhookDelivery {
+            id: WebhookDeliveryId::generate(&self.0.ids),
             org_id: event.org_id.clone(),
             target_id: target.to_owned(),
             event_key: format!("{}:{}", event.emitter_id, event.id),

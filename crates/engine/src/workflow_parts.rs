@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId};
+use millrace_model::limits::{RETRIES_MAX, RETRY_FIRST_MS, Retry, Throttle};
 use millrace_model::props::{self, Site};
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Settings, Step, Trigger, WorkflowVersion};
@@ -22,6 +23,13 @@ const TRIGGERS_MAX: usize = 25;
 const TIMEOUT_MS_MAX: u64 = 750_000;
 /// The largest heap that a workflow may ask for, MiB.
 const MEMORY_MB_MAX: u32 = 10_240;
+
+/// The largest number of runs that a limit may name.
+const LIMIT_MAX: u32 = 10_000;
+/// The longest interval of a throttle, milliseconds: 10,000 hours.
+const INTERVAL_MS_MAX: u64 = 10_000 * 3_600_000;
+/// The longest wait before a first retry, milliseconds.
+const RETRY_WAIT_MS_MAX: u64 = RETRY_FIRST_MS;
 
 /// A trigger in a request.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -75,6 +83,24 @@ pub struct SettingsRequest {
     pub memory_mb: Option<u32>,
     /// Whether errors are mailed; default true.
     pub error_notification: Option<bool>,
+    /// Whether a failed step is run again: `true`, or `{max, first_ms}`.
+    pub auto_retry: Option<Choice<Retry>>,
+    /// Runs at once.
+    pub concurrency: Option<Choice<u32>>,
+    /// `{runs, interval_ms}`: how many start in each interval.
+    pub throttle: Option<Choice<Throttle>>,
+    /// Runs that may wait in the queue.
+    pub queue_max: Option<Choice<u32>>,
+}
+
+/// A setting that can be taken away with `false`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Choice<T> {
+    /// `false`: none. `true`: the usual value, where there is one.
+    Flag(bool),
+    /// A value.
+    Value(T),
 }
 
 /// A workflow to be made.
@@ -177,18 +203,23 @@ impl Engine {
                 Some(artifact) => artifact.uses_respond,
                 None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
             };
-            let mut values =
-                props::check(&component.manifest.props, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
             self.infer_apps(caller, &component.manifest.props).await?;
-            let checked = self.check_accounts(&caller.org_id, &component.manifest.props, &values, Site::Step).await;
+            // Values that are expressions are known only in a run: code that cannot do without them says so there.
+            let dynamic_props = self.definitions(caller, &component, &request.props).await.unwrap_or_default();
+            let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
+            let mut values = props::check(defs, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
+            let checked = self.check_accounts(&caller.org_id, defs, &values, Site::Step).await;
             checked.map_err(|e| in_step(e, &request.namespace))?;
-            self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), &component.manifest.props, &mut values)?;
+            let checked = self.check_data_stores(&caller.org_id, defs, &mut values, Site::Step).await;
+            checked.map_err(|e| in_step(e, &request.namespace))?;
+            self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
             steps.push(Step {
                 id,
                 namespace: request.namespace.clone(),
                 component_id: component.id.clone(),
                 artifact_id: component.artifact_id.clone(),
+                dynamic_props,
                 props: values,
                 disabled: request.disabled,
             });
@@ -258,11 +289,54 @@ fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings,
     if let Some(mb) = request.memory_mb.filter(|mb| !(64..=MEMORY_MB_MAX).contains(mb)) {
         return Err(EngineError::invalid("settings.memory_mb", format!("`{mb}` is not a memory limit; allowed are 64 to {MEMORY_MB_MAX} MiB")));
     }
+    let auto_retry = chosen("auto_retry", &request.auto_retry, before.auto_retry.as_ref(), Some(Retry::default()))?;
+    if let Some(retry) = auto_retry.as_ref().filter(|r| !(1..=RETRIES_MAX).contains(&r.max) || !(1..=RETRY_WAIT_MS_MAX).contains(&r.first_ms)) {
+        let message = format!(
+            "`{{max: {}, first_ms: {}}}` are no retries; allowed are 1 to {RETRIES_MAX} of them, the first after 1 to {RETRY_WAIT_MS_MAX} milliseconds",
+            retry.max, retry.first_ms
+        );
+        return Err(EngineError::invalid("settings.auto_retry", message));
+    }
+    let concurrency = chosen("concurrency", &request.concurrency, before.concurrency.as_ref(), None)?;
+    let throttle = chosen("throttle", &request.throttle, before.throttle.as_ref(), None)?;
+    let queue_max = chosen("queue_max", &request.queue_max, before.queue_max.as_ref(), None)?;
+    for (name, value) in [("concurrency", concurrency), ("queue_max", queue_max)] {
+        if let Some(value) = value.filter(|v| !(1..=LIMIT_MAX).contains(v)) {
+            return Err(EngineError::invalid(
+                &format!("settings.{name}"),
+                format!("`{value}` is not a limit; allowed are 1 to {LIMIT_MAX}, or `false` for none"),
+            ));
+        }
+    }
+    if let Some(t) = throttle.filter(|t| t.runs > LIMIT_MAX || !(1..=INTERVAL_MS_MAX).contains(&t.interval_ms)) {
+        let message = format!(
+            "`{{runs: {}, interval_ms: {}}}` is not a throttle; allowed are 0 to {LIMIT_MAX} runs in 1 to {INTERVAL_MS_MAX} milliseconds, or `false` for none",
+            t.runs, t.interval_ms
+        );
+        return Err(EngineError::invalid("settings.throttle", message));
+    }
     Ok(Settings {
+        auto_retry,
+        concurrency,
+        throttle,
+        queue_max,
         timeout_ms: request.timeout_ms.or(before.timeout_ms),
         memory_mb: request.memory_mb.or(before.memory_mb),
         error_notification: request.error_notification.unwrap_or(before.error_notification),
     })
+}
+
+/// A setting from now on; not given, it stays. `usual`: what `true` stands for.
+fn chosen<T: Clone>(name: &str, given: &Option<Choice<T>>, before: Option<&T>, usual: Option<T>) -> Result<Option<T>, EngineError> {
+    match given {
+        None => Ok(before.cloned()),
+        Some(Choice::Flag(false)) => Ok(None),
+        Some(Choice::Flag(true)) => match usual {
+            Some(usual) => Ok(Some(usual)),
+            None => Err(EngineError::invalid(&format!("settings.{name}"), format!("`{name}` needs a value, or `false` for none"))),
+        },
+        Some(Choice::Value(value)) => Ok(Some(value.clone())),
+    }
 }
 
 fn check_namespace(field: &str, name: &str) -> Result<(), EngineError> {

@@ -2,7 +2,7 @@
 
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{Run, RunKind};
+use millrace_model::run::{Run, RunKind, RunResult, RunStatus};
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
@@ -19,6 +19,48 @@ use crate::sources::check_name;
 use crate::views::{StepView, WorkflowView};
 use crate::workflow_parts::{BuiltSteps, NewWorkflow, UpdateWorkflow};
 use crate::{Engine, EngineError};
+
+/// Where a replay begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayFrom {
+    /// With the first step.
+    Start,
+    /// With this step.
+    Step(String),
+    /// With the step that failed.
+    Failed,
+}
+
+/// What a replay begins behind: the results that a run has of the steps before one, JSON text. `namespaces`: of the live version's steps, in order.
+fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom) -> Result<String, EngineError> {
+    let text = run.result.as_deref().unwrap_or("{}");
+    let result: RunResult = serde_json::from_str(text).map_err(|e| EngineError::internal("stored results of a run are damaged", e))?;
+    let first = match from {
+        ReplayFrom::Start => return Ok("{}".into()),
+        ReplayFrom::Step(step) => step,
+        ReplayFrom::Failed => match result.steps.iter().find(|s| s.status == RunStatus::Failed) {
+            Some(step) => step.namespace.clone(),
+            None => return Err(EngineError::invalid("from_failed", format!("the run `{}` has no step that failed", run.id))),
+        },
+    };
+    let Some(at) = namespaces.iter().position(|n| *n == first) else {
+        return Err(EngineError::invalid("from_step", format!("the workflow has no step `{first}`; its steps are {}", namespaces.join(", "))));
+    };
+    let mut steps = Vec::with_capacity(at);
+    for namespace in &namespaces[..at] {
+        match result.steps.iter().find(|s| s.namespace == *namespace && s.status == RunStatus::Succeeded) {
+            Some(step) => steps.push(step.clone()),
+            None => {
+                return Err(EngineError::invalid(
+                    "from_step",
+                    format!("the run `{}` has no result of the step `{namespace}`, which comes before `{first}`", run.id),
+                ));
+            }
+        }
+    }
+    let before = RunResult { steps, ..RunResult::default() };
+    serde_json::to_string(&before).map_err(|e| EngineError::internal("could not write a result", e))
+}
 
 impl Engine {
     /// Makes a workflow and, unless asked not to, deploys it.
@@ -166,15 +208,15 @@ impl Engine {
         let program = self.prepare_workflow(workflow, &version, None).await?;
         let program = std::sync::Arc::new(program);
         let origin = Origin { kind: RunKind::Test, ..Origin::first("SDK", "") };
-        let run = self.run_and_wait(caller, &program, &origin, event.to_string()).await;
+        let run = self.run_and_wait(caller, &program, &origin, event.to_string(), None).await;
         if let Program::Workflow(workflow) = &*program {
             self.0.runner.evict(&workflow.isolate.id).await;
         }
         run
     }
 
-    /// The same event again, as a new run of the live version.
-    pub async fn replay_run(&self, caller: &Caller, id: &RunId) -> Result<Run, EngineError> {
+    /// The same event again, as a new run of the live version: all of it, or from a step on with the results of the steps before.
+    pub async fn replay_run(&self, caller: &Caller, id: &RunId, from: ReplayFrom) -> Result<Run, EngineError> {
         let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
         let program = self.program(&run.org_id, &run.owner, None).await?.ok_or_else(|| EngineError::not_found("workflow", run.owner.as_str()))?;
         let context: millrace_model::run::Context = serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
@@ -183,9 +225,27 @@ impl Engine {
             handles_error: context.handles_error,
             replay: true,
             hops: context.hops,
-            ..Origin::first("SDK", run.trigger_id)
+            ..Origin::first("SDK", run.trigger_id.clone())
         };
-        self.run_and_wait(caller, &program, &origin, run.event).await
+        let result = match (from, &*program) {
+            (ReplayFrom::Start, _) => None,
+            (from, Program::Workflow(workflow)) => Some(results_before(&workflow.namespaces, &run, from)?),
+            (_, Program::Source(_)) => return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step")),
+        };
+        self.run_and_wait(caller, &program, &origin, run.event, result).await
+    }
+
+    /// Cancels a run that is queued or paused.
+    pub async fn cancel_run(&self, caller: &Caller, id: &RunId) -> Result<Run, EngineError> {
+        let before = self.0.store.cancel_run(&caller.org_id, id, self.now()).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        match before {
+            RunStatus::Queued | RunStatus::Paused => self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id)),
+            RunStatus::Running => Err(EngineError::Conflict {
+                code: "run_is_running",
+                message: format!("the run `{id}` is under way; only a run that is queued or paused can be cancelled"),
+            }),
+            ended => Err(EngineError::Conflict { code: "run_has_ended", message: format!("the run `{id}` has ended: {}", ended.as_str()) }),
+        }
     }
 
     pub(crate) async fn owned_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<Workflow, EngineError> {
@@ -255,7 +315,17 @@ impl Engine {
             content,
             created_at: now,
         };
-        deployment.version = self.0.store.deploy_workflow(NewDeployment { deployment: deployment.clone(), active: true, interfaces, subscriptions }).await?;
+        deployment.version = self
+            .0
+            .store
+            .deploy_workflow(NewDeployment {
+                deployment: deployment.clone(),
+                active: true,
+                interfaces,
+                subscriptions,
+                limits: deployment.content.settings.limits(),
+            })
+            .await?;
         self.0.cache.forget_owner(workflow.id.as_str());
         self.0.wake_scheduler.notify_one();
         deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));

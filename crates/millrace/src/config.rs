@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
+use millrace_engine::S3Config;
 use serde::Deserialize;
 
 /// The form of the log.
@@ -15,6 +16,19 @@ pub enum LogFormat {
     Text,
     /// A JSON object a line.
     Json,
+}
+
+/// The walls around code that runs here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// All walls, or the server does not start.
+    #[default]
+    Required,
+    /// Those that this machine has.
+    BestEffort,
+    /// None: every component is trusted.
+    Off,
 }
 
 /// Flags of `serve`. Each has an environment variable and a key of the same name in `millrace.toml`.
@@ -43,6 +57,21 @@ pub struct ServeArgs {
     /// Sender of mail [default: Millrace <millrace@localhost>]
     #[arg(long, env = "MILLRACE_MAIL_FROM")]
     pub mail_from: Option<String>,
+    /// An object store that speaks S3, for `$.send.s3`: https://s3.eu-central-1.amazonaws.com
+    #[arg(long, env = "MILLRACE_S3_ENDPOINT")]
+    pub s3_endpoint: Option<String>,
+    /// Its region [default: us-east-1]
+    #[arg(long, env = "MILLRACE_S3_REGION")]
+    pub s3_region: Option<String>,
+    /// The id of its key
+    #[arg(long, env = "MILLRACE_S3_ACCESS_KEY_ID")]
+    pub s3_access_key_id: Option<String>,
+    /// Its key; prefer the environment or the file, a command line can be seen by others
+    #[arg(long, env = "MILLRACE_S3_SECRET_ACCESS_KEY", hide_env_values = true)]
+    pub s3_secret_access_key: Option<String>,
+    /// The buckets that code may write to, separated by commas [default: all that the key reaches]
+    #[arg(long, env = "MILLRACE_S3_BUCKETS")]
+    pub s3_buckets: Option<String>,
     /// The owner's e-mail address, used at the first start [default: owner@localhost]
     #[arg(long, env = "MILLRACE_OWNER_EMAIL")]
     pub owner_email: Option<String>,
@@ -61,6 +90,9 @@ pub struct ServeArgs {
     /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
+    /// The walls around code that runs here [default: required]
+    #[arg(long, env = "MILLRACE_SANDBOX")]
+    pub sandbox: Option<Sandbox>,
     /// The form of the log [default: text]
     #[arg(long, env = "MILLRACE_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -75,12 +107,14 @@ pub struct Config {
     pub base_url: Option<String>,
     pub smtp_url: Option<String>,
     pub mail_from: String,
+    pub s3: Option<S3Config>,
     pub owner_email: String,
     pub node: PathBuf,
     pub npm_registry: String,
     pub http_body_max_bytes: usize,
     pub keep_days: u32,
     pub requests_per_minute: u32,
+    pub sandbox: Sandbox,
     pub log_format: LogFormat,
 }
 
@@ -94,7 +128,9 @@ impl Config {
             None if beside.exists() => read_file(&beside)?,
             None => ServeArgs::default(),
         };
+        let s3 = s3(&args, &file)?;
         let config = Self {
+            s3,
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
             database_url: args.database_url.or(file.database_url),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
@@ -107,6 +143,7 @@ impl Config {
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
             keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
+            sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
         };
         if let Some(url) = &config.base_url
@@ -119,6 +156,24 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// Where `$.send.s3` goes; a part of it alone stops the start.
+fn s3(args: &ServeArgs, file: &ServeArgs) -> Result<Option<S3Config>> {
+    let value = |field: fn(&ServeArgs) -> &Option<String>| field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty());
+    let given = (value(|a| &a.s3_endpoint), value(|a| &a.s3_access_key_id), value(|a| &a.s3_secret_access_key));
+    let (endpoint, access_key_id, secret_access_key) = match given {
+        (Some(endpoint), Some(id), Some(key)) => (endpoint, id, key),
+        (None, None, None) => return Ok(None),
+        _ => bail!("s3_endpoint, s3_access_key_id and s3_secret_access_key belong together: set all three or none"),
+    };
+    if !(endpoint.starts_with("http://") || endpoint.starts_with("https://")) {
+        bail!("`{endpoint}` is not the address of an object store: it starts with http:// or https://");
+    }
+    let buckets = value(|a| &a.s3_buckets).unwrap_or_default();
+    let buckets = buckets.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let region = value(|a| &a.s3_region).unwrap_or_else(|| "us-east-1".into());
+    Ok(Some(S3Config { endpoint, region, access_key_id, secret_access_key, buckets }))
 }
 
 fn read_file(path: &Path) -> Result<ServeArgs> {
@@ -135,10 +190,11 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("millrace-config-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a folder");
         let path = dir.join("millrace.toml");
-        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\ndatabase_url = \"postgres://db/app\"\n").expect("writes");
+        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\ndatabase_url = \"postgres://db/app\"\nsandbox = \"best-effort\"\n").expect("writes");
         let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
         let config = Config::read(args).expect("reads");
         assert_eq!((config.listen.as_str(), config.keep_days), ("127.0.0.1:2", 7));
+        assert_eq!(config.sandbox, Sandbox::BestEffort);
         assert_eq!(config.database_url.as_deref(), Some("postgres://db/app"));
         std::fs::write(&path, "lissten = \"x\"\n").expect("writes");
         let error = Config::read(ServeArgs { config: Some(path), ..ServeArgs::default() }).expect_err("refuses");

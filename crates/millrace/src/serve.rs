@@ -9,7 +9,7 @@ use millrace_api::ApiConfig;
 use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::{IdSource, SystemClock};
-use millrace_runner::{Runner, RunnerConfig};
+use millrace_runner::{Runner, RunnerConfig, Walls};
 use millrace_store::{Store, StoreError};
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Config, LogFormat, ServeArgs};
+use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
 
 /// Our answers to package names.
@@ -31,6 +31,9 @@ const DRAIN: Duration = Duration::from_secs(20);
 pub async fn serve(args: ServeArgs) -> Result<()> {
     let config = Config::read(args)?;
     start_log(config.log_format);
+    if config.sandbox != Sandbox::Off {
+        close_proc();
+    }
     let data = DataDir::open(&config.data_dir)?;
     let listener = TcpListener::bind(&config.listen)
         .await
@@ -66,9 +69,15 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         node: config.node.clone(),
         host_script: include_str!("../../../runtime/dist/host.mjs").to_owned(),
         scratch_dir: data.file("hosts"),
+        walls: match config.sandbox {
+            Sandbox::Required => Walls::Required,
+            Sandbox::BestEffort => Walls::BestEffort,
+            Sandbox::Off => Walls::Off,
+        },
         ..RunnerConfig::default()
     };
     let runner = Runner::start(runner_config).await?;
+    tell_walls(config.sandbox, &runner);
     let bundler_config = BundlerConfig {
         cache_dir: data.file("cache"),
         registry_url: config.npm_registry.clone(),
@@ -84,6 +93,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         requests_per_minute: config.requests_per_minute,
         smtp_url: config.smtp_url.clone(),
         mail_from: config.mail_from.clone(),
+        s3: config.s3.clone(),
         ..EngineConfig::default()
     };
     let parts = Parts { store, bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };
@@ -107,6 +117,27 @@ async fn open_store(config: &Config, data: &DataDir) -> Result<Arc<dyn Store>> {
         Err(StoreError::Database(cause)) => Err(anyhow!(cause)
             .context(format!("could not use the Postgres {place}; check that it runs, that --database-url is right, and that its user may create tables"))),
         Err(error) => Err(anyhow!(error).context(format!("could not open the Postgres {place}"))),
+    }
+}
+
+fn tell_walls(sandbox: Sandbox, runner: &Runner) {
+    let walls = runner.walls();
+    if sandbox == Sandbox::Off {
+        tracing::warn!("--sandbox=off: no walls stand around components; whoever may deploy one can read and change all that this server can");
+        return;
+    }
+    for missing in walls.missing() {
+        tracing::warn!(missing, "a wall around components is missing");
+    }
+    tracing::info!(%walls, "components are walled in");
+}
+
+/// The server's memory, environment and descriptors are in /proc for all processes of its user: hosts too, should another wall fall.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn close_proc() {
+    // SAFETY: a plain system call. It changes what others may see of this process, and whether it leaves a core file.
+    if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } != 0 {
+        tracing::warn!("could not close /proc/self to other processes");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Apps and connected accounts (spec 2.7.5; reference 2).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -42,6 +44,30 @@ pub struct CustomField {
     pub field_type: Option<String>,
 }
 
+/// An OAuth 2 client that the operator registered at a provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OauthClient {
+    /// Where users log in.
+    pub authorize_url: String,
+    /// Where codes become tokens.
+    pub token_url: String,
+    /// Where tokens are taken back.
+    pub revoke_url: Option<String>,
+    /// What is asked for.
+    pub scopes: Vec<String>,
+    /// More parameters of the login page.
+    pub authorize_params: BTreeMap<String, String>,
+    /// The client.
+    pub client_id: String,
+    /// Its secret, sealed.
+    pub client_secret: String,
+    /// The secret goes into the body of requests, and not into their `Authorization` header.
+    pub secret_in_body: bool,
+    /// Where the answer with the tokens tells the user's id at the provider, such as `authed_user.id`; none: `sub` of its `id_token`.
+    pub uid_field: Option<String>,
+}
+
 /// An app: a service that components connect to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct App {
@@ -78,6 +104,9 @@ pub struct AppDefinition {
     /// Shown groups.
     #[serde(default)]
     pub categories: Vec<String>,
+    /// The operator's own client at the provider, of an OAuth app.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<OauthClient>,
     /// Whether other fields than those are taken too: where the fields were read from code, which may not name all.
     #[serde(default)]
     pub open: bool,
@@ -213,6 +242,7 @@ mod tests {
             img_src: None,
             custom_fields: vec![field("api_key", false, None), field("region", false, Some("eu")), field("cert", true, None)],
             categories: Vec::new(),
+            oauth: None,
             open,
         }
     }

@@ -192,7 +192,7 @@ id_type! {
     /// A webhook.
     WebhookId = "wh_";
     /// An event on its way to a webhook.
-    DeliveryId = "whd_";
+    WebhookDeliveryId = "whd_";
     /// A run of a workflow or source.
     RunId = "run_";
     /// An API key's record.
@@ -201,8 +201,14 @@ id_type! {
     MailId = "mail_";
     /// An app.
     AppId = "app_";
+    /// A registry: a tree of components.
+    RegistryId = "reg_";
     /// A connected account ("auth provision").
     AccountId = "apn_";
+    /// A data store.
+    DataStoreId = "ds_";
+    /// Something that code sent to the outside.
+    DeliveryId = "dl_";
 }
 
 impl RunId {

@@ -14,11 +14,13 @@ pub enum RunStatus {
     Queued,
     /// Claimed under a lease.
     Running,
+    /// Its attempt ended with a pause: waits for its time or for a request, and costs no memory meanwhile.
+    Paused,
     /// Settled well.
     Succeeded,
     /// Settled with an error.
     Failed,
-    /// Settled because its owner is gone.
+    /// Ended unfinished: its owner is gone, somebody cancelled it, or nobody resumed it in time.
     Cancelled,
 }
 
@@ -28,6 +30,7 @@ impl RunStatus {
         match self {
             Self::Queued => "queued",
             Self::Running => "running",
+            Self::Paused => "paused",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
@@ -36,7 +39,7 @@ impl RunStatus {
 
     /// Reads back [`RunStatus::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Queued, Self::Running, Self::Succeeded, Self::Failed, Self::Cancelled].into_iter().find(|s| s.as_str() == text)
+        [Self::Queued, Self::Running, Self::Paused, Self::Succeeded, Self::Failed, Self::Cancelled].into_iter().find(|s| s.as_str() == text)
     }
 
     /// Whether nothing follows.
@@ -96,6 +99,8 @@ pub struct NewRun {
     pub created_at: Timestamp,
     /// Where it starts: [`Start::Claimed`] by the accepting node, or in the queue.
     pub start: Start,
+    /// What it begins behind, JSON text of [`RunResult`]: a replay from a step has the results of the steps before.
+    pub result: Option<String>,
 }
 
 /// How a run begins.
@@ -177,7 +182,7 @@ pub struct Run {
     pub started_at: Option<Timestamp>,
     /// When it was settled.
     pub finished_at: Option<Timestamp>,
-    /// Step results, JSON text of [`RunResult`]; absent until settled.
+    /// Step results, JSON text of [`RunResult`]; until it is settled, those of the finished steps that its next attempt begins behind.
     pub result: Option<String>,
     /// The error body (spec 2.3), JSON text.
     pub error: Option<String>,
@@ -197,6 +202,12 @@ pub struct RunResult {
     pub exit_reason: Option<String>,
     /// Wall time of the attempt that settled, milliseconds.
     pub duration_ms: u64,
+    /// While it is paused: where, how and until when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<crate::pause::Paused>,
+    /// What finished steps of an attempt that has not ended gave to `$.send`: kinds and payloads, delivered when it ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sends: Vec<(String, Box<serde_json::value::RawValue>)>,
 }
 
 /// One step of a run.
@@ -204,7 +215,7 @@ pub struct RunResult {
 pub struct StepResult {
     /// Its name.
     pub namespace: String,
-    /// `succeeded` or `failed`.
+    /// `succeeded`, `failed`, or `paused` for a step that will run again.
     pub status: RunStatus,
     /// Wall time, milliseconds; absent where it never ended.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! Webhooks: addresses to which events are sent, and when a delivery is tried again.
 
 use crate::clock::Timestamp;
-use crate::ids::{DeliveryId, OrgId, UserId, WebhookId};
+use crate::ids::{OrgId, UserId, WebhookDeliveryId, WebhookId};
 
 /// A webhook's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,9 +112,9 @@ impl DeliveryStatus {
 
 /// An event on its way to a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct WebhookDelivery {
     /// Its id, the same for all tries: `webhook-id`.
-    pub id: DeliveryId,
+    pub id: WebhookDeliveryId,
     /// The organization.
     pub org_id: OrgId,
     /// The webhook, as text: the table could hold other targets.

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
+use crate::component::PropDef;
 use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, StepId, TimerId, WorkflowId};
+use crate::limits::{Retry, RunLimits, Throttle};
 use crate::schedule::Schedule;
 
 /// A workflow's record.
@@ -102,6 +104,9 @@ pub struct Step {
     pub component_id: ComponentId,
     /// The built module.
     pub artifact_id: String,
+    /// Definitions that `additionalProps` gave when the values were set; none: those of the component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic_props: Option<Vec<PropDef>>,
     /// Values by prop name; may hold `{{expressions}}`.
     #[serde(default)]
     pub props: Map<String, Value>,
@@ -120,10 +125,30 @@ pub struct Settings {
     pub memory_mb: Option<u32>,
     /// Whether errors are mailed.
     pub error_notification: bool,
+    /// Retries of a failed step; none: it fails at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_retry: Option<Retry>,
+    /// Runs at once; none: no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// Runs for each interval; none: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<Throttle>,
+    /// Runs that may wait in the queue, beyond which the endpoint refuses; none: no limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_max: Option<u32>,
+}
+
+impl Settings {
+    /// What holds its runs back in the queue; None: nothing, they start where they are accepted.
+    pub fn limits(&self) -> Option<RunLimits> {
+        let limited = self.concurrency.is_some() || self.throttle.is_some() || self.queue_max.is_some();
+        limited.then_some(RunLimits { concurrency: self.concurrency, throttle: self.throttle })
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { timeout_ms: None, memory_mb: None, error_notification: true }
+        Self { timeout_ms: None, memory_mb: None, error_notification: true, auto_retry: None, concurrency: None, throttle: None, queue_max: None }
     }
 }

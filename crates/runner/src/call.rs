@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use bytes::Bytes;
+use millrace_model::pause::PauseKind;
 use millrace_model::run::LogLevel;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::types::{CallDone, CallFailure, Effect, EffectSink, FailureKind, HttpResponse};
-use crate::wire::{FromHost, StepState, WireError, WireFailure};
+use crate::ask::{Asks, Desk};
+use crate::types::{CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse};
+use crate::wire::{FromHost, StepState, WireError, WireFailure, WirePause};
 
 /// The most bytes of an error's text that are kept.
 const STACK_BYTES_MAX: usize = 64 << 10;
@@ -32,6 +34,7 @@ pub(crate) struct UnderWay {
     logs_cut: bool,
     /// The step that was started and is not finished.
     step: Option<String>,
+    asks: Asks,
 }
 
 /// What a frame means for its call.
@@ -46,7 +49,17 @@ pub(crate) enum After {
 
 impl UnderWay {
     pub(crate) fn new(sink: Arc<dyn EffectSink>, end: oneshot::Sender<Ended>, log_bytes_max: usize, result_bytes_max: usize) -> Self {
-        Self { sink, end, log_bytes_max, log_bytes: 0, result_bytes_left: result_bytes_max, result_bytes_max, logs_cut: false, step: None }
+        Self {
+            sink,
+            end,
+            log_bytes_max,
+            log_bytes: 0,
+            result_bytes_left: result_bytes_max,
+            result_bytes_max,
+            logs_cut: false,
+            step: None,
+            asks: Asks::default(),
+        }
     }
 
     /// The step it is in.
@@ -57,6 +70,14 @@ impl UnderWay {
     pub(crate) fn end(self, ended: Ended) {
         // Whoever asked may have gone away.
         let _ = self.end.send(ended);
+    }
+
+    /// Takes an ask of this call, `id` in its host.
+    pub(crate) fn ask(&mut self, desk: &Desk, id: u64, ask: u64, kind: String, payload: &RawValue) -> Result<(), WireError> {
+        if let Some(ask) = self.asks.open(desk, id, ask, kind, payload)? {
+            self.sink.ask(ask);
+        }
+        Ok(())
     }
 
     /// Takes a frame that names this call.
@@ -96,16 +117,17 @@ impl UnderWay {
                 Effect::StepFinished { namespace, duration_ms: duration_ms.max(0.0) as u64, exports: exports.to_owned() }
             }
             FromHost::Send { kind, payload, .. } => Effect::Send { kind, payload: payload.to_owned() },
-            FromHost::Done { ok: true, result, exit, .. } => {
+            FromHost::Done { ok: true, result, exit, paused, .. } => {
                 let null = || RawValue::NULL.to_owned();
-                let done = CallDone { result: result.map_or_else(null, owned), exit: exit.map(|e| e.reason.unwrap_or_default()) };
+                let paused = paused.map(checked_pause).transpose()?;
+                let done = CallDone { result: result.map_or_else(null, owned), exit: exit.map(|e| e.reason.unwrap_or_default()), paused };
                 return Ok(After::Over(Ok(done)));
             }
             FromHost::Done { ok: false, error, namespace, .. } => {
                 let namespace = namespace.or_else(|| self.step());
                 return Ok(After::Over(Err(thrown(error.unwrap_or_default(), namespace))));
             }
-            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } => {
+            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } | FromHost::Ask { .. } => {
                 return Err(WireError::OutOfOrder("not a frame of a call"));
             }
         };
@@ -144,6 +166,31 @@ impl UnderWay {
             namespace: self.step(),
         }
     }
+}
+
+/// The longest pause, milliseconds: a year.
+const PAUSE_MS_MAX: f64 = 365.0 * 24.0 * 3600.0 * 1000.0;
+
+/// The host checks these too, in the code's own stack; here they are an untrusted process's claims.
+fn checked_pause(pause: WirePause<'_>) -> Result<CallPaused, WireError> {
+    let kind = match pause.kind.as_str() {
+        "delay" => PauseKind::Delay,
+        "suspend" => PauseKind::Suspend,
+        "rerun" => PauseKind::Rerun,
+        _ => return Err(WireError::OutOfOrder("a pause of an unknown kind")),
+    };
+    if !(0.0..=PAUSE_MS_MAX).contains(&pause.ms) {
+        return Err(WireError::OutOfOrder("a pause that is longer than a year, or ends before it begins"));
+    }
+    let owned = |raw: &RawValue| raw.to_owned();
+    Ok(CallPaused {
+        namespace: pause.namespace,
+        kind,
+        ms: pause.ms as i64,
+        duration_ms: pause.duration_ms.max(0.0) as u64,
+        run: pause.run.map(owned),
+        exports: pause.exports.map(owned),
+    })
 }
 
 /// An error that the code threw.

@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use crate::sandbox::BESIDE_HEAP_MB;
 use crate::types::{CallFailure, FailureKind};
 use crate::wire::WireError;
 
@@ -33,7 +34,13 @@ impl Death {
         if aborted && (["heap limit", "out of memory", "bad_alloc"].iter().any(|w| stderr.contains(w))) {
             return Self::OutOfMemory { heap_mb };
         }
-        Self::Exited(status, last_line(stderr))
+        let mut words = last_line(stderr);
+        let fault = status.and_then(|s| s.signal()).is_some_and(|s| [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP, libc::SIGILL].contains(&s));
+        if fault && words.is_empty() {
+            // Memory that is refused to Node itself, not to the code, ends in a fault.
+            words = format!("most often it needed more memory beside the heap (buffers, output not yet sent) than its limit of {BESIDE_HEAP_MB} MiB");
+        }
+        Self::Exited(status, words)
     }
 
     /// What it means for a call that was under way.

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use crate::ask::{Desk, Outgoing};
 use crate::call::{After, UnderWay, thrown};
 use crate::death::Death;
 use crate::life::{Life, end_process};
@@ -19,6 +20,8 @@ use crate::wire::{self, FromHost, WireError};
 
 /// Frames that wait to be written.
 const WRITE_QUEUE: usize = 1024;
+/// Lines that may come of a call after its end; the runtime sends no more.
+const LATE_LINES_MAX: u64 = 100;
 /// The version of the protocol.
 pub(crate) const PROTOCOL: u32 = 1;
 
@@ -34,7 +37,7 @@ pub(crate) enum Load {
 pub(crate) struct Host {
     pub(crate) isolate: String,
     pub(crate) organization: String,
-    writer: mpsc::Sender<Bytes>,
+    desk: Desk,
     calls: Mutex<Calls>,
     /// Those who wait for the answer to a cancel: it shows that the event loop turns.
     cancels: Mutex<HashMap<u64, oneshot::Sender<()>>>,
@@ -55,8 +58,25 @@ struct Calls {
     newest: u64,
     /// Calls that we gave up and whose frames may still come.
     late: HashSet<u64>,
+    /// Lines that came of calls after their end.
+    late_lines: u64,
     /// The process is gone, or is being ended.
     dead: bool,
+}
+
+impl Calls {
+    /// A line of a call that is over. Its run is settled or about to be, so that there is no log to add it to: it is dropped.
+    /// How many come is counted for all calls, which needs no memory of each.
+    fn late_line(&mut self, id: u64) -> Result<(), WireError> {
+        if id == 0 || id > self.newest || self.under_way.contains_key(&id) {
+            return Err(WireError::UnknownCall);
+        }
+        self.late_lines += 1;
+        if self.late_lines > self.newest.saturating_mul(LATE_LINES_MAX) {
+            return Err(WireError::OutOfOrder("more lines after the end of calls than allowed"));
+        }
+        Ok(())
+    }
 }
 
 /// How far a host's frames are.
@@ -92,13 +112,13 @@ impl Blank {
 
     /// Gives it an isolate. `on_end` is told when the process is gone.
     pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, lives: &TaskTracker, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
-        let (writer, queue) = mpsc::channel(WRITE_QUEUE);
+        let (writer, queue) = mpsc::channel::<Outgoing>(WRITE_QUEUE);
         let (loading, load) = watch::channel(Load::Pending);
         let (kill, killed) = oneshot::channel();
         let host = Arc::new(Host {
             isolate: spec.id.clone(),
             organization: spec.organization.clone(),
-            writer,
+            desk: Desk::new(writer),
             calls: Mutex::default(),
             cancels: Mutex::default(),
             load,
@@ -139,7 +159,7 @@ impl Host {
             calls.under_way.insert(id, call);
             id
         };
-        if self.writer.send(frame(id)).await.is_err() {
+        if self.desk.writer.send(frame(id).into()).await.is_err() {
             // It reads no more. Where the call is still here, nothing of it was sent; else the end of the process has taken it, and has ended it.
             self.kill(Death::Ended);
             self.calls.lock().under_way.remove(&id)?;
@@ -163,7 +183,7 @@ impl Host {
         let (tell, told) = oneshot::channel();
         self.cancels.lock().insert(id, tell);
         // A host that is gone needs no cancel.
-        let _ = self.writer.send(wire::frame(&[r#"{"t":"cancel","id":"#, &id.to_string(), "}"])).await;
+        let _ = self.desk.writer.send(wire::frame(&[r#"{"t":"cancel","id":"#, &id.to_string(), "}"]).into()).await;
         told
     }
 
@@ -228,10 +248,14 @@ impl Host {
             | FromHost::Respond { id, .. }
             | FromHost::Step { id, .. }
             | FromHost::Send { id, .. }
+            | FromHost::Ask { id, .. }
             | FromHost::Done { id, .. } => *id,
         };
         // Held while the frame is handled: a call is given up before a frame of it or after, and one whose frame is a violation ends as its host does.
         let mut calls = self.calls.lock();
+        if let FromHost::Log { late: true, .. } = frame {
+            return calls.late_line(id);
+        }
         let Some(call) = calls.under_way.get_mut(&id) else {
             // Frames of a call that we gave up are late, until it is done; all others are forged, or follow an end.
             if !calls.late.contains(&id) {
@@ -241,6 +265,10 @@ impl Host {
                 calls.late.remove(&id);
             }
             return Ok(());
+        };
+        let frame = match frame {
+            FromHost::Ask { ask, kind, payload, .. } => return call.ask(&self.desk, id, ask, kind, payload),
+            frame => frame,
         };
         let (ended, with_host) = match call.frame(frame, bytes.len())? {
             After::GoesOn => return Ok(()),

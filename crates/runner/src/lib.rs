@@ -2,6 +2,7 @@
 //!
 //! Nothing that a host sends is trusted. Start at [`Runner::call`].
 
+mod ask;
 mod call;
 mod death;
 mod host;
@@ -13,6 +14,7 @@ mod sandbox;
 mod types;
 mod wire;
 
+pub use ask::{Ask, AskError, AskResult};
 pub use pool::Runner;
 pub use sandbox::{WallReport, Walls, probe};
 pub use types::*;

@@ -11,6 +11,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::ask::Outgoing;
 use crate::death::Death;
 use crate::host::{Host, Load, PROTOCOL, Phase};
 use crate::sandbox::{Private, Usage};
@@ -19,6 +20,8 @@ use crate::wire::{self, WireError};
 
 /// Bytes of standard error that are kept to tell a cause of death.
 const STDERR_KEPT: usize = 16 << 10;
+/// Frames that are written in one go.
+const BATCH_MAX: usize = 64;
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often it is looked what a host keeps in its temporary folder.
@@ -37,7 +40,7 @@ pub(crate) struct Life {
 
 impl Life {
     /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is under way.
-    pub(crate) async fn live(mut self, spec: &IsolateSpec, wire: UnixStream, queue: mpsc::Receiver<Bytes>, killed: oneshot::Receiver<Death>) {
+    pub(crate) async fn live(mut self, spec: &IsolateSpec, wire: UnixStream, queue: mpsc::Receiver<Outgoing>, killed: oneshot::Receiver<Death>) {
         let words = tokio::spawn(last_words(self.child.stderr.take()));
         let death = match load_frame(spec, &self.private) {
             Ok(load) => {
@@ -134,27 +137,24 @@ fn kill_group(child: &Child) {
 }
 
 /// Writes frames, all that wait in one go.
-async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Bytes>, first: Bytes) {
+async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Outgoing>, first: Bytes) {
     if write.write_all(&first).await.is_err() {
         return;
     }
-    let mut batch = BytesMut::new();
-    while let Some(frame) = queue.recv().await {
-        let sent = match queue.try_recv() {
-            Err(_) => write.write_all(&frame).await,
-            Ok(second) => {
+    let (mut waiting, mut batch) = (Vec::new(), BytesMut::new());
+    while queue.recv_many(&mut waiting, BATCH_MAX).await > 0 {
+        let sent = match waiting.as_slice() {
+            [frame] => write.write_all(&frame.bytes).await,
+            frames => {
                 batch.clear();
-                batch.extend_from_slice(&frame);
-                batch.extend_from_slice(&second);
-                while let Ok(next) = queue.try_recv() {
-                    batch.extend_from_slice(&next);
-                }
+                frames.iter().for_each(|frame| batch.extend_from_slice(&frame.bytes));
                 write.write_all(&batch).await
             }
         };
         if sent.is_err() {
             return;
         }
+        waiting.clear();
     }
 }
 

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
+use millrace_model::pause::PauseKind;
 use millrace_model::run::LogLevel;
 use serde_json::value::RawValue;
 
+use crate::ask::Ask;
 use crate::sandbox::Walls;
 
 /// Bounds and places of a runner.
@@ -210,6 +212,11 @@ pub struct HttpResponse {
 pub trait EffectSink: Send + Sync {
     /// One effect.
     fn effect(&self, effect: Effect);
+
+    /// A question that the code waits for; to be answered in any order, by another task where it takes time.
+    fn ask(&self, ask: Ask) {
+        ask.unknown();
+    }
 }
 
 /// How a call ended.
@@ -228,6 +235,25 @@ pub struct CallDone {
     pub result: Box<RawValue>,
     /// The reason of `$.flow.exit`, where it ended so.
     pub exit: Option<String>,
+    /// Where the attempt ended with a pause.
+    pub paused: Option<CallPaused>,
+}
+
+/// A pause that a step asked for.
+#[derive(Clone, Debug)]
+pub struct CallPaused {
+    /// The step.
+    pub namespace: String,
+    /// Which; never a retry.
+    pub kind: PauseKind,
+    /// Until it ends by itself, milliseconds from now; at most a year.
+    pub ms: i64,
+    /// Of a step that runs again: wall time of this run of it, milliseconds.
+    pub duration_ms: u64,
+    /// Of a step that runs again: `{runs, context}` for its next run.
+    pub run: Option<Box<RawValue>>,
+    /// Of a step that runs again: what it exported so far.
+    pub exports: Option<Box<RawValue>>,
 }
 
 /// A call that failed.

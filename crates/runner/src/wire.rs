@@ -22,17 +22,68 @@ pub(crate) enum WireError {
 /// A frame from a host.
 #[derive(Debug)]
 pub(crate) enum FromHost<'a> {
-    Hello { protocol: u32 },
+    Hello {
+        protocol: u32,
+    },
     Loaded,
-    LoadFailed { error: WireFailure },
-    Cancelled { id: u64 },
-    Log { id: u64, level: Cow<'a, str>, text: String, ts: i64 },
-    Emit { id: u64, event: Option<&'a RawValue>, meta: Option<&'a RawValue> },
-    Db { id: u64, key: String, value: Option<&'a RawValue> },
-    Respond { id: u64, status: u16, headers: Vec<(String, String)>, body: Cow<'a, str>, encoding: Cow<'a, str>, immediate: bool },
-    Step { id: u64, namespace: String, state: StepState, duration_ms: f64, exports: Option<&'a RawValue> },
-    Send { id: u64, kind: String, payload: &'a RawValue },
-    Done { id: u64, ok: bool, result: Option<&'a RawValue>, exit: Option<Exit>, error: Option<WireFailure>, namespace: Option<String> },
+    LoadFailed {
+        error: WireFailure,
+    },
+    Cancelled {
+        id: u64,
+    },
+    Log {
+        id: u64,
+        level: Cow<'a, str>,
+        text: String,
+        ts: i64,
+        late: bool,
+    },
+    Emit {
+        id: u64,
+        event: Option<&'a RawValue>,
+        meta: Option<&'a RawValue>,
+    },
+    Db {
+        id: u64,
+        key: String,
+        value: Option<&'a RawValue>,
+    },
+    Respond {
+        id: u64,
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: Cow<'a, str>,
+        encoding: Cow<'a, str>,
+        immediate: bool,
+    },
+    Step {
+        id: u64,
+        namespace: String,
+        state: StepState,
+        duration_ms: f64,
+        exports: Option<&'a RawValue>,
+    },
+    Send {
+        id: u64,
+        kind: String,
+        payload: &'a RawValue,
+    },
+    Ask {
+        id: u64,
+        ask: u64,
+        kind: String,
+        payload: &'a RawValue,
+    },
+    Done {
+        id: u64,
+        ok: bool,
+        result: Option<&'a RawValue>,
+        exit: Option<Exit>,
+        paused: Option<WirePause<'a>>,
+        error: Option<WireFailure>,
+        namespace: Option<String>,
+    },
 }
 
 /// All fields of all frames: a tagged enum cannot borrow raw JSON, so the type is looked at afterwards.
@@ -52,6 +103,10 @@ struct Flat<'a> {
     text: Option<String>,
     #[serde(default)]
     ts: i64,
+    #[serde(default)]
+    late: bool,
+    #[serde(default)]
+    ask: Option<u64>,
     #[serde(borrow, default, deserialize_with = "present")]
     event: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -88,6 +143,8 @@ struct Flat<'a> {
     result: Option<&'a RawValue>,
     #[serde(default)]
     exit: Option<Exit>,
+    #[serde(borrow, default)]
+    paused: Option<WirePause<'a>>,
 }
 
 /// A field that is there with `null` is there.
@@ -105,7 +162,7 @@ impl<'a> Flat<'a> {
             "loaded" => FromHost::Loaded,
             "load_failed" => FromHost::LoadFailed { error: self.error.ok_or_else(|| need("error"))? },
             "cancelled" => FromHost::Cancelled { id: id? },
-            "log" => FromHost::Log { id: id?, level: self.level, text: self.text.ok_or_else(|| need("text"))?, ts: self.ts },
+            "log" => FromHost::Log { id: id?, level: self.level, text: self.text.ok_or_else(|| need("text"))?, ts: self.ts, late: self.late },
             "emit" => FromHost::Emit { id: id?, event: self.event, meta: self.meta },
             "db" => FromHost::Db { id: id?, key: self.key.ok_or_else(|| need("key"))?, value: self.value },
             "respond" => {
@@ -119,11 +176,18 @@ impl<'a> Flat<'a> {
                 exports: self.exports,
             },
             "send" => FromHost::Send { id: id?, kind: self.kind.ok_or_else(|| need("kind"))?, payload: self.payload.ok_or_else(|| need("payload"))? },
+            "ask" => FromHost::Ask {
+                id: id?,
+                ask: self.ask.ok_or_else(|| need("ask"))?,
+                kind: self.kind.ok_or_else(|| need("kind"))?,
+                payload: self.payload.ok_or_else(|| need("payload"))?,
+            },
             "done" => FromHost::Done {
                 id: id?,
                 ok: self.ok.ok_or_else(|| need("ok"))?,
                 result: self.result,
                 exit: self.exit,
+                paused: self.paused,
                 error: self.error,
                 namespace: self.namespace,
             },
@@ -143,6 +207,20 @@ pub(crate) enum StepState {
 pub(crate) struct Exit {
     #[serde(default)]
     pub(crate) reason: Option<String>,
+}
+
+/// A pause as a host tells it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WirePause<'a> {
+    pub(crate) namespace: String,
+    pub(crate) kind: String,
+    pub(crate) ms: f64,
+    #[serde(default)]
+    pub(crate) duration_ms: f64,
+    #[serde(borrow, default)]
+    pub(crate) run: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) exports: Option<&'a RawValue>,
 }
 
 /// An error as a host tells it.

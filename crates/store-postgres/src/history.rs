@@ -95,8 +95,10 @@ pub(crate) async fn prune(t: &Transaction<'_>, before: Timestamp, limit: u32) ->
     let limit = i64::from(limit);
     let runs = execute(
         t,
-        "WITH old AS MATERIALIZED (SELECT id AS old_id FROM runs WHERE created_at < $1 AND status NOT IN ('queued', 'running') LIMIT $2 FOR UPDATE SKIP LOCKED),
-              gone AS (DELETE FROM logs USING old WHERE run_id = old_id)
+        "WITH old AS MATERIALIZED (SELECT id AS old_id FROM runs WHERE created_at < $1 AND status NOT IN ('queued', 'running', 'paused') LIMIT $2 FOR UPDATE SKIP LOCKED),
+              gone AS (DELETE FROM logs USING old WHERE run_id = old_id),
+              ended AS (DELETE FROM pauses USING old WHERE run_id = old_id),
+              unsent AS (DELETE FROM deliveries USING old WHERE run_id = old_id)
          DELETE FROM runs USING old WHERE id = old_id",
         &[&before.ms(), &limit],
     )

@@ -1,6 +1,6 @@
 //! The outbox.
 
-use deadpool_postgres::{Client, Transaction};
+use deadpool_postgres::{Client, GenericClient};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::MailId;
 use millrace_store::{Mail, MailResult, StoreResult};
@@ -8,10 +8,11 @@ use millrace_store::{Mail, MailResult, StoreResult};
 use crate::db::text;
 use crate::rows::{self, execute, many};
 
-pub(crate) async fn queue(t: &Transaction<'_>, m: &Mail) -> StoreResult<()> {
+pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<()> {
     execute(
         t,
-        "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)",
+        "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at, html) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)
+         ON CONFLICT (id) DO NOTHING",
         &[
             &m.id.as_str(),
             &m.org_id.as_str(),
@@ -22,6 +23,7 @@ pub(crate) async fn queue(t: &Transaction<'_>, m: &Mail) -> StoreResult<()> {
             &m.attempts,
             &m.last_error.as_deref().map(text),
             &m.created_at.ms(),
+            &m.html.as_deref().map(text),
         ],
     )
     .await?;

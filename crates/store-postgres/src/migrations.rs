@@ -5,8 +5,16 @@ use millrace_store::{StoreError, StoreResult};
 use crate::db::{Db, database};
 
 /// In order; a migration that was released is never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/0001_init.sql"), include_str!("../migrations/0002_accounts.sql"), include_str!("../migrations/0006_keys_webhooks.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_init.sql"),
+    include_str!("../migrations/0002_accounts.sql"),
+    include_str!("../migrations/0003_registry.sql"),
+    include_str!("../migrations/0004_data_stores.sql"),
+    include_str!("../migrations/0005_deliveries.sql"),
+    include_str!("../migrations/0006_pauses.sql"),
+    include_str!("../migrations/0007_limits.sql"),
+    include_str!("../migrations/0008_keys_webhooks.sql"),
+];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;
 

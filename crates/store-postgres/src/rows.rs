@@ -6,16 +6,18 @@ use deadpool_postgres::{Client, GenericClient};
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
-use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreError, StoreResult};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql};
@@ -37,14 +39,20 @@ pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, 
 pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
 pub(crate) const AUTO_SUBSCRIPTION: &str = "id, org_id, listener_id, event_name, created_at";
 pub(crate) const WEBHOOK: &str = "id, org_id, user_id, name, description, url, secret, active, failures, paused_until, created_at, updated_at";
-pub(crate) const DELIVERY: &str = "id, org_id, target_id, event_key, body, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
+pub(crate) const WEBHOOK_DELIVERY: &str = "id, org_id, target_id, event_key, body, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
 pub(crate) const RUN: &str =
     "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
 pub(crate) const LOG_LINE: &str = "run_id, at, level, text";
 pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
 pub(crate) const APP: &str = "id, org_id, name_slug, definition, created_at, updated_at";
 pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at";
-pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, status, attempts, last_error, created_at";
+pub(crate) const REGISTRY: &str = "id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at";
+pub(crate) const REGISTRY_COMPONENT: &str = "registry_id, path, key, name, description, version, component_type, app, hash";
+pub(crate) const REGISTRY_FILE: &str = "path, hash, code";
+pub(crate) const DATA_STORE: &str = "id, org_id, name, keys, bytes, created_at, updated_at";
+pub(crate) const DELIVERY: &str =
+    "id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, created_at, finished_at";
+pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, status, attempts, last_error, created_at";
 
 /// Reads a column.
 fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<T> {
@@ -258,9 +266,9 @@ pub(crate) fn webhook(row: &Row) -> StoreResult<Webhook> {
     })
 }
 
-pub(crate) fn delivery(row: &Row) -> StoreResult<Delivery> {
-    Ok(Delivery {
-        id: DeliveryId::from_row(get(row, "id")?),
+pub(crate) fn webhook_delivery(row: &Row) -> StoreResult<WebhookDelivery> {
+    Ok(WebhookDelivery {
+        id: WebhookDeliveryId::from_row(get(row, "id")?),
         org_id: OrgId::from_row(get(row, "org_id")?),
         target_id: get(row, "target_id")?,
         event_key: get(row, "event_key")?,
@@ -329,11 +337,47 @@ pub(crate) fn mail(row: &Row) -> StoreResult<Mail> {
         recipient: get(row, "recipient")?,
         subject: get(row, "subject")?,
         text: get(row, "text")?,
+        html: get(row, "html")?,
         status: MailStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         last_error: get(row, "last_error")?,
         created_at: time(row, "created_at")?,
     })
+}
+
+pub(crate) fn data_store(row: &Row) -> StoreResult<DataStore> {
+    let counted = |column| get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0));
+    Ok(DataStore {
+        id: DataStoreId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        keys: counted("keys")?,
+        bytes: counted("bytes")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn delivery(row: &Row) -> StoreResult<Delivery> {
+    Ok(Delivery {
+        id: DeliveryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        run_id: RunId::from_row(get(row, "run_id")?),
+        position: get(row, "position")?,
+        kind: DeliveryKind::parse(get(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
+        payload: get(row, "payload")?,
+        status: DeliveryStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: get(row, "attempts")?,
+        response_status: get(row, "response_status")?,
+        last_error: get(row, "last_error")?,
+        created_at: time(row, "created_at")?,
+        finished_at: get::<Option<i64>>(row, "finished_at")?.map(Timestamp),
+    })
+}
+
+pub(crate) fn data_store_entry(row: &Row) -> StoreResult<DataStoreEntry> {
+    Ok(DataStoreEntry { key: utf8(row, "key")?, value: get(row, "value")?, expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp) })
 }
 
 /// Values of a statement's parameters.
@@ -433,4 +477,40 @@ pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
     if page.from_end() {
         items.reverse();
     }
+}
+
+pub(crate) fn registry(row: &Row) -> StoreResult<Registry> {
+    Ok(Registry {
+        id: RegistryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        origin: get(row, "origin")?,
+        revision: get(row, "revision")?,
+        file_count: get(row, "file_count")?,
+        component_count: get(row, "component_count")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn registry_component(row: &Row) -> StoreResult<RegistryComponent> {
+    Ok(RegistryComponent {
+        key: get(row, "key")?,
+        name: get(row, "name")?,
+        description: get(row, "description")?,
+        version: get(row, "version")?,
+        component_type: get(row, "component_type")?,
+        app: get(row, "app")?,
+        path: get(row, "path")?,
+        hash: get(row, "hash")?,
+    })
+}
+
+/// A component with the registry that it is in.
+pub(crate) fn component_in_registry(row: &Row) -> StoreResult<(RegistryId, RegistryComponent)> {
+    Ok((RegistryId::from_row(get(row, "registry_id")?), registry_component(row)?))
+}
+
+pub(crate) fn registry_file(row: &Row) -> StoreResult<RegistryFile> {
+    Ok(RegistryFile { path: get(row, "path")?, hash: get(row, "hash")?, text: utf8(row, "code")? })
 }

@@ -20,6 +20,7 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
     let (ids, orgs, owners) = (column(|r| r.id.as_str()), column(|r| r.org_id.as_str()), column(|r| r.owner.as_str()));
     let (kinds, triggers, events, contexts) = (column(|r| r.kind.as_str()), column(|r| &r.trigger_id), column(|r| &r.event), column(|r| &r.context));
     let deployments: Vec<Option<&str>> = runs.iter().map(|r| r.deployment_id.as_ref().map(|d| d.as_str())).collect();
+    let results: Vec<Option<&str>> = runs.iter().map(|r| r.result.as_deref()).collect();
     let created: Vec<i64> = runs.iter().map(|r| r.created_at.ms()).collect();
     let leases: Vec<Option<i64>> = runs
         .iter()
@@ -30,32 +31,36 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
         .collect();
     execute(
         c,
-        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, created_at, lease_until, status, attempt, node, started_at)
+        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until, status, attempt, node, started_at)
          SELECT n.*, CASE WHEN n.lease_until IS NULL THEN 'queued' ELSE 'running' END, CASE WHEN n.lease_until IS NULL THEN 0 ELSE 1 END,
-                CASE WHEN n.lease_until IS NULL THEN NULL ELSE $11::text END, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
-         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[], $10::bigint[])
-           AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, created_at, lease_until)",
-        &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &created, &leases, &node],
+                CASE WHEN n.lease_until IS NULL THEN NULL ELSE $12::text END, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
+         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
+           AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until)",
+        &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node],
     )
     .await?;
     Ok(())
 }
 
-/// Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the rows are picked and
+/// Runs of owners without limits. Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the rows are picked and
 /// locked once, however the update is planned.
 pub(crate) async fn claim(c: &Client, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
     let sql = format!(
         "WITH picked AS MATERIALIZED (
            SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3)
+             AND owner_id NOT IN (SELECT owner_id FROM run_limits)
            ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
          UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
          FROM picked WHERE id = picked_id RETURNING {}",
         rows::RUN
     );
-    let mut runs = many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit)], rows::run).await?;
-    // RETURNING gives no order.
+    many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit)], rows::run).await
+}
+
+/// RETURNING gives no order.
+pub(crate) fn oldest_first(mut runs: Vec<Run>) -> Vec<Run> {
     runs.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-    Ok(runs)
+    runs
 }
 
 /// All in one statement; SQLite, where a statement costs no round trip, goes through them one by one.
@@ -92,7 +97,7 @@ pub(crate) async fn requeue_running(t: &Transaction<'_>, node: Option<&str>) -> 
         .await
 }
 
-pub(crate) async fn cancel_queued(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
-    execute(t, "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE owner_id = $1 AND status = 'queued'", &[&owner]).await?;
-    Ok(())
+pub(crate) async fn keep_progress(c: &Client, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
+    let changed = execute(c, "UPDATE runs SET result = $3 WHERE id = $1 AND attempt = $2 AND status = 'running'", &[&id.as_str(), &attempt, &result]).await?;
+    if changed == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }

@@ -7,7 +7,7 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 
 use crate::db::{database, is_aborted, text};
 use crate::rows::execute;
-use crate::{mail, runs, sources, webhooks};
+use crate::{deliveries, mail, runs, sources, webhooks};
 
 /// Characters of an error's class that tell it from others: an index entry of Postgres holds at most 2,700 bytes.
 const CLASS_CHARS_MAX: usize = 500;
@@ -36,8 +36,9 @@ pub(crate) fn is_empty(e: &Effects) -> bool {
         && e.source.is_none()
         && e.runs.is_empty()
         && (e.logs.is_empty() || e.log_owner.is_none())
-        && e.deliveries.is_empty()
         && e.notice.is_none()
+        && e.deliveries.is_empty()
+        && e.webhook_deliveries.is_empty()
 }
 
 /// All parts are sent without waiting for each other's answers; the connection keeps their order.
@@ -54,11 +55,12 @@ pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()>
             None => Ok(()),
         }
     };
-    let (change, events, runs, logs, deliveries, notice) = tokio::join!(
+    let (sent, to_webhooks) = (deliveries::insert(t, &e.deliveries), webhooks::queue(t, &e.webhook_deliveries));
+    let (change, events, runs, logs, notice, sent, to_webhooks) = tokio::join!(
         biased;
-        change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), webhooks::queue(t, &e.deliveries), notice
+        change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), notice, sent, to_webhooks
     );
-    first_cause([change, events, runs, logs, deliveries, notice])
+    first_cause([change, events, runs, logs, notice, sent, to_webhooks])
 }
 
 /// The failure that made the others fail: after one the database refuses whatever follows it in the transaction.
@@ -95,10 +97,14 @@ async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     let times: Vec<i64> = e.logs.iter().map(|l| l.at).map(Timestamp::ms).collect();
     let levels: Vec<&str> = e.logs.iter().map(|l| l.level.as_str()).collect();
     let texts: Vec<_> = e.logs.iter().map(|l| text(&l.text)).collect();
+    // An attempt that ended with a pause left lines before.
     execute(
         t,
         "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text)
-         SELECT $1, line - 1, $2, $3, at, level, text FROM UNNEST($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY AS n (at, level, text, line) ORDER BY line",
+         SELECT $1, before + line, $2, $3, at, level, text
+         FROM UNNEST($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY AS n (at, level, text, line),
+              (SELECT coalesce(max(line), -1) AS before FROM logs WHERE run_id = $1) AS b
+         ORDER BY line",
         &[&run.as_str(), owner, &org.as_str(), &times, &levels, &texts],
     )
     .await?;

@@ -9,7 +9,7 @@ use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreRes
 
 use crate::db::{database, text, unwritable};
 use crate::rows::{corrupt, execute, many, one};
-use crate::{interfaces, runs, subscriptions};
+use crate::{interfaces, limits, pauses, subscriptions};
 
 fn dynamic_props(s: &Source) -> StoreResult<Option<String>> {
     s.dynamic_props.as_ref().map(serde_json::to_string).transpose().map_err(unwritable)
@@ -73,11 +73,12 @@ pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> S
     leave_nothing(t, id.as_str()).await
 }
 
-/// What goes with a source or workflow: interfaces, subscriptions, queued runs.
+/// What goes with a source or workflow: interfaces, subscriptions, runs that wait.
 pub(crate) async fn leave_nothing(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
     interfaces::remove(t, owner).await?;
+    limits::replace(t, owner, None).await?;
     subscriptions::remove_all(t, owner).await?;
-    runs::cancel_queued(t, owner).await
+    pauses::cancel_waiting(t, owner).await
 }
 
 pub(crate) async fn state(c: &Client, id: &SourceId) -> StoreResult<SourceState> {

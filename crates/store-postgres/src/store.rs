@@ -4,20 +4,25 @@ use async_trait::async_trait;
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{LogLine, NewRun, Run};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
-use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
 
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
-use crate::{PostgresStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, webhooks, workflows};
+use crate::{
+    PostgresStore, accounts, components, data_stores, deliveries, history, interfaces, limits, mail, pauses, registries, runs, settle, sources, subscriptions,
+    tenants, webhooks, workflows,
+};
 
 /// One row of a table by organization and id.
 macro_rules! by_id {
@@ -102,6 +107,31 @@ impl Store for PostgresStore {
     }
     async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()> {
         components::unpublish(&self.db.client().await?, org, key).await
+    }
+
+    async fn put_registry(&self, registry: NewRegistry) -> StoreResult<Registry> {
+        transaction!(self.db, |t| registries::put(&t, &registry))
+    }
+    async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>> {
+        let sql = format!("SELECT {} FROM registries WHERE org_id = $1 ORDER BY created_at, id LIMIT 1000", rows::REGISTRY);
+        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::registry).await
+    }
+    async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool> {
+        transaction!(self.db, |t| registries::delete(&t, org, name))
+    }
+    async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>> {
+        let sql = format!("SELECT {} FROM registry_components WHERE registry_id = $1 ORDER BY path LIMIT 100000", rows::REGISTRY_COMPONENT);
+        many(&self.db.client().await?, &sql, &[&id.as_str()], rows::registry_component).await
+    }
+    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>> {
+        let sql = "SELECT c.registry_id, c.path, c.key, c.name, c.description, c.version, c.component_type, c.app, c.hash
+                   FROM registry_components c JOIN registries r ON r.id = c.registry_id
+                   WHERE r.org_id = $1 AND c.key = $2 ORDER BY r.created_at, r.id, c.path LIMIT 1";
+        one(&self.db.client().await?, sql, &[&org.as_str(), &text(key)], rows::component_in_registry).await
+    }
+    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>> {
+        let sql = format!("SELECT {} FROM registry_files WHERE registry_id = $1 AND app = $2 ORDER BY path", rows::REGISTRY_FILE);
+        many(&self.db.client().await?, &sql, &[&id.as_str(), &text(app)], rows::registry_file).await
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
@@ -222,33 +252,43 @@ impl Store for PostgresStore {
     async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
         webhooks::due(&self.db.client().await?, now, limit).await
     }
-    async fn claim_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+    async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
         webhooks::claim(&self.db.client().await?, target, now, hidden_until, limit).await
     }
-    async fn record_deliveries(&self, webhook: &WebhookId, tries: Vec<DeliveryTry>, health: Health) -> StoreResult<()> {
+    async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()> {
         transaction!(self.db, |t| webhooks::record(&t, webhook, &tries, health))
     }
-    async fn delivery(&self, org: &OrgId, id: &DeliveryId) -> StoreResult<Option<Delivery>> {
-        by_id!(self, "webhook_deliveries", rows::DELIVERY, org, id, rows::delivery)
+    async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>> {
+        by_id!(self, "webhook_deliveries", rows::WEBHOOK_DELIVERY, org, id, rows::webhook_delivery)
     }
-    async fn list_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<Delivery>> {
+    async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>> {
         let filter = "org_id = $1 AND target_id = $2 AND ($3::text IS NULL OR status = $3)";
-        let table = Table { name: "webhook_deliveries", columns: rows::DELIVERY, filter };
-        list(&self.db.client().await?, &table, &[&org.as_str(), &text(target), &status.map(DeliveryStatus::as_str)], page, rows::delivery).await
+        let table = Table { name: "webhook_deliveries", columns: rows::WEBHOOK_DELIVERY, filter };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &text(target), &status.map(DeliveryStatus::as_str)], page, rows::webhook_delivery).await
     }
-    async fn replay_deliveries(&self, replay: Replay) -> StoreResult<u64> {
+    async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64> {
         webhooks::replay(&self.db.client().await?, &replay).await
     }
-    async fn expire_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
+    async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
         webhooks::expire(&self.db.client().await?, now, limit, error).await
     }
 
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
         runs::insert(&self.db.client().await?, std::slice::from_ref(&run), Some(node)).await
     }
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
+        transaction!(self.db, |t| limits::accept(&t, &run, queue_max))
+    }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
-        runs::claim(&self.db.client().await?, claim).await
+        let waiting = limits::waiting(&self.db.client().await?, claim.now).await?;
+        // First: runs without limits come in any number, and would leave no room for these.
+        let mut claimed: Vec<Run> = if waiting.is_empty() { Vec::new() } else { transaction!(self.db, |t| limits::claim(&t, &waiting, claim))? };
+        let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
+        if left > 0 {
+            claimed.extend(runs::claim(&self.db.client().await?, Claim { limit: left, ..claim }).await?);
+        }
+        Ok(runs::oldest_first(claimed))
     }
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
         transaction!(self.db, |t| runs::renew(&t, held, lease_until))
@@ -268,9 +308,31 @@ impl Store for PostgresStore {
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64> {
         transaction!(self.db, |t| runs::requeue_running(&t, node))
     }
+    async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
+        runs::keep_progress(&self.db.client().await?, id, attempt, result).await
+    }
+    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
+        transaction!(self.db, |t| pauses::cancel(&t, org, id, now))
+    }
     async fn unfinished_runs(&self) -> StoreResult<u64> {
         let count = number(&self.db.client().await?, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", &[]).await?;
         Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus> {
+        transaction!(self.db, |t| pauses::pause(&t, &pausing))
+    }
+    async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken> {
+        pauses::wake(&self.db.client().await?, now, limit).await
+    }
+    async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>> {
+        pauses::next_wake_at(&self.db.client().await?).await
+    }
+    async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
+        transaction!(self.db, |t| pauses::call_back(&t, &callback))
+    }
+    async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
+        pauses::last(&self.db.client().await?, id).await
     }
 
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
@@ -326,6 +388,66 @@ impl Store for PostgresStore {
         list(&self.db.client().await?, &table, &[&org.as_str(), &app.map(text)], page, rows::account).await
     }
 
+    async fn create_data_store(&self, store: DataStore) -> StoreResult<()> {
+        data_stores::create(&self.db.client().await?, &store).await
+    }
+    async fn rename_data_store(&self, org: &OrgId, id: &DataStoreId, name: &str, now: Timestamp) -> StoreResult<()> {
+        data_stores::rename(&self.db.client().await?, org, id, name, now).await
+    }
+    async fn delete_data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<bool> {
+        transaction!(self.db, |t| data_stores::delete(&t, org, id))
+    }
+    async fn data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<Option<DataStore>> {
+        by_id!(self, "data_stores", rows::DATA_STORE, org, id, rows::data_store)
+    }
+    async fn data_store_by_name(&self, org: &OrgId, name: &str) -> StoreResult<Option<DataStore>> {
+        data_stores::by_name(&self.db.client().await?, org, name).await
+    }
+    async fn list_data_stores(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<DataStore>> {
+        let table = Table { name: "data_stores", columns: rows::DATA_STORE, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::data_store).await
+    }
+    async fn data_store_entry(&self, id: &DataStoreId, key: &str, now: Timestamp) -> StoreResult<Option<DataStoreEntry>> {
+        data_stores::entry(&self.db.client().await?, id, key, now).await
+    }
+    async fn data_store_set(&self, write: DataStoreWrite) -> StoreResult<()> {
+        transaction!(self.db, |t| data_stores::set(&t, &write))
+    }
+    async fn data_store_expire(&self, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool> {
+        data_stores::expire(&self.db.client().await?, id, key, expires_at, now).await
+    }
+    async fn data_store_delete(&self, id: &DataStoreId, key: &str) -> StoreResult<bool> {
+        transaction!(self.db, |t| data_stores::delete_key(&t, id, key))
+    }
+    async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()> {
+        transaction!(self.db, |t| data_stores::clear(&t, id))
+    }
+    async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
+        data_stores::size(&self.db.client().await?, id, now).await
+    }
+    async fn data_store_keys(&self, id: &DataStoreId, page: DataStorePage) -> StoreResult<Vec<String>> {
+        data_stores::keys(&self.db.client().await?, id, &page).await
+    }
+    async fn data_store_entries(&self, id: &DataStoreId, page: DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>> {
+        data_stores::entries(&self.db.client().await?, id, &page, bytes_max).await
+    }
+    async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
+        transaction!(self.db, |t| data_stores::purge(&t, now, limit))
+    }
+
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+        deliveries::claim(&self.db.client().await?, now, retry_at, limit).await
+    }
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
+        deliveries::result(&self.db.client().await?, id, &result).await
+    }
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>> {
+        deliveries::of_run(&self.db.client().await?, run).await
+    }
+
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
+        mail::queue(&self.db.client().await?, &mail).await
+    }
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
         mail::claim(&self.db.client().await?, now, retry_at, limit).await
     }

@@ -3,8 +3,8 @@
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, WebhookId};
-use millrace_model::webhook::{Delivery, Health, Webhook};
-use millrace_store::{DeliveryTry, Replay, StoreResult};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
+use millrace_store::{StoreResult, WebhookReplay, WebhookTry};
 
 use crate::db::text;
 use crate::rows::{self, execute, many};
@@ -54,14 +54,14 @@ pub(crate) async fn due(c: &Client, now: Timestamp, limit: u32) -> StoreResult<V
 }
 
 /// Queues what a settlement sends; what was queued before stays as it is.
-pub(crate) async fn queue(c: &impl GenericClient, deliveries: &[Delivery]) -> StoreResult<()> {
+pub(crate) async fn queue(c: &impl GenericClient, deliveries: &[WebhookDelivery]) -> StoreResult<()> {
     if deliveries.is_empty() {
         return Ok(());
     }
-    let column = |value: fn(&Delivery) -> &str| deliveries.iter().map(value).collect::<Vec<&str>>();
+    let column = |value: fn(&WebhookDelivery) -> &str| deliveries.iter().map(value).collect::<Vec<&str>>();
     let (ids, orgs, targets) = (column(|d| d.id.as_str()), column(|d| d.org_id.as_str()), column(|d| &d.target_id));
     let (keys, bodies, states) = (column(|d| &d.event_key), column(|d| &d.body), column(|d| d.status.as_str()));
-    let number = |value: fn(&Delivery) -> i64| deliveries.iter().map(value).collect::<Vec<i64>>();
+    let number = |value: fn(&WebhookDelivery) -> i64| deliveries.iter().map(value).collect::<Vec<i64>>();
     let (next, over, made) = (number(|d| d.next_at.ms()), number(|d| d.give_up_at.ms()), number(|d| d.created_at.ms()));
     execute(
         c,
@@ -77,21 +77,21 @@ pub(crate) async fn queue(c: &impl GenericClient, deliveries: &[Delivery]) -> St
 }
 
 /// As runs are claimed: what another server takes is passed over.
-pub(crate) async fn claim(c: &Client, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+pub(crate) async fn claim(c: &Client, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
     let sql = format!(
         "WITH picked AS MATERIALIZED (
            SELECT id AS picked_id FROM webhook_deliveries WHERE target_id = $1 AND status = 'queued' AND next_at <= $2
            ORDER BY next_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
          UPDATE webhook_deliveries SET next_at = $3 FROM picked WHERE id = picked_id RETURNING {}",
-        rows::DELIVERY
+        rows::WEBHOOK_DELIVERY
     );
-    let mut claimed = many(c, &sql, &[&text(target), &now.ms(), &hidden_until.ms(), &i64::from(limit)], rows::delivery).await?;
+    let mut claimed = many(c, &sql, &[&text(target), &now.ms(), &hidden_until.ms(), &i64::from(limit)], rows::webhook_delivery).await?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)
 }
 
-pub(crate) async fn record(t: &Transaction<'_>, webhook: &WebhookId, tries: &[DeliveryTry], health: Health) -> StoreResult<()> {
+pub(crate) async fn record(t: &Transaction<'_>, webhook: &WebhookId, tries: &[WebhookTry], health: Health) -> StoreResult<()> {
     for one in tries {
         execute(
             t,
@@ -115,7 +115,7 @@ pub(crate) async fn record(t: &Transaction<'_>, webhook: &WebhookId, tries: &[De
     Ok(())
 }
 
-pub(crate) async fn replay(c: &Client, replay: &Replay) -> StoreResult<u64> {
+pub(crate) async fn replay(c: &Client, replay: &WebhookReplay) -> StoreResult<u64> {
     let (one, status) = (replay.id.as_ref().map(|id| id.as_str()), if replay.id.is_some() { "" } else { "failed" });
     execute(
         c,

@@ -7,7 +7,7 @@ use millrace_store::{Interfaces, NewDeployment, StoreError, StoreResult};
 
 use crate::db::{text, unwritable};
 use crate::rows::{execute, number};
-use crate::{interfaces, sources, subscriptions};
+use crate::{interfaces, limits, sources, subscriptions};
 
 pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()> {
     execute(
@@ -68,6 +68,7 @@ pub(crate) async fn deploy(t: &Transaction<'_>, new: &NewDeployment) -> StoreRes
     )
     .await?;
     interfaces::replace(t, id, &new.interfaces).await?;
+    limits::replace(t, id, new.limits.as_ref()).await?;
     execute(t, "DELETE FROM subscriptions WHERE listener_id = $1 AND from_trigger", &[&id]).await?;
     for subscription in &new.subscriptions {
         subscriptions::subscribe(t, subscription).await?;

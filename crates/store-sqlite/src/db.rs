@@ -164,7 +164,7 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
     {
         // `table.column, table.column`: the last one tells.
         let column = columns.rsplit('.').next().unwrap_or_default();
-        return StoreError::Taken(["name_slug", "orgname", "key_hash", "key"].into_iter().find(|name| *name == column).unwrap_or("id"));
+        return StoreError::Taken(["name_slug", "orgname", "key_hash", "key", "name"].into_iter().find(|name| *name == column).unwrap_or("id"));
     }
     StoreError::Database(Box::new(error))
 }

@@ -18,8 +18,12 @@ const RUNS_COUNTED: i64 = 10_000;
 pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
     let status = status_text(f.status);
     let (from, to) = (f.from.map_or(i64::MIN, Timestamp::ms), f.to.map_or(i64::MAX, Timestamp::ms));
-    // Said literally, so that the small index of unfinished runs is used.
-    let narrow = if matches!(status, Some("queued" | "running")) { "status IN ('queued', 'running') AND" } else { "" };
+    // Said literally, so that the small indexes of unfinished runs are used.
+    let narrow = match status {
+        Some("queued" | "running") => "status IN ('queued', 'running') AND",
+        Some("paused") => "status = 'paused' AND",
+        _ => "",
+    };
     let order = order(page);
     let mut items = many(
         c,
@@ -85,11 +89,13 @@ pub(crate) fn delete_events(c: &Connection, org: &OrgId, emitter: &str, name: Op
 
 pub(crate) fn prune(c: &Connection, before: Timestamp, limit: u32) -> StoreResult<u64> {
     let runs: Vec<String> =
-        many(c, "SELECT id FROM runs WHERE created_at < ?1 AND status NOT IN ('queued', 'running') LIMIT ?2", params![before.ms(), limit], |row| {
+        many(c, "SELECT id FROM runs WHERE created_at < ?1 AND status NOT IN ('queued', 'running', 'paused') LIMIT ?2", params![before.ms(), limit], |row| {
             row.get(0).map_err(crate::db::database)
         })?;
     for id in &runs {
         execute(c, "DELETE FROM logs WHERE run_id = ?1", [id])?;
+        execute(c, "DELETE FROM deliveries WHERE run_id = ?1", [id])?;
+        execute(c, "DELETE FROM pauses WHERE run_id = ?1", [id])?;
         execute(c, "DELETE FROM runs WHERE id = ?1", [id])?;
     }
     let cut = EventId { ms: before.ms(), seq: 0 }.ordinal();

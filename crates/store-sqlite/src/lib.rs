@@ -2,11 +2,16 @@
 
 mod accounts;
 mod components;
+mod data_stores;
 mod db;
+mod deliveries;
 mod history;
 mod interfaces;
+mod limits;
 mod mail;
 mod migrations;
+mod pauses;
+mod registries;
 mod rows;
 mod runs;
 mod settle;

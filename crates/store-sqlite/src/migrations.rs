@@ -6,8 +6,16 @@ use rusqlite::Connection;
 use crate::db::database;
 
 /// In order; a migration that was released is never changed.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/0001_init.sql"), include_str!("../migrations/0002_accounts.sql"), include_str!("../migrations/0006_keys_webhooks.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_init.sql"),
+    include_str!("../migrations/0002_accounts.sql"),
+    include_str!("../migrations/0003_registry.sql"),
+    include_str!("../migrations/0004_data_stores.sql"),
+    include_str!("../migrations/0005_deliveries.sql"),
+    include_str!("../migrations/0006_pauses.sql"),
+    include_str!("../migrations/0007_limits.sql"),
+    include_str!("../migrations/0008_keys_webhooks.sql"),
+];
 
 pub(crate) fn run(connection: &Connection) -> StoreResult<()> {
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);

@@ -3,16 +3,18 @@
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::Page;
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
-use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreError, StoreResult};
 use rusqlite::Row;
 use serde::de::DeserializeOwned;
 
@@ -199,9 +201,9 @@ pub(crate) fn webhook(row: &Row<'_>) -> StoreResult<Webhook> {
     })
 }
 
-pub(crate) fn delivery(row: &Row<'_>) -> StoreResult<Delivery> {
-    Ok(Delivery {
-        id: DeliveryId::from_row(get(row, "id")?),
+pub(crate) fn webhook_delivery(row: &Row<'_>) -> StoreResult<WebhookDelivery> {
+    Ok(WebhookDelivery {
+        id: WebhookDeliveryId::from_row(get(row, "id")?),
         org_id: OrgId::from_row(get(row, "org_id")?),
         target_id: get(row, "target_id")?,
         event_key: get(row, "event_key")?,
@@ -270,6 +272,7 @@ pub(crate) fn mail(row: &Row<'_>) -> StoreResult<Mail> {
         recipient: get(row, "recipient")?,
         subject: get(row, "subject")?,
         text: get(row, "text")?,
+        html: get(row, "html")?,
         status: MailStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         last_error: get(row, "last_error")?,
@@ -345,6 +348,41 @@ pub(crate) fn account(row: &Row<'_>) -> StoreResult<Account> {
     })
 }
 
+pub(crate) fn data_store(row: &Row<'_>) -> StoreResult<DataStore> {
+    let counted = |column| get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0));
+    Ok(DataStore {
+        id: DataStoreId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        keys: counted("keys")?,
+        bytes: counted("bytes")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn delivery(row: &Row<'_>) -> StoreResult<Delivery> {
+    Ok(Delivery {
+        id: DeliveryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        run_id: RunId::from_row(get(row, "run_id")?),
+        position: get(row, "position")?,
+        kind: DeliveryKind::parse(&get::<String>(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
+        payload: get(row, "payload")?,
+        status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: get(row, "attempts")?,
+        response_status: get(row, "response_status")?,
+        last_error: get(row, "last_error")?,
+        created_at: time(row, "created_at")?,
+        finished_at: get::<Option<i64>>(row, "finished_at")?.map(Timestamp),
+    })
+}
+
+pub(crate) fn data_store_entry(row: &Row<'_>) -> StoreResult<DataStoreEntry> {
+    Ok(DataStoreEntry { key: get(row, "key")?, value: get(row, "value")?, expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp) })
+}
+
 /// The order in which a page is read: from its end where it goes back.
 pub(crate) fn order(page: &Page) -> &'static str {
     if page.from_end() { "ASC" } else { "DESC" }
@@ -355,4 +393,40 @@ pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
     if page.from_end() {
         items.reverse();
     }
+}
+
+pub(crate) fn registry(row: &Row<'_>) -> StoreResult<Registry> {
+    Ok(Registry {
+        id: RegistryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        name: get(row, "name")?,
+        origin: get(row, "origin")?,
+        revision: get(row, "revision")?,
+        file_count: get(row, "file_count")?,
+        component_count: get(row, "component_count")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn registry_component(row: &Row<'_>) -> StoreResult<RegistryComponent> {
+    Ok(RegistryComponent {
+        key: get(row, "key")?,
+        name: get(row, "name")?,
+        description: get(row, "description")?,
+        version: get(row, "version")?,
+        component_type: get(row, "component_type")?,
+        app: get(row, "app")?,
+        path: get(row, "path")?,
+        hash: get(row, "hash")?,
+    })
+}
+
+/// A component with the registry that it is in.
+pub(crate) fn component_in_registry(row: &Row<'_>) -> StoreResult<(RegistryId, RegistryComponent)> {
+    Ok((RegistryId::from_row(get(row, "registry_id")?), registry_component(row)?))
+}
+
+pub(crate) fn registry_file(row: &Row<'_>) -> StoreResult<RegistryFile> {
+    Ok(RegistryFile { path: get(row, "path")?, hash: get(row, "hash")?, text: get(row, "code")? })
 }

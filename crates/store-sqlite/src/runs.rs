@@ -6,6 +6,7 @@ use millrace_model::run::{NewRun, Run, Start};
 use millrace_store::{Claim, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
+use crate::limits;
 use crate::rows::{self, execute, many};
 
 /// `node`: who runs it, where it starts claimed.
@@ -16,8 +17,8 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
     };
     execute(
         c,
-        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, node, lease_until, created_at, started_at, result)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
             r.id.as_str(),
             r.org_id.as_str(),
@@ -32,7 +33,8 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
             node,
             lease,
             r.created_at.ms(),
-            started
+            started,
+            r.result
         ],
     )?;
     Ok(())
@@ -40,14 +42,18 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
 
 /// One writer: no lock is needed to claim, as `FOR UPDATE SKIP LOCKED` is on Postgres.
 pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
-    let mut runs = many(
+    // First: runs without limits come in any number, and would leave no room for these.
+    let mut runs = limits::claim(c, claim)?;
+    let left = i64::from(claim.limit) - runs.len() as i64;
+    runs.extend(many(
         c,
         "UPDATE runs SET status = 'running', attempt = attempt + 1, node = ?1, lease_until = ?2, started_at = ?3
-         WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3) ORDER BY created_at, id LIMIT ?4)
+         WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3)
+                        AND owner_id NOT IN (SELECT owner_id FROM run_limits) ORDER BY created_at, id LIMIT ?4)
          RETURNING *",
-        params![claim.node, claim.lease_until.ms(), claim.now.ms(), claim.limit],
+        params![claim.node, claim.lease_until.ms(), claim.now.ms(), left],
         rows::run,
-    )?;
+    )?);
     // RETURNING gives no order.
     runs.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(runs)
@@ -83,7 +89,7 @@ pub(crate) fn requeue_running(c: &Connection, node: Option<&str>) -> StoreResult
     Ok(changed as u64)
 }
 
-pub(crate) fn cancel_queued(c: &Connection, owner: &str) -> StoreResult<()> {
-    execute(c, "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE owner_id = ?1 AND status = 'queued'", [owner])?;
-    Ok(())
+pub(crate) fn keep_progress(c: &Connection, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
+    let changed = execute(c, "UPDATE runs SET result = ?3 WHERE id = ?1 AND attempt = ?2 AND status = 'running'", params![id.as_str(), attempt, result])?;
+    if changed == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }

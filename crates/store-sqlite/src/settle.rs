@@ -3,8 +3,8 @@
 use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
-use crate::rows::execute;
-use crate::{mail, runs, sources, webhooks};
+use crate::rows::{execute, number};
+use crate::{deliveries, mail, runs, sources, webhooks};
 
 pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
     let settled = execute(
@@ -32,16 +32,21 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
     for run in &e.runs {
         runs::insert(c, run, None)?;
     }
-    if let Some((org, owner, run)) = &e.log_owner {
-        for (line, log) in e.logs.iter().enumerate() {
+    for delivery in &e.deliveries {
+        deliveries::insert(c, delivery)?;
+    }
+    if let Some((org, owner, run)) = e.log_owner.as_ref().filter(|_| !e.logs.is_empty()) {
+        // An attempt that ended with a pause left lines before.
+        let first = number(c, "SELECT coalesce(max(line) + 1, 0) FROM logs WHERE run_id = ?1", [run.as_str()])?;
+        for (line, log) in (first..).zip(&e.logs) {
             execute(
                 c,
                 "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![run.as_str(), i64::try_from(line).unwrap_or(i64::MAX), owner, org.as_str(), log.at.ms(), log.level.as_str(), log.text],
+                params![run.as_str(), line, owner, org.as_str(), log.at.ms(), log.level.as_str(), log.text],
             )?;
         }
     }
-    webhooks::queue(c, &e.deliveries)?;
+    webhooks::queue(c, &e.webhook_deliveries)?;
     match &e.notice {
         Some(notice) => notify(c, notice),
         None => Ok(()),

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use crate::db::database;
 use crate::rows::{execute, number, one};
 use crate::store::json;
-use crate::{interfaces, runs, subscriptions};
+use crate::{interfaces, limits, pauses, subscriptions};
 
 pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
@@ -66,11 +66,12 @@ pub(crate) fn delete(c: &Connection, org: &OrgId, id: &SourceId) -> StoreResult<
     leave_nothing(c, id.as_str())
 }
 
-/// What goes with a source or workflow: interfaces, subscriptions, queued runs.
+/// What goes with a source or workflow: interfaces, subscriptions, runs that wait.
 pub(crate) fn leave_nothing(c: &Connection, owner: &str) -> StoreResult<()> {
     interfaces::remove(c, owner)?;
+    limits::replace(c, owner, None)?;
     subscriptions::remove_all(c, owner)?;
-    runs::cancel_queued(c, owner)
+    pauses::cancel_waiting(c, owner)
 }
 
 pub(crate) fn state(c: &Connection, id: &SourceId) -> StoreResult<SourceState> {

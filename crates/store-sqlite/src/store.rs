@@ -4,14 +4,16 @@ use async_trait::async_trait;
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{LogLine, NewRun, Run};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
-use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
 use rusqlite::{Connection, Row, ToSql, params};
@@ -19,7 +21,10 @@ use serde::Serialize;
 
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
-use crate::{SqliteStore, accounts, components, history, interfaces, mail, runs, settle, sources, subscriptions, tenants, webhooks, workflows};
+use crate::{
+    SqliteStore, accounts, components, data_stores, deliveries, history, interfaces, limits, mail, pauses, registries, runs, settle, sources, subscriptions,
+    tenants, webhooks, workflows,
+};
 
 /// JSON text of a stored value.
 pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
@@ -144,6 +149,32 @@ impl Store for SqliteStore {
     async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()> {
         let (org, key) = (org.clone(), key.to_owned());
         self.db.write(move |c| components::unpublish(c, &org, &key)).await
+    }
+
+    async fn put_registry(&self, registry: NewRegistry) -> StoreResult<Registry> {
+        self.db.write(move |c| registries::put(c, &registry)).await
+    }
+    async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>> {
+        let org = org.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM registries WHERE org_id = ?1 ORDER BY created_at, id LIMIT 1000", [org], rows::registry)).await
+    }
+    async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool> {
+        let (org, name) = (org.clone(), name.to_owned());
+        self.db.write(move |c| registries::delete(c, &org, &name)).await
+    }
+    async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>> {
+        let (id, sql) = (id.to_string(), "SELECT * FROM registry_components WHERE registry_id = ?1 ORDER BY path LIMIT 100000");
+        self.db.read(move |c| many(c, sql, [id], rows::registry_component)).await
+    }
+    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>> {
+        let (org, key) = (org.to_string(), key.to_owned());
+        let sql = "SELECT c.* FROM registry_components c JOIN registries r ON r.id = c.registry_id
+                   WHERE r.org_id = ?1 AND c.key = ?2 ORDER BY r.created_at, r.id, c.path LIMIT 1";
+        self.db.read(move |c| one(c, sql, [org, key], rows::component_in_registry)).await
+    }
+    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>> {
+        let (id, app) = (id.to_string(), app.to_owned());
+        self.db.read(move |c| many(c, "SELECT * FROM registry_files WHERE registry_id = ?1 AND app = ?2 ORDER BY path", [id, app], rows::registry_file)).await
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
@@ -287,26 +318,26 @@ impl Store for SqliteStore {
     async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
         self.db.read(move |c| webhooks::due(c, now, limit)).await
     }
-    async fn claim_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+    async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
         let target = target.to_owned();
         self.db.write(move |c| webhooks::claim(c, &target, now, hidden_until, limit)).await
     }
-    async fn record_deliveries(&self, webhook: &WebhookId, tries: Vec<DeliveryTry>, health: Health) -> StoreResult<()> {
+    async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()> {
         let webhook = webhook.clone();
         self.db.write(move |c| webhooks::record(c, &webhook, &tries, health)).await
     }
-    async fn delivery(&self, org: &OrgId, id: &DeliveryId) -> StoreResult<Option<Delivery>> {
-        by_id!(self, "webhook_deliveries", org, id, rows::delivery)
+    async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>> {
+        by_id!(self, "webhook_deliveries", org, id, rows::webhook_delivery)
     }
-    async fn list_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<Delivery>> {
+    async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>> {
         let (org, target, page) = (org.to_string(), target.to_owned(), page.clone());
         let (status, filter) = (status.map_or("", DeliveryStatus::as_str), "org_id = ?1 AND target_id = ?2 AND ?3 IN ('', status)");
-        self.db.read(move |c| list(c, "webhook_deliveries", filter, &[&org, &target, status], &page, rows::delivery)).await
+        self.db.read(move |c| list(c, "webhook_deliveries", filter, &[&org, &target, status], &page, rows::webhook_delivery)).await
     }
-    async fn replay_deliveries(&self, replay: Replay) -> StoreResult<u64> {
+    async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64> {
         self.db.write(move |c| webhooks::replay(c, &replay)).await
     }
-    async fn expire_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
+    async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
         let error = error.to_owned();
         // A look at the queue costs no commit while none is over.
         let over = self.db.read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE status = 'queued' AND give_up_at < ?1)", [now.ms()]));
@@ -319,6 +350,9 @@ impl Store for SqliteStore {
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
         let node = node.to_owned();
         self.db.write(move |c| runs::insert(c, &run, Some(&node))).await
+    }
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
+        self.db.write(move |c| limits::accept(c, &run, queue_max)).await
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         let Claim { node, now, lease_until, limit } = claim;
@@ -353,9 +387,42 @@ impl Store for SqliteStore {
         let node = node.map(str::to_owned);
         self.db.write(move |c| runs::requeue_running(c, node.as_deref())).await
     }
+    async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
+        let (id, result) = (id.clone(), result.to_owned());
+        self.db.write(move |c| runs::keep_progress(c, &id, attempt, &result)).await
+    }
+    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| pauses::cancel(c, &org, &id, now)).await
+    }
     async fn unfinished_runs(&self) -> StoreResult<u64> {
         let count = self.db.read(|c| number(c, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')", [])).await?;
         Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus> {
+        self.db.write(move |c| pauses::pause(c, &pausing)).await
+    }
+    async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken> {
+        // A look at what is due costs no commit while there is nothing.
+        if self.db.read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM pauses WHERE wake_at <= ?1)", [now.ms()])).await? == 0 {
+            return Ok(Woken::default());
+        }
+        self.db.write(move |c| pauses::wake(c, now, limit)).await
+    }
+    async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>> {
+        self.db
+            .read(|c| {
+                one(c, "SELECT wake_at FROM pauses WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1", [], |row| row.get(0).map(Timestamp).map_err(database))
+            })
+            .await
+    }
+    async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
+        self.db.write(move |c| pauses::call_back(c, &callback)).await
+    }
+    async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
+        let id = id.clone();
+        self.db.read(move |c| pauses::last(c, &id)).await
     }
 
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
@@ -430,6 +497,84 @@ impl Store for SqliteStore {
         self.db.read(move |c| list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app)", &[&org, &app], &page, rows::account)).await
     }
 
+    async fn create_data_store(&self, store: DataStore) -> StoreResult<()> {
+        self.db.write(move |c| data_stores::create(c, &store)).await
+    }
+    async fn rename_data_store(&self, org: &OrgId, id: &DataStoreId, name: &str, now: Timestamp) -> StoreResult<()> {
+        let (org, id, name) = (org.clone(), id.clone(), name.to_owned());
+        self.db.write(move |c| data_stores::rename(c, &org, &id, &name, now)).await
+    }
+    async fn delete_data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| data_stores::delete(c, &org, &id)).await
+    }
+    async fn data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<Option<DataStore>> {
+        by_id!(self, "data_stores", org, id, rows::data_store)
+    }
+    async fn data_store_by_name(&self, org: &OrgId, name: &str) -> StoreResult<Option<DataStore>> {
+        let (org, name) = (org.to_string(), name.to_owned());
+        self.db.read(move |c| one(c, "SELECT * FROM data_stores WHERE org_id = ?1 AND name = ?2", [org, name], rows::data_store)).await
+    }
+    async fn list_data_stores(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<DataStore>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "data_stores", "org_id = ?1", &[&org], &page, rows::data_store)).await
+    }
+    async fn data_store_entry(&self, id: &DataStoreId, key: &str, now: Timestamp) -> StoreResult<Option<DataStoreEntry>> {
+        let (id, key) = (id.to_string(), key.to_owned());
+        let sql = "SELECT * FROM data_store_entries WHERE store_id = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)";
+        self.db.read(move |c| one(c, sql, params![id, key, now.ms()], rows::data_store_entry)).await
+    }
+    async fn data_store_set(&self, write: DataStoreWrite) -> StoreResult<()> {
+        self.db.write(move |c| data_stores::set(c, &write)).await
+    }
+    async fn data_store_expire(&self, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool> {
+        let (id, key) = (id.clone(), key.to_owned());
+        self.db.write(move |c| data_stores::expire(c, &id, &key, expires_at, now)).await
+    }
+    async fn data_store_delete(&self, id: &DataStoreId, key: &str) -> StoreResult<bool> {
+        let (id, key) = (id.clone(), key.to_owned());
+        self.db.write(move |c| data_stores::delete_key(c, &id, &key)).await
+    }
+    async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()> {
+        let id = id.clone();
+        self.db.write(move |c| data_stores::clear(c, &id)).await
+    }
+    async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
+        let id = id.to_string();
+        let sql = "SELECT count(*) FROM data_store_entries WHERE store_id = ?1 AND (expires_at IS NULL OR expires_at > ?2)";
+        let count = self.db.read(move |c| number(c, sql, params![id, now.ms()])).await?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+    async fn data_store_keys(&self, id: &DataStoreId, page: DataStorePage) -> StoreResult<Vec<String>> {
+        let id = id.clone();
+        self.db.read(move |c| data_stores::keys(c, &id, &page)).await
+    }
+    async fn data_store_entries(&self, id: &DataStoreId, page: DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>> {
+        let id = id.clone();
+        self.db.read(move |c| data_stores::entries(c, &id, &page, bytes_max)).await
+    }
+    async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.db.write(move |c| data_stores::purge(c, now, limit)).await
+    }
+
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+        if !self.db.read(move |c| deliveries::any_due(c, now)).await? {
+            return Ok(Vec::new());
+        }
+        self.db.write(move |c| deliveries::claim(c, now, retry_at, limit)).await
+    }
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
+        let id = id.clone();
+        self.db.write(move |c| deliveries::result(c, &id, &result)).await
+    }
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>> {
+        let run = run.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM deliveries WHERE run_id = ?1 ORDER BY position", [run], rows::delivery)).await
+    }
+
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
+        self.db.write(move |c| mail::queue(c, &mail)).await
+    }
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
         self.db.write(move |c| mail::claim(c, now, retry_at, limit)).await
     }

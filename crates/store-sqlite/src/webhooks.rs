@@ -2,8 +2,8 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, WebhookId};
-use millrace_model::webhook::{Delivery, Health, Webhook};
-use millrace_store::{DeliveryTry, Replay, StoreResult};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
+use millrace_store::{StoreResult, WebhookReplay, WebhookTry};
 use rusqlite::{Connection, params};
 
 use crate::rows::{self, execute, many};
@@ -53,7 +53,7 @@ pub(crate) fn due(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<Vec
 }
 
 /// Queues what a settlement sends; what was queued before stays as it is.
-pub(crate) fn queue(c: &Connection, deliveries: &[Delivery]) -> StoreResult<()> {
+pub(crate) fn queue(c: &Connection, deliveries: &[WebhookDelivery]) -> StoreResult<()> {
     for d in deliveries {
         execute(
             c,
@@ -78,20 +78,20 @@ pub(crate) fn queue(c: &Connection, deliveries: &[Delivery]) -> StoreResult<()> 
     Ok(())
 }
 
-pub(crate) fn claim(c: &Connection, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+pub(crate) fn claim(c: &Connection, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
     let mut claimed = many(
         c,
         "UPDATE webhook_deliveries SET next_at = ?3 WHERE id IN
            (SELECT id FROM webhook_deliveries WHERE target_id = ?1 AND status = 'queued' AND next_at <= ?2 ORDER BY next_at, id LIMIT ?4) RETURNING *",
         params![target, now.ms(), hidden_until.ms(), limit],
-        rows::delivery,
+        rows::webhook_delivery,
     )?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)
 }
 
-pub(crate) fn record(c: &Connection, webhook: &WebhookId, tries: &[DeliveryTry], health: Health) -> StoreResult<()> {
+pub(crate) fn record(c: &Connection, webhook: &WebhookId, tries: &[WebhookTry], health: Health) -> StoreResult<()> {
     for t in tries {
         execute(
             c,
@@ -107,7 +107,7 @@ pub(crate) fn record(c: &Connection, webhook: &WebhookId, tries: &[DeliveryTry],
     Ok(())
 }
 
-pub(crate) fn replay(c: &Connection, replay: &Replay) -> StoreResult<u64> {
+pub(crate) fn replay(c: &Connection, replay: &WebhookReplay) -> StoreResult<u64> {
     let (one, status) = (replay.id.as_ref().map(|id| id.as_str()), if replay.id.is_some() { "" } else { "failed" });
     let replayed = execute(
         c,

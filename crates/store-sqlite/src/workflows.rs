@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use crate::rows::{execute, number};
 use crate::store::json;
-use crate::{interfaces, sources, subscriptions};
+use crate::{interfaces, limits, sources, subscriptions};
 
 pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
     execute(
@@ -62,6 +62,7 @@ pub(crate) fn deploy(c: &Connection, new: &NewDeployment) -> StoreResult<i64> {
         return Err(StoreError::NotFound);
     }
     interfaces::replace(c, id, &new.interfaces)?;
+    limits::replace(c, id, new.limits.as_ref())?;
     execute(c, "DELETE FROM subscriptions WHERE listener_id = ?1 AND from_trigger = 1", [id])?;
     for subscription in &new.subscriptions {
         subscriptions::subscribe(c, subscription)?;

@@ -12,17 +12,19 @@ use async_trait::async_trait;
 use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DeliveryId, DeploymentId, EventId, MailId, OrgId, RunId, SourceId, SubscriptionId, TimerId, UserId,
-    WebhookId, WorkflowId,
+    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, EventId, MailId, OrgId, RegistryId, RunId, SourceId,
+    SubscriptionId, TimerId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
-use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 pub use ops::*;
 
@@ -55,6 +57,12 @@ pub enum StoreError {
         /// Which row, without its contents.
         what: String,
     },
+    /// A data store has as many keys or bytes as it may; nothing was written.
+    #[error("the data store is full")]
+    Full,
+    /// As many runs of the owner wait as may.
+    #[error("the queue of the workflow is full")]
+    QueueFull,
     /// The queue of writes is full.
     #[error("the store is overloaded")]
     Overloaded,
@@ -111,6 +119,22 @@ pub trait Store: Send + Sync + 'static {
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>>;
     /// Takes the published mark from the key; `NotFound` if there is none.
     async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()>;
+
+    // ---- registries
+
+    /// Stores a registry with its files and components, or replaces the one of the same name: its id and `created_at` stay,
+    /// files whose hash is the same stay unwritten, others go. Gives it as stored.
+    async fn put_registry(&self, registry: NewRegistry) -> StoreResult<Registry>;
+    /// The registries, oldest first (at most 1,000).
+    async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>>;
+    /// Removes a registry with its files and components; says whether there was one.
+    async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool>;
+    /// All components of a registry, by path (at most 100,000).
+    async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>>;
+    /// The component with that key, of the oldest registry that has one.
+    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>>;
+    /// The files of an app's folder, by path; an empty `app`: the files that are in none.
+    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>>;
 
     // ---- sources and their interfaces
 
@@ -199,23 +223,25 @@ pub trait Store: Send + Sync + 'static {
     /// Active webhooks that are not paused and have deliveries due at `now`, the longest due first.
     async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>>;
     /// Takes up to `limit` deliveries to a target that are due at `now`, the longest due, hiding them from others until `hidden_until`.
-    async fn claim_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>>;
+    async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>>;
     /// Records how deliveries to a webhook ended, and what that says of its endpoint.
-    async fn record_deliveries(&self, webhook: &WebhookId, tries: Vec<DeliveryTry>, health: Health) -> StoreResult<()>;
-    /// A delivery of the organization.
-    async fn delivery(&self, org: &OrgId, id: &DeliveryId) -> StoreResult<Option<Delivery>>;
+    async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()>;
+    /// A delivery of the organization to a webhook.
+    async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>>;
     /// Deliveries to a target, newest first; with `status`, those in that state. Cursor: id.
-    async fn list_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<Delivery>>;
+    async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>>;
     /// Queues deliveries again that are at their end. How many.
-    async fn replay_deliveries(&self, replay: Replay) -> StoreResult<u64>;
+    async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64>;
     /// Marks up to `limit` queued deliveries as failed whose time was over before `now`; `error` stands where none was tried. How many.
-    async fn expire_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64>;
+    async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64>;
 
     // ---- the verbs
 
     /// Makes an event durable as a run.
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()>;
-    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned.
+    /// Makes an event durable as a queued run, unless `queue_max` of its owner's wait already: `QueueFull`.
+    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()>;
+    /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned. Of an owner with limits no more than these leave room for, however many nodes claim.
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>>;
     /// Extends the leases of runs this node still holds; gives the ids it no longer holds.
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>>;
@@ -227,8 +253,26 @@ pub trait Store: Send + Sync + 'static {
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()>;
     /// At start on a database of one node: gives all running runs back to the queue. How many.
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64>;
+    /// Keeps what the finished steps of a run under way left, so that its next attempt begins behind them. `Fenced`.
+    async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()>;
+    /// Cancels a run that is queued or paused; gives the status it had, in any case.
+    async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>>;
     /// Runs that are queued or running.
     async fn unfinished_runs(&self) -> StoreResult<u64>;
+
+    // ---- pauses
+
+    /// Ends an attempt with a pause and what it left, in one transaction. A request that came before (see [`Store::call_back`]) ends the
+    /// pause at once; the status says what became of the run: paused, queued or cancelled. `Fenced`.
+    async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus>;
+    /// Ends up to `limit` pauses whose time has come, the longest due first.
+    async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken>;
+    /// When the next pause ends by itself.
+    async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>>;
+    /// A request to resume or cancel the pause of an attempt: ends it, or is kept where that attempt has not ended. One for each attempt.
+    async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack>;
+    /// The last pause of a run.
+    async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>>;
 
     // ---- history
 
@@ -268,7 +312,52 @@ pub trait Store: Send + Sync + 'static {
     /// The accounts, newest first; with `app`, those of that slug. Cursor: id.
     async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>>;
 
+    // ---- data stores
+
+    /// Stores a data store; its counts start at 0. `Taken("name")`.
+    async fn create_data_store(&self, store: DataStore) -> StoreResult<()>;
+    /// Renames a data store. `NotFound`, `Taken("name")`.
+    async fn rename_data_store(&self, org: &OrgId, id: &DataStoreId, name: &str, now: Timestamp) -> StoreResult<()>;
+    /// Removes a data store with all it holds; says whether there was one.
+    async fn delete_data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<bool>;
+    /// A data store of the organization.
+    async fn data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<Option<DataStore>>;
+    /// The data store of that name.
+    async fn data_store_by_name(&self, org: &OrgId, name: &str) -> StoreResult<Option<DataStore>>;
+    /// The data stores, newest first. Cursor: id.
+    async fn list_data_stores(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<DataStore>>;
+    /// The entry of a key that has not ended by `now`.
+    async fn data_store_entry(&self, id: &DataStoreId, key: &str, now: Timestamp) -> StoreResult<Option<DataStoreEntry>>;
+    /// Writes a value. What has ended makes room where there is none. `NotFound` where the store is gone, `Full`.
+    async fn data_store_set(&self, write: DataStoreWrite) -> StoreResult<()>;
+    /// Gives a key another end, or none; says whether it was there.
+    async fn data_store_expire(&self, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool>;
+    /// Removes a key; says whether it was there, ended or not.
+    async fn data_store_delete(&self, id: &DataStoreId, key: &str) -> StoreResult<bool>;
+    /// Removes all keys.
+    async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()>;
+    /// Keys that have not ended by `now`.
+    async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64>;
+    /// A page of keys.
+    async fn data_store_keys(&self, id: &DataStoreId, page: DataStorePage) -> StoreResult<Vec<String>>;
+    /// A page of entries; it ends early, but not before its first, where it would hold more than `bytes_max` of values.
+    async fn data_store_entries(&self, id: &DataStoreId, page: DataStorePage, bytes_max: usize) -> StoreResult<Vec<DataStoreEntry>>;
+    /// Removes entries that have ended by `now`, at most `limit`. How many.
+    async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    // ---- deliveries
+
+    /// Takes up to `limit` deliveries due at `now`, hiding them from others until `retry_at`. Of a run, one is first tried after all before it were.
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>>;
+    /// Records a try. One that is over stays as it is.
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()>;
+    /// What a run sent, in order.
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>>;
+
     // ---- mail
+
+    /// Puts a mail into the outbox; the same id again is no change.
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
 
     /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`.
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>>;

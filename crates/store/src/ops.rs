@@ -2,12 +2,15 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
-use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId, SourceId};
+use millrace_model::ids::{DataStoreId, DeliveryId, MailId, OrgId, RunId, SourceId, WebhookDeliveryId};
+use millrace_model::limits::RunLimits;
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, User};
-use millrace_model::webhook::{Delivery, DeliveryStatus};
+pub use millrace_model::webhook::DeliveryStatus;
+use millrace_model::webhook::WebhookDelivery;
 use millrace_model::workflow::Deployment;
 
 /// An organization with its owner and first key.
@@ -28,6 +31,17 @@ pub struct Interfaces {
     pub http: Vec<HttpInterface>,
     /// Timers.
     pub timers: Vec<Timer>,
+}
+
+/// A registry with all that is in it.
+#[derive(Clone, Debug)]
+pub struct NewRegistry {
+    /// The record; its counts are those of the lists.
+    pub registry: Registry,
+    /// Its files.
+    pub files: Vec<RegistryFile>,
+    /// Its components.
+    pub components: Vec<RegistryComponent>,
 }
 
 /// What a source remembers between runs.
@@ -70,6 +84,8 @@ pub struct NewDeployment {
     pub interfaces: Interfaces,
     /// Subscriptions that its source triggers ask for.
     pub subscriptions: Vec<Subscription>,
+    /// What holds its runs back in the queue from now on.
+    pub limits: Option<RunLimits>,
 }
 
 /// What names a subscription.
@@ -110,9 +126,11 @@ pub struct Effects {
     /// Whose logs they are: organization, owner, run.
     pub log_owner: Option<(OrgId, String, RunId)>,
     /// What is sent to webhooks.
-    pub deliveries: Vec<Delivery>,
+    pub webhook_deliveries: Vec<WebhookDelivery>,
     /// A notice of an error.
     pub notice: Option<Notice>,
+    /// What the run sent to the outside, in order.
+    pub deliveries: Vec<Delivery>,
 }
 
 /// The end of a run.
@@ -132,6 +150,84 @@ pub struct Settlement {
     pub error: Option<String>,
     /// What else becomes durable.
     pub effects: Effects,
+}
+
+/// The end of an attempt with a pause.
+#[derive(Clone, Debug)]
+pub struct Pausing {
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt that held it.
+    pub attempt: i64,
+    /// The current time.
+    pub now: Timestamp,
+    /// When it ends by itself.
+    pub wake_at: Timestamp,
+    /// How.
+    pub then: PauseEnd,
+    /// What the next attempt needs to know of it, JSON text.
+    pub state: String,
+    /// `RunResult`, JSON text.
+    pub result: String,
+    /// What else becomes durable.
+    pub effects: Effects,
+}
+
+/// How a pause ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseEnd {
+    /// The run is queued.
+    Resume,
+    /// The run is cancelled.
+    Cancel,
+}
+
+/// A pause of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// The attempt that ended with it.
+    pub attempt: i64,
+    /// As [`Pausing::state`].
+    pub state: String,
+    /// The request that ended it, JSON text; none: its time came.
+    pub callback: Option<String>,
+}
+
+/// A request to end the pause of an attempt.
+#[derive(Clone, Debug)]
+pub struct Callback {
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt that was given the address.
+    pub attempt: i64,
+    /// What is asked for.
+    pub end: PauseEnd,
+    /// The request, JSON text.
+    pub request: String,
+    /// When it came.
+    pub now: Timestamp,
+}
+
+/// What a request to end a pause did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CalledBack {
+    /// The run is queued, or cancelled, as asked.
+    Done,
+    /// The attempt has not ended: kept until it does.
+    Kept,
+    /// The pause has ended, or the attempt ended without one, or another request was kept.
+    TooLate,
+    /// There is no such run.
+    Unknown,
+}
+
+/// Pauses whose time had come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// Runs queued.
+    pub resumed: u64,
+    /// Runs cancelled.
+    pub cancelled: u64,
 }
 
 /// A notice of an error: the mail is queued only if none for (owner, class) was since `unless_since`; either way the count since the last mail goes up.
@@ -160,6 +256,8 @@ pub struct Mail {
     pub subject: String,
     /// The body.
     pub text: String,
+    /// The body as HTML, beside the text or in its place where that is empty.
+    pub html: Option<String>,
     /// `queued`, `sent` or `failed`.
     pub status: MailStatus,
     /// How often it was tried.
@@ -227,11 +325,11 @@ pub struct RunFilter {
     pub to: Option<Timestamp>,
 }
 
-/// How a try of a delivery ended; the try is counted.
+/// How a try of a delivery to a webhook ended; the try is counted.
 #[derive(Clone, Debug)]
-pub struct DeliveryTry {
+pub struct WebhookTry {
     /// The delivery.
-    pub id: DeliveryId,
+    pub id: WebhookDeliveryId,
     /// Its state from now on.
     pub status: DeliveryStatus,
     /// The status that the receiver answered with.
@@ -242,19 +340,142 @@ pub struct DeliveryTry {
     pub next_at: Option<Timestamp>,
 }
 
-/// Which deliveries are to be sent again.
+/// Which deliveries to a webhook are to be sent again.
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct WebhookReplay {
     /// The organization.
     pub org_id: OrgId,
     /// The target.
     pub target_id: String,
     /// This one, failed or delivered; without it all that failed, the oldest first.
-    pub id: Option<DeliveryId>,
+    pub id: Option<WebhookDeliveryId>,
     /// From when on they are tried.
     pub now: Timestamp,
     /// Until when they are tried.
     pub give_up_at: Timestamp,
     /// How many at most.
     pub limit: u32,
+}
+
+/// A value to be written to a data store.
+#[derive(Clone, Debug)]
+pub struct DataStoreWrite {
+    /// The store.
+    pub store_id: DataStoreId,
+    /// The key.
+    pub key: String,
+    /// The value, JSON text.
+    pub value: String,
+    /// When it ends; none: never, also where the key had an end.
+    pub expires_at: Option<Timestamp>,
+    /// The time by which others have ended.
+    pub now: Timestamp,
+    /// Keys that the store may have.
+    pub keys_max: u64,
+    /// Bytes that its keys and values may take.
+    pub bytes_max: u64,
+}
+
+/// Which part of a data store is asked for, in the order of keys (by their UTF-8 bytes).
+#[derive(Clone, Debug)]
+pub struct DataStorePage {
+    /// Keys after this one.
+    pub after: Option<String>,
+    /// How many at most.
+    pub limit: u32,
+    /// Entries that have ended by then are not there.
+    pub now: Timestamp,
+}
+
+/// An entry of a data store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataStoreEntry {
+    /// The key.
+    pub key: String,
+    /// The value, JSON text.
+    pub value: String,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Something that code sent to the outside: delivered after its run, tried again until it is taken or given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its id.
+    pub id: DeliveryId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The workflow, as text.
+    pub owner: String,
+    /// The run that sent it.
+    pub run_id: RunId,
+    /// Its place among what the run sent.
+    pub position: i64,
+    /// Where to.
+    pub kind: DeliveryKind,
+    /// What is sent, JSON text.
+    pub payload: String,
+    /// `queued`, `delivered` or `failed`.
+    pub status: DeliveryStatus,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// The HTTP status of the last answer.
+    pub response_status: Option<i64>,
+    /// Why the last try failed.
+    pub last_error: Option<String>,
+    /// When its run was settled.
+    pub created_at: Timestamp,
+    /// When it was taken or given up.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Where a delivery goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryKind {
+    /// An HTTP request.
+    Http,
+    /// The outbox.
+    Email,
+    /// An object store.
+    S3,
+}
+
+impl DeliveryKind {
+    /// As stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Email => "email",
+            Self::S3 => "s3",
+        }
+    }
+
+    /// Reads back [`DeliveryKind::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Http, Self::Email, Self::S3].into_iter().find(|k| k.as_str() == text)
+    }
+}
+
+/// How a try to deliver ended.
+#[derive(Clone, Debug)]
+pub struct DeliveryResult {
+    /// The HTTP status of the answer, where there was one.
+    pub response_status: Option<i64>,
+    /// Why it failed; none: it was taken.
+    pub error: Option<String>,
+    /// When it is tried again; none: never.
+    pub retry_at: Option<Timestamp>,
+    /// When the try ended.
+    pub at: Timestamp,
+}
+
+impl DeliveryResult {
+    /// What an engine stores: the status, when it is over, when it is due again.
+    pub fn columns(&self) -> (DeliveryStatus, Option<Timestamp>, Option<Timestamp>) {
+        match (&self.error, self.retry_at) {
+            (None, _) => (DeliveryStatus::Delivered, Some(self.at), None),
+            (Some(_), Some(at)) => (DeliveryStatus::Queued, None, Some(at)),
+            (Some(_), None) => (DeliveryStatus::Failed, Some(self.at), None),
+        }
+    }
 }

@@ -3,7 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const storage = "millrace-api-key";
 const refreshMs = 1500;
-const isFinal = (status) => status !== "queued" && status !== "running";
+const isFinal = (status) => !["queued", "running", "paused"].includes(status);
 
 function element(tag, text, attributes = {}) {
   const made = document.createElement(tag);

@@ -1,6 +1,7 @@
 //! Bundles through the public interface; what comes out is run by the real Node, from a file, as hosts do.
 //! The npm registry is the real one, with a few small packages.
 
+mod extract;
 mod packages;
 mod sources;
 

@@ -6,10 +6,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{code_body, parse_props};
-use crate::client::{Client, Kind};
+use crate::client::{Client, Kind, segment};
 use crate::error::{CliError, missing};
 use crate::files::Code;
-use crate::printer::Show;
+use crate::printer::{self, Show};
 use crate::prompt;
 
 pub(super) struct Deploy {
@@ -37,11 +37,39 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
         return Err(error);
     }
     let component = client.call(Method::POST, "/components?exclude=code", &body).await?;
-    let values = prompt::props(&names, &component["data"])?;
-    for (name, value) in values {
-        body["configured_props"][name] = value;
+    let component = &component["data"];
+    for name in names {
+        let defs = component["configurable_props"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut def = defs.iter().find(|d| d["name"] == name).cloned().unwrap_or_default();
+        if let Some(options) = options(client, component, &def, &body["configured_props"]).await? {
+            def["options"] = options;
+        }
+        body["configured_props"][name] = prompt::prop(name, &def)?;
     }
     client.call(Method::POST, "/sources", &body).await
+}
+
+/// What a prop is chosen from where only the server knows: accounts of its app, or what its options method gives.
+async fn options(client: &Client, component: &Value, def: &Value, values: &Value) -> Result<Option<Value>, CliError> {
+    if def["type"] == "app" {
+        let app = def["app"].as_str().unwrap_or_default();
+        let mut accounts = client.get(&format!("/accounts?limit=100&app={}", segment(app))).await?["data"].as_array().cloned().unwrap_or_default();
+        if accounts.is_empty() {
+            printer::note(&format!("no account of {app} is connected yet; connect one now:"));
+            accounts.push(super::accounts::connect(client, app, None).await?);
+        }
+        let choice = |account: &Value| json!({ "label": account["name"], "value": { "authProvisionId": account["id"] } });
+        return Ok(Some(accounts.iter().map(choice).collect()));
+    }
+    if def["remoteOptions"] != true {
+        return Ok(None);
+    }
+    let question = json!({ "id": component["id"], "prop_name": def["name"], "configured_props": values });
+    let mut answer = client.call(Method::POST, "/components/configure", &question).await?;
+    if let Some(error) = answer["errors"][0].as_str() {
+        printer::note(&format!("the options could not be had ({error}); type the value"));
+    }
+    Ok(Some(answer["options"].take()))
 }
 
 pub(super) async fn publish(client: &Client, show: Show, file: &Path) -> Result<(), CliError> {

@@ -81,7 +81,17 @@ pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Re
             list_runs(client, show, &format!("{}/runs?limit=20{status}", target.path())).await
         }
         RunCommand::Show { id } => show.shaped(&client.get(&format!("/runs/{}", segment(&id))).await?, short_run),
-        RunCommand::Replay { id } => show.shaped(&client.call(Method::POST, &format!("/runs/{}/replay", segment(&id)), &json!({})).await?, short_run),
+        RunCommand::Replay { id, from_step, from_failed } => {
+            let mut body = json!({});
+            if let Some(step) = from_step {
+                body["from_step"] = json!(step);
+            }
+            if from_failed {
+                body["from_failed"] = json!(true);
+            }
+            show.shaped(&client.call(Method::POST, &format!("/runs/{}/replay", segment(&id)), &body).await?, short_run)
+        }
+        RunCommand::Cancel { id } => show.shaped(&client.call(Method::POST, &format!("/runs/{}/cancel", segment(&id)), &json!({})).await?, short_run),
     }
 }
 

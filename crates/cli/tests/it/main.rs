@@ -203,3 +203,25 @@ async fn subscriptions_take_names() {
     let expected = "POST /v1/subscriptions?emitter_id=o_1&listener_id=p_9&event_name=%24errors";
     assert_eq!(server.seen().last().map(|(line, _)| line.as_str()), Some(expected));
 }
+
+#[tokio::test]
+async fn data_stores_take_any_key_and_values_as_props_do() {
+    let server = Server::start(vec![
+        ("POST /v1/data_stores", 200, json!({ "data": { "id": "ds_1" } })),
+        ("PUT /v1/data_stores/my%20things/record", 200, json!({ "data": {} })),
+        ("GET /v1/data_stores/my%20things/record?key=..", 200, json!({ "data": { "value": 1 } })),
+        ("DELETE /v1/data_stores/my%20things/record", 200, json!({ "data": {} })),
+        ("DELETE /v1/data_stores/ds_1", 200, json!({ "data": {} })),
+    ])
+    .await;
+    assert!(exits(&server, &["data-stores", "create", "my things"], 0).await);
+    assert!(exits(&server, &["data-stores", "set", "my things", "a/..", "{\"n\": 1}", "--ttl", "1.5"], 0).await);
+    assert!(exits(&server, &["ds", "get", "my things", ".."], 0).await);
+    assert!(exits(&server, &["data-stores", "delete", "my things", ".."], 0).await);
+    assert!(exits(&server, &["data-stores", "delete", "ds_1"], 0).await);
+    let seen = server.seen();
+    assert_eq!(seen[0].1, json!({ "name": "my things" }));
+    assert_eq!(seen[1].1, json!({ "key": "a/..", "value": { "n": 1 }, "ttl": 1.5 }));
+    // The key of a deletion is never a part of the path: `..` there would mean the store itself.
+    assert_eq!(seen[3], ("DELETE /v1/data_stores/my%20things/record".to_owned(), json!({ "key": ".." })));
+}

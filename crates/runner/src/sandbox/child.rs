@@ -13,8 +13,8 @@ use super::{Sandbox, landlock, seccomp};
 const FILES_MAX: u64 = 1024;
 /// The descriptor of the wire in the host.
 const WIRE_FD: i32 = 3;
-/// Memory beside the heap: Node itself (80 MiB), buffers, threads. Bytes.
-const BESIDE_HEAP: u64 = 512 << 20;
+/// Memory beside the heap: Node itself (80 MiB), buffers, threads. MiB.
+pub(crate) const BESIDE_HEAP_MB: u64 = 512;
 /// Numbers of the host itself that Node reads: `process.memoryUsage()` fails without them. Nothing else in /proc is open, for there is
 /// the environment of the server.
 const OWN_PROC_FILES: [&CStr; 3] = [c"/proc/self/stat", c"/proc/self/statm", c"/proc/self/status"];
@@ -43,7 +43,7 @@ impl Confinement {
             wire_fd,
             parent: i32::try_from(std::process::id()).unwrap_or(0),
             // Counts what is private and writable: V8 reserves far more than it uses, so the address space cannot be limited.
-            data_bytes_max: (u64::from(heap_mb) << 20) + BESIDE_HEAP,
+            data_bytes_max: (u64::from(heap_mb) + BESIDE_HEAP_MB) << 20,
             file_bytes_max: sandbox.file_bytes_max,
             walled: ruleset.is_some() || !filters.is_empty(),
             ruleset,

@@ -20,6 +20,7 @@ use std::process::Stdio;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
+pub(crate) use self::child::BESIDE_HEAP_MB;
 pub(crate) use self::files::NodeFiles;
 pub(crate) use self::private::{Private, Usage, clear};
 pub(crate) use self::probe::check;

@@ -103,7 +103,7 @@ proptest! {
     fn a_frame_is_read_as_it_was_written(id in 0..u64::MAX, text in ".{0,200}", ts in any::<i64>()) {
         let json = serde_json::json!({ "t": "log", "id": id, "level": "info", "text": text, "ts": ts }).to_string();
         match parse(json.as_bytes()) {
-            Ok(FromHost::Log { id: i, level, text: t, ts: s }) => prop_assert_eq!((i, &*level, t, s), (id, "info", text, ts)),
+            Ok(FromHost::Log { id: i, level, text: t, ts: s, late: _ }) => prop_assert_eq!((i, &*level, t, s), (id, "info", text, ts)),
             other => prop_assert!(false, "{:?}", other),
         }
     }

@@ -63,3 +63,13 @@ async fn a_source_sees_its_snapshot_and_its_environment() {
     isolate.env = [("PD_COMPONENT".to_owned(), "dc_1".to_owned())].into();
     assert_eq!(value(bench.call(&isolate, 0).await), json!([{ "deep": 7 }, "dc_1"]));
 }
+
+#[tokio::test]
+async fn a_line_after_the_end_of_its_call_harms_nobody() {
+    let bench = Bench::real().await;
+    let isolate = bench.module("late", "export default { name: 'l', version: '1', run() { setTimeout(() => console.log('late'), 0); return process.pid; } };");
+    let first = value(bench.call(&isolate, 0).await);
+    for _ in 0..5 {
+        assert_eq!(value(bench.call(&isolate, 0).await), first);
+    }
+}

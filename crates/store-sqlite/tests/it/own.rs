@@ -28,6 +28,7 @@ fn run(ids: &IdSource, org: &OrgId) -> NewRun {
         context: "{}".into(),
         created_at: NOW,
         start: Start::Queued,
+        result: None,
     }
 }
 

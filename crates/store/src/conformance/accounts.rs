@@ -1,6 +1,6 @@
 //! Apps and connected accounts.
 
-use millrace_model::account::{Account, App, AppDefinition, AuthType, CustomField};
+use millrace_model::account::{Account, App, AppDefinition, AuthType, CustomField, OauthClient};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{AccountId, AppId};
 use millrace_model::page::Page;
@@ -21,6 +21,7 @@ fn app(org: &Org, slug: &str) -> App {
             img_src: None,
             custom_fields: vec![CustomField { name: "api_key".into(), ..CustomField::default() }],
             categories: vec!["things".into()],
+            oauth: Some(OauthClient { client_id: "c".into(), ..OauthClient::default() }),
             open: true,
         },
         created_at: Timestamp(1),

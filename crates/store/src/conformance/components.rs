@@ -3,7 +3,7 @@
 use millrace_model::component::Artifact;
 
 use super::Database;
-use super::sample::{Org, artifact, page, same};
+use super::sample::{Org, artifact, page, ready, same};
 use crate::StoreError;
 
 pub async fn an_artifact_is_stored_once_and_never_changed(database: &dyn Database) {
@@ -39,8 +39,11 @@ pub async fn publishing_moves_the_mark(database: &dyn Database) {
 
 pub async fn publishing_one_key_at_once_leaves_one_mark(database: &dyn Database) {
     let org = Org::first(database).await;
-    tokio::join!(org.add_component(Some("feed"), 0), org.add_component(Some("feed"), 1), org.add_component(Some("feed"), 2));
-    assert_eq!(org.store.list_components(&org.id, &page(10)).await.expect("lists").total_count, 1);
+    ready(&*org.store).await;
+    for (key, count) in ["a", "b", "c", "d", "e"].into_iter().zip(1..) {
+        tokio::join!(org.add_component(Some(key), 0), org.add_component(Some(key), 1), org.add_component(Some(key), 2));
+        assert_eq!(org.store.list_components(&org.id, &page(10)).await.expect("lists").total_count, count);
+    }
 }
 
 pub async fn unpublishing_takes_the_mark(database: &dyn Database) {

@@ -87,6 +87,10 @@ pub async fn a_tick_fires_once(database: &dyn Database) {
     assert_eq!((accepted.status, accepted.attempt, accepted.trigger_id.as_str()), (RunStatus::Queued, 0, timer.id.as_str()));
     // Another server saw the same tick due.
     assert_eq!(org.store.fire_timer(&timer.id, at(1_000), at(6_000), tick(&org, &timer, 1_001)).await.expect("skips"), Fired::Skipped);
+    // So did one that was slow, after the run.
+    assert_eq!(org.claim(NODE, 1_002, 10).await.len(), 1);
+    org.store.settle(settlement(&run.id, 1, 1_003)).await.expect("settles");
+    assert_eq!(org.store.fire_timer(&timer.id, at(1_000), at(6_000), tick(&org, &timer, 1_004)).await.expect("skips"), Fired::Skipped);
     assert_eq!((next_at(&org, &owner).await, runs(&org, &owner).await), (at(6_000), 1));
 }
 

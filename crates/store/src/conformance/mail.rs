@@ -13,7 +13,7 @@ async fn claim(org: &Org, ms: i64, retry_ms: i64, limit: u32) -> Vec<Mail> {
 pub async fn a_claimed_mail_is_hidden_until_it_is_tried_again(database: &dyn Database) {
     let org = Org::first(database).await;
     assert!(claim(&org, 0, 60, 10).await.is_empty());
-    let (second, first, third) = (org.add_mail(20).await, org.add_mail(10).await, org.add_mail(30).await);
+    let (third, second, first) = (org.add_mail(30).await, org.add_mail(20).await, org.add_mail(10).await);
     assert!(claim(&org, 9, 60, 10).await.is_empty());
     let mut claimed = claim(&org, 30, 1_000, 2).await;
     claimed.sort_by_key(|mail| mail.created_at);

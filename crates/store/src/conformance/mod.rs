@@ -7,11 +7,16 @@
 
 pub mod accounts;
 pub mod components;
+pub mod data_stores;
+pub mod deliveries;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
+pub mod limits;
 pub mod listing;
 pub mod mail;
+pub mod pauses;
+pub mod registries;
 pub mod runs;
 mod sample;
 pub mod settle;
@@ -51,6 +56,28 @@ macro_rules! suite {
                 an_app_is_registered_once_and_replaced,
                 an_account_changes_one_version_at_a_time,
                 accounts_are_listed_by_app,
+            }
+            data_stores {
+                a_store_is_made_renamed_and_removed,
+                stores_are_listed,
+                a_value_is_written_read_and_removed,
+                any_key_is_kept,
+                what_has_ended_is_not_there,
+                what_has_ended_is_cleared_away,
+                a_full_store_refuses_what_would_be_more,
+                entries_come_in_pages,
+                writes_at_once_are_counted,
+            }
+            deliveries {
+                deliveries_come_with_the_settlement_or_not_at_all,
+                a_run_s_deliveries_are_first_tried_in_order,
+                claims_at_once_share_the_deliveries,
+                deliveries_go_with_their_run,
+                a_mail_is_queued_once,
+            }
+            registries {
+                a_registry_is_replaced_by_name,
+                a_key_is_found_in_the_oldest_registry,
             }
             components {
                 an_artifact_is_stored_once_and_never_changed,
@@ -135,6 +162,31 @@ macro_rules! suite {
                 dead_letters_are_replayed,
                 what_is_over_is_given_up_and_what_is_old_goes,
                 auto_subscriptions_hold_for_what_is_made_later,
+            }
+            pauses {
+                a_paused_run_waits_and_is_not_claimed,
+                only_the_attempt_that_holds_a_run_pauses_it,
+                a_pause_ends_when_its_time_comes,
+                a_pause_ends_once_however_many_servers_see_it,
+                a_pause_that_nobody_ends_in_time_cancels,
+                a_request_ends_a_pause_once,
+                a_request_cancels_a_paused_run,
+                a_request_before_the_pause_is_kept,
+                a_request_is_never_lost_while_an_attempt_ends,
+                a_request_for_an_attempt_without_a_pause_means_nothing,
+                what_waits_can_be_cancelled,
+                paused_runs_go_with_their_workflow,
+                a_pause_outlives_the_server,
+                logs_of_attempts_follow_each_other,
+                progress_is_kept_for_the_next_attempt,
+                a_run_may_begin_behind_steps,
+            }
+            limits {
+                no_more_runs_at_once_than_a_workflow_may_have,
+                limits_hold_however_many_servers_claim,
+                so_many_runs_start_in_each_interval,
+                a_deployment_replaces_limits,
+                a_full_queue_refuses,
             }
             mail {
                 a_claimed_mail_is_hidden_until_it_is_tried_again,

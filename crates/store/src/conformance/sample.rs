@@ -13,7 +13,7 @@ use millrace_model::schedule::Schedule;
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
-use millrace_model::webhook::{Delivery, DeliveryStatus};
+use millrace_model::webhook::{DeliveryStatus, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Settings, Trigger, Workflow, WorkflowVersion};
 use serde_json::json;
 
@@ -29,6 +29,12 @@ pub(super) static IDS: LazyLock<IdSource> = LazyLock::new(IdSource::default);
 
 pub(super) fn at(ms: i64) -> Timestamp {
     NOW.plus_ms(ms)
+}
+
+/// Lets a store open what it opens when it is needed, so that calls at once do meet.
+pub(super) async fn ready(store: &dyn Store) {
+    let (a, b, c) = tokio::join!(store.ping(), store.ping(), store.ping());
+    a.and(b).and(c).expect("answers");
 }
 
 /// Records are compared by what they show, as not all of them can be compared.
@@ -188,7 +194,7 @@ impl Org {
             content: version(u32::try_from(ms).unwrap_or(0)),
             created_at: at(ms),
         };
-        NewDeployment { deployment, active: true, interfaces: Interfaces::default(), subscriptions: Vec::new() }
+        NewDeployment { deployment, active: true, interfaces: Interfaces::default(), subscriptions: Vec::new(), limits: None }
     }
 
     pub(super) fn http(&self, owner: &Owner, key: &str) -> HttpInterface {
@@ -238,6 +244,7 @@ impl Org {
             context: r#"{"id":"x"}"#.into(),
             created_at: at(ms),
             start: Start::Queued,
+            result: None,
         }
     }
 
@@ -283,9 +290,9 @@ impl Org {
     }
 
     /// An event on its way to a target.
-    pub(super) fn delivery(&self, target: &str, seq: i64, ms: i64) -> Delivery {
-        Delivery {
-            id: DeliveryId::generate(&IDS),
+    pub(super) fn webhook_delivery(&self, target: &str, seq: i64, ms: i64) -> WebhookDelivery {
+        WebhookDelivery {
+            id: WebhookDeliveryId::generate(&IDS),
             org_id: self.id.clone(),
             target_id: target.to_owned(),
             event_key: format!("dc_a:{}", event_id(0, seq)),
@@ -307,6 +314,7 @@ impl Org {
             recipient: "owner@example.test".into(),
             subject: format!("at {ms}"),
             text: "line\n\nline ü".into(),
+            html: None,
             status: MailStatus::Queued,
             attempts: 0,
             last_error: None,

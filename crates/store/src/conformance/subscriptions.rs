@@ -89,7 +89,11 @@ pub async fn listeners_are_of_the_stream_and_the_organization(database: &dyn Dat
     org.store.subscribe(org.subscription("dc_e", errors.id.as_str(), "$errors")).await.expect("subscribes");
     other.store.subscribe(other.subscription("dc_e", theirs.id.as_str(), "")).await.expect("subscribes");
     // A subscription of ours to a listener of theirs would pass on what is ours.
-    org.store.subscribe(org.subscription("dc_e", theirs.id.as_str(), "")).await.expect("subscribes");
+    let workflow = other.add_workflow("b").await;
+    other.store.deploy_workflow(other.deployment(&workflow.id, 1)).await.expect("deploys");
+    for listener in [theirs.id.as_str(), workflow.id.as_str()] {
+        org.store.subscribe(org.subscription("dc_e", listener, "")).await.expect("subscribes");
+    }
     let listeners = async |name: &str, emitters: &[&str]| org.store.listeners(&org.id, emitters, name).await.expect("reads");
     assert_eq!(listeners("", &["dc_e"]).await, [default.id.to_string()]);
     assert_eq!(listeners("$errors", &["dc_e"]).await, [errors.id.to_string()]);

@@ -3,7 +3,7 @@
 use millrace_model::tenant::{ApiKey, Caller, Scope, Scopes};
 
 use super::Database;
-use super::sample::{Org, at, page, same, tenant};
+use super::sample::{Org, at, page, ready, same, tenant};
 use crate::StoreError;
 
 pub async fn the_first_tenant_is_made_once(database: &dyn Database) {
@@ -20,6 +20,7 @@ pub async fn the_first_tenant_is_made_once(database: &dyn Database) {
 
 pub async fn servers_that_start_at_once_make_one_first_tenant(database: &dyn Database) {
     let store = database.open().await;
+    ready(&*store).await;
     let (a, b, c) = tokio::join!(store.bootstrap(tenant("a")), store.bootstrap(tenant("b")), store.bootstrap(tenant("c")));
     let made = [a, b, c].into_iter().filter(|made| *made.as_ref().expect("answers")).count();
     assert_eq!(made, 1);

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use millrace_model::ids::{AutoSubscriptionId, DeliveryId, WebhookId};
+use millrace_model::ids::{AutoSubscriptionId, WebhookDeliveryId, WebhookId};
 use millrace_model::subscription::AutoSubscription;
-use millrace_model::webhook::{Delivery, DeliveryStatus, Health, Webhook};
+use millrace_model::webhook::{DeliveryStatus, Health, Webhook, WebhookDelivery};
 
 use super::Database;
 use super::sample::{IDS, Org, at, page};
-use crate::{DeliveryTry, Effects, Replay};
+use crate::{Effects, WebhookReplay, WebhookTry};
 
 fn webhook(org: &Org, ms: i64) -> Webhook {
     Webhook {
@@ -32,29 +32,29 @@ async fn add(org: &Org, ms: i64) -> Webhook {
     webhook
 }
 
-fn delivery(org: &Org, webhook: &Webhook, seq: i64, ms: i64) -> Delivery {
-    org.delivery(webhook.id.as_str(), seq, ms)
+fn delivery(org: &Org, webhook: &Webhook, seq: i64, ms: i64) -> WebhookDelivery {
+    org.webhook_delivery(webhook.id.as_str(), seq, ms)
 }
 
-async fn queue(org: &Org, deliveries: Vec<Delivery>) {
-    org.store.settle_effects(Effects { deliveries, ..Effects::default() }).await.expect("settles");
+async fn queue(org: &Org, deliveries: Vec<WebhookDelivery>) {
+    org.store.settle_effects(Effects { webhook_deliveries: deliveries, ..Effects::default() }).await.expect("settles");
 }
 
-async fn claim(org: &Org, webhook: &Webhook, ms: i64, limit: u32) -> Vec<Delivery> {
-    org.store.claim_deliveries(webhook.id.as_str(), at(ms), at(ms + 100), limit).await.expect("claims")
+async fn claim(org: &Org, webhook: &Webhook, ms: i64, limit: u32) -> Vec<WebhookDelivery> {
+    org.store.claim_webhook_deliveries(webhook.id.as_str(), at(ms), at(ms + 100), limit).await.expect("claims")
 }
 
 async fn due(org: &Org, ms: i64) -> Vec<Webhook> {
     org.store.due_webhooks(at(ms), 10).await.expect("reads")
 }
 
-async fn listed(org: &Org, webhook: &Webhook, status: Option<DeliveryStatus>) -> Vec<Delivery> {
-    org.store.list_deliveries(&org.id, webhook.id.as_str(), status, &page(100)).await.expect("lists").items
+async fn listed(org: &Org, webhook: &Webhook, status: Option<DeliveryStatus>) -> Vec<WebhookDelivery> {
+    org.store.list_webhook_deliveries(&org.id, webhook.id.as_str(), status, &page(100)).await.expect("lists").items
 }
 
-fn tried(id: &DeliveryId, status: DeliveryStatus, next_ms: Option<i64>) -> DeliveryTry {
+fn tried(id: &WebhookDeliveryId, status: DeliveryStatus, next_ms: Option<i64>) -> WebhookTry {
     let error = (status != DeliveryStatus::Delivered).then(|| "down\u{0}".to_owned());
-    DeliveryTry { id: id.clone(), status, answered: Some(503), error, next_at: next_ms.map(at) }
+    WebhookTry { id: id.clone(), status, answered: Some(503), error, next_at: next_ms.map(at) }
 }
 
 pub async fn a_webhook_comes_back_as_it_was_given(database: &dyn Database) {
@@ -94,10 +94,10 @@ pub async fn an_event_is_queued_once_for_a_webhook(database: &dyn Database) {
     queue(&org, vec![first.clone(), delivery(&org, &hook, 2, 5), delivery(&org, &other, 1, 5)]).await;
     queue(&org, vec![delivery(&org, &hook, 1, 9)]).await;
     assert_eq!((listed(&org, &hook, None).await.len(), listed(&org, &other, None).await.len()), (2, 1));
-    assert_eq!(org.store.delivery(&org.id, &first.id).await.expect("reads"), Some(first.clone()));
+    assert_eq!(org.store.webhook_delivery(&org.id, &first.id).await.expect("reads"), Some(first.clone()));
     let stranger = Org::another(&org.store, "other").await;
-    assert!(org.store.delivery(&stranger.id, &first.id).await.expect("reads").is_none());
-    assert!(org.store.list_deliveries(&stranger.id, hook.id.as_str(), None, &page(10)).await.expect("lists").items.is_empty());
+    assert!(org.store.webhook_delivery(&stranger.id, &first.id).await.expect("reads").is_none());
+    assert!(org.store.list_webhook_deliveries(&stranger.id, hook.id.as_str(), None, &page(10)).await.expect("lists").items.is_empty());
 }
 
 pub async fn due_webhooks_are_active_awake_and_longest_due_first(database: &dyn Database) {
@@ -109,7 +109,7 @@ pub async fn due_webhooks_are_active_awake_and_longest_due_first(database: &dyn 
     assert!(due(&org, 9).await.is_empty());
     assert_eq!(due(&org, 20).await, [early.clone(), late.clone()]);
     let paused = Health { failures: 5, paused_until: Some(at(40)) };
-    org.store.record_deliveries(&early.id, Vec::new(), paused).await.expect("records");
+    org.store.record_webhook_deliveries(&early.id, Vec::new(), paused).await.expect("records");
     assert_eq!(due(&org, 39).await, [late.clone()]);
     assert_eq!(due(&org, 40).await, [Webhook { health: paused, ..early }, late]);
 }
@@ -117,7 +117,7 @@ pub async fn due_webhooks_are_active_awake_and_longest_due_first(database: &dyn 
 pub async fn a_claimed_delivery_is_hidden_until_it_is_tried_again(database: &dyn Database) {
     let org = Org::first(database).await;
     let hook = add(&org, 0).await;
-    let all: Vec<Delivery> = (0..12).map(|seq| delivery(&org, &hook, seq, seq)).collect();
+    let all: Vec<WebhookDelivery> = (0..12).map(|seq| delivery(&org, &hook, seq, seq)).collect();
     queue(&org, all.clone()).await;
     let first = claim(&org, &hook, 20, 2).await;
     assert_eq!(first.iter().map(|d| &d.id).collect::<Vec<_>>(), [&all[0].id, &all[1].id]);
@@ -139,10 +139,10 @@ pub async fn what_became_of_a_delivery_is_recorded(database: &dyn Database) {
         tried(&dead.id, DeliveryStatus::Failed, None),
     ];
     let health = Health { failures: 2, paused_until: None };
-    org.store.record_deliveries(&hook.id, tries, health).await.expect("records");
+    org.store.record_webhook_deliveries(&hook.id, tries, health).await.expect("records");
     assert_eq!(org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health), Some(health));
-    let state = async |id: &DeliveryId| {
-        let d = org.store.delivery(&org.id, id).await.expect("reads").expect("the delivery");
+    let state = async |id: &WebhookDeliveryId| {
+        let d = org.store.webhook_delivery(&org.id, id).await.expect("reads").expect("the delivery");
         (d.status, d.attempts, d.last_status, d.last_error.is_some())
     };
     assert_eq!(state(&sent.id).await, (DeliveryStatus::Delivered, 1, Some(503), false));
@@ -157,12 +157,12 @@ pub async fn dead_letters_are_replayed(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
     let hook = add(&org, 0).await;
-    let all: Vec<Delivery> = (1..=4).map(|seq| delivery(&org, &hook, seq, seq)).collect();
+    let all: Vec<WebhookDelivery> = (1..=4).map(|seq| delivery(&org, &hook, seq, seq)).collect();
     queue(&org, all.clone()).await;
-    let mut tries: Vec<DeliveryTry> = all[..3].iter().map(|d| tried(&d.id, DeliveryStatus::Failed, None)).collect();
+    let mut tries: Vec<WebhookTry> = all[..3].iter().map(|d| tried(&d.id, DeliveryStatus::Failed, None)).collect();
     tries.push(tried(&all[3].id, DeliveryStatus::Delivered, None));
-    org.store.record_deliveries(&hook.id, tries, Health::default()).await.expect("records");
-    let again = |id: Option<&DeliveryId>, limit| Replay {
+    org.store.record_webhook_deliveries(&hook.id, tries, Health::default()).await.expect("records");
+    let again = |id: Option<&WebhookDeliveryId>, limit| WebhookReplay {
         org_id: org.id.clone(),
         target_id: hook.id.to_string(),
         id: id.cloned(),
@@ -170,10 +170,10 @@ pub async fn dead_letters_are_replayed(database: &dyn Database) {
         give_up_at: at(9_000),
         limit,
     };
-    assert_eq!(org.store.replay_deliveries(Replay { org_id: other.id.clone(), ..again(None, 10) }).await.expect("answers"), 0);
-    assert_eq!(org.store.replay_deliveries(again(Some(&all[3].id), 10)).await.expect("replays"), 1, "one that was delivered, by its id");
-    assert_eq!(org.store.replay_deliveries(again(Some(&all[3].id), 10)).await.expect("answers"), 0, "it waits already");
-    assert_eq!(org.store.replay_deliveries(again(None, 2)).await.expect("replays"), 2);
+    assert_eq!(org.store.replay_webhook_deliveries(WebhookReplay { org_id: other.id.clone(), ..again(None, 10) }).await.expect("answers"), 0);
+    assert_eq!(org.store.replay_webhook_deliveries(again(Some(&all[3].id), 10)).await.expect("replays"), 1, "one that was delivered, by its id");
+    assert_eq!(org.store.replay_webhook_deliveries(again(Some(&all[3].id), 10)).await.expect("answers"), 0, "it waits already");
+    assert_eq!(org.store.replay_webhook_deliveries(again(None, 2)).await.expect("replays"), 2);
     assert_eq!(listed(&org, &hook, Some(DeliveryStatus::Failed)).await.iter().map(|d| &d.id).collect::<Vec<_>>(), [&all[2].id], "the oldest first");
     assert!(claim(&org, &hook, 999, 10).await.is_empty());
     let claimed = claim(&org, &hook, 1_000, 10).await;
@@ -183,10 +183,10 @@ pub async fn dead_letters_are_replayed(database: &dyn Database) {
 pub async fn what_is_over_is_given_up_and_what_is_old_goes(database: &dyn Database) {
     let org = Org::first(database).await;
     let hook = add(&org, 0).await;
-    let (over, due) = (Delivery { give_up_at: at(10), ..delivery(&org, &hook, 1, 0) }, delivery(&org, &hook, 2, 0));
+    let (over, due) = (WebhookDelivery { give_up_at: at(10), ..delivery(&org, &hook, 1, 0) }, delivery(&org, &hook, 2, 0));
     queue(&org, vec![over.clone(), due.clone()]).await;
-    assert_eq!(org.store.expire_deliveries(at(10), 10, "never tried").await.expect("answers"), 0);
-    assert_eq!(org.store.expire_deliveries(at(11), 10, "never tried").await.expect("gives up"), 1);
+    assert_eq!(org.store.expire_webhook_deliveries(at(10), 10, "never tried").await.expect("answers"), 0);
+    assert_eq!(org.store.expire_webhook_deliveries(at(11), 10, "never tried").await.expect("gives up"), 1);
     let failed = listed(&org, &hook, Some(DeliveryStatus::Failed)).await;
     assert_eq!((failed.len(), failed[0].last_error.as_deref()), (1, Some("never tried")));
     assert_eq!(org.store.prune(at(0), 10).await.expect("prunes"), 0);

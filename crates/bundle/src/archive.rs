@@ -1,0 +1,116 @@
+//! An uploaded tree: a `.tar.gz` to the files of a registry, laid out as `components/<app>/…`. Nothing touches the disk.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+use crate::BundleError;
+
+/// Code files of the largest public tree are 30 MB.
+const BYTES_MAX: usize = 192 << 20;
+const FILES_MAX: usize = 60_000;
+/// A larger file is no component.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// A longer path is left out: it is part of a key of the database.
+const PATH_BYTES_MAX: usize = 500;
+/// What components are made of.
+const ENDINGS: [&str; 9] = [".mjs", ".js", ".ts", ".cjs", ".json", ".mts", ".tsx", ".jsx", ".cts"];
+
+/// Reads an archive. `app`: the folder that the files of a single app are put in, where its `package.json` has no name.
+pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, BundleError> {
+    let bad = |e: std::io::Error| BundleError::Archive { reason: format!("it is no .tar.gz archive ({e})") };
+    // The headers of what is left out count too: the limit is on what is decompressed.
+    let mut archive = tar::Archive::new(GzDecoder::new(bytes).take(4 * BYTES_MAX as u64));
+    let (mut files, mut total) = (BTreeMap::new(), 0);
+    for entry in archive.entries().map_err(bad)? {
+        let mut entry = entry.map_err(bad)?;
+        let path = entry.path().map_err(bad)?.to_string_lossy().trim_start_matches("./").to_owned();
+        let is_wanted = entry.header().entry_type().is_file() && is_wanted(&path) && entry.size() <= FILE_BYTES_MAX;
+        if !is_wanted {
+            continue;
+        }
+        let mut text = String::new();
+        // What is not text is no code.
+        if entry.read_to_string(&mut text).is_err() {
+            continue;
+        }
+        total += text.len();
+        if total > BYTES_MAX {
+            return Err(BundleError::TooLarge { what: "the registry".into(), bytes_max: BYTES_MAX });
+        }
+        if files.len() >= FILES_MAX {
+            return Err(BundleError::Archive { reason: format!("it has more than {FILES_MAX} files") });
+        }
+        files.insert(path, text);
+    }
+    laid_out(files, app)
+        .ok_or_else(|| BundleError::Archive { reason: "it holds no components: expected are `components/<app>/sources/<slug>/<slug>.mjs` and the like".into() })
+}
+
+fn is_wanted(path: &str) -> bool {
+    let good = |part: &str| !part.is_empty() && part != "." && part != ".." && part != "node_modules" && part != ".git";
+    path.len() <= PATH_BYTES_MAX && path.split('/').all(good) && ENDINGS.iter().any(|ending| path.ends_with(ending)) && !path.contains('\0')
+}
+
+/// A checkout has `components/<app>`; other trees are apps side by side, or one app; archives have one folder around it all.
+fn laid_out(mut files: BTreeMap<String, String>, app: &str) -> Option<BTreeMap<String, String>> {
+    loop {
+        if files.keys().any(|path| is_component(path.strip_prefix("components/"), 1)) {
+            return Some(files);
+        }
+        if files.keys().any(|path| is_component(Some(path), 0)) {
+            let manifest = files.get("package.json").and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let named = manifest.as_ref().and_then(|m| m.get("name")?.as_str()).and_then(|name| name.rsplit('/').next());
+            let app = named.filter(|name| !name.is_empty() && *name != "..").unwrap_or(app).to_owned();
+            return Some(files.into_iter().map(|(path, text)| (format!("components/{app}/{path}"), text)).collect());
+        }
+        if files.keys().any(|path| is_component(Some(path), 1)) {
+            return Some(files.into_iter().map(|(path, text)| (format!("components/{path}"), text)).collect());
+        }
+        let around = files.keys().next()?.split_once('/')?.0.to_owned() + "/";
+        if !files.keys().all(|path| path.starts_with(&around)) {
+            return None;
+        }
+        files = files.into_iter().map(|(path, text)| (path[around.len()..].to_owned(), text)).collect();
+    }
+}
+
+/// Whether a path is `sources/<slug>/<file>` below so many folders.
+fn is_component(path: Option<&str>, folders: usize) -> bool {
+    let parts: Vec<&str> = path.unwrap_or_default().split('/').collect();
+    parts.len() == folders + 3 && matches!(parts[folders], "sources" | "actions")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(files: &[&str]) -> Option<Vec<String>> {
+        let files = files.iter().map(|path| ((*path).to_owned(), r#"{ "name": "@scope/acme" }"#.to_owned())).collect();
+        laid_out(files, "fallback").map(|files| files.into_keys().collect())
+    }
+
+    #[test]
+    fn trees_of_all_layouts_become_one() {
+        let one = Some(vec!["components/acme/sources/new/new.mjs".to_owned()]);
+        assert_eq!(paths(&["components/acme/sources/new/new.mjs"]), one);
+        assert_eq!(paths(&["repository-main/components/acme/sources/new/new.mjs"]), one);
+        assert_eq!(paths(&["acme/sources/new/new.mjs"]), one);
+        assert_eq!(paths(&["sources/new/new.mjs"]), Some(vec!["components/fallback/sources/new/new.mjs".to_owned()]));
+        let package = paths(&["package/package.json", "package/sources/new/new.mjs"]);
+        assert_eq!(package, Some(vec!["components/acme/package.json".to_owned(), "components/acme/sources/new/new.mjs".to_owned()]));
+        assert_eq!(paths(&["src/index.mjs"]), None);
+        assert_eq!(paths(&[]), None);
+    }
+
+    #[test]
+    fn paths_that_lead_out_are_left_out() {
+        assert!(is_wanted("components/a/sources/x/x.mjs"));
+        for path in ["../x.mjs", "/x.mjs", "a/../x.mjs", "a/node_modules/x.js", "a/x.png", "x"] {
+            assert!(!is_wanted(path), "{path}");
+        }
+        assert!(unpack_tree(b"no archive", "a").is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! Apps and connected accounts.
+
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use crate::args::AccountCommand;
+use crate::client::{Client, segment};
+use crate::error::CliError;
+use crate::printer::{self, Show};
+use crate::prompt;
+
+pub(super) async fn accounts(client: &Client, show: Show, command: AccountCommand) -> Result<(), CliError> {
+    const COLUMNS: &[(&str, &str)] = &[("ID", "id"), ("APP", "app.name_slug"), ("NAME", "name"), ("HEALTHY", "healthy"), ("PROBLEM", "problem")];
+    match command {
+        AccountCommand::List { app } => {
+            let filter = app.map_or_else(String::new, |app| format!("&app={}", segment(&app)));
+            show.table(&client.get(&format!("/accounts?limit=100{filter}")).await?, COLUMNS)
+        }
+        AccountCommand::Add { app, name } if uses_oauth(client, &app).await? => {
+            let link = client.call(Method::POST, "/accounts/connect", &json!({ "app": app, "name": name })).await?;
+            printer::note("open this address in a browser; `millrace accounts list` shows the account once you have logged in there");
+            if show.json { show.record(&link) } else { printer::data(link["data"]["connect_url"].as_str().unwrap_or_default()) }
+        }
+        AccountCommand::Add { app, name } => {
+            let mut account = connect(client, &app, name).await?;
+            show.record(&json!({ "data": account.take() }))
+        }
+        AccountCommand::Show { id } => show.record(&client.get(&format!("/accounts/{}", segment(&id))).await?),
+        AccountCommand::Update { id, name } => {
+            let account = client.get(&format!("/accounts/{}", segment(&id))).await?;
+            let mut body = json!({ "name": name });
+            if name.is_none() {
+                let slug = account["data"]["app"]["name_slug"].as_str().unwrap_or_default();
+                body["credentials"] = Value::Object(credentials(client, slug).await?);
+            }
+            show.record(&client.call(Method::PUT, &format!("/accounts/{}", segment(&id)), &body).await?)
+        }
+        AccountCommand::Delete { id } => show.record(&client.call(Method::DELETE, &format!("/accounts/{}", segment(&id)), &json!({})).await?),
+    }
+}
+
+pub(super) async fn apps(client: &Client, show: Show, query: &str) -> Result<(), CliError> {
+    let columns = [("SLUG", "name_slug"), ("NAME", "name"), ("AUTH", "auth_type")];
+    show.table(&client.get(&format!("/apps?limit=100&q={}", segment(query))).await?, &columns)
+}
+
+/// Whether accounts of an app are connected in a browser: it is an OAuth app, and has the operator's client.
+async fn uses_oauth(client: &Client, app: &str) -> Result<bool, CliError> {
+    let app = client.get(&format!("/apps/{}", segment(app))).await?;
+    Ok(app["data"]["auth_type"] == "oauth" && !app["data"]["oauth"].is_null())
+}
+
+/// Connects an account; its values are asked for, or read from standard input: a command line can be seen by others.
+pub(super) async fn connect(client: &Client, app: &str, name: Option<String>) -> Result<Value, CliError> {
+    let credentials = credentials(client, app).await?;
+    let mut answer = client.call(Method::POST, "/accounts", &json!({ "app": app, "name": name, "credentials": credentials })).await?;
+    Ok(answer["data"].take())
+}
+
+async fn credentials(client: &Client, app: &str) -> Result<Map<String, Value>, CliError> {
+    let app = client.get(&format!("/apps/{}", segment(app))).await?;
+    let fields: Vec<Value> = serde_json::from_str(app["data"]["custom_fields_json"].as_str().unwrap_or("[]")).unwrap_or_default();
+    prompt::account(&fields)
+}

@@ -1,0 +1,51 @@
+//! Data stores and what they hold.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::prop_value;
+use crate::args::DataStoreCommand;
+use crate::client::{Client, segment};
+use crate::error::CliError;
+use crate::printer::{self, Show};
+
+/// Keys that `show` lists.
+const KEYS_SHOWN: u32 = 100;
+
+pub(super) async fn data_stores(client: &Client, show: Show, command: DataStoreCommand) -> Result<(), CliError> {
+    let path = |store: &str| format!("/data_stores/{}", segment(store));
+    match command {
+        DataStoreCommand::List => {
+            let columns = [("ID", "id"), ("NAME", "name"), ("KEYS", "keys"), ("BYTES", "bytes")];
+            show.table(&client.get("/data_stores?limit=100").await?, &columns)
+        }
+        DataStoreCommand::Create { name } => show.record(&client.call(Method::POST, "/data_stores", &json!({ "name": name })).await?),
+        DataStoreCommand::Show { store } => {
+            let mut answer = client.get(&path(&store)).await?;
+            let keys = client.get(&format!("{}/keys?limit={KEYS_SHOWN}", path(&store))).await?;
+            let first: Vec<_> = keys["data"].as_array().into_iter().flatten().map(|item| item["key"].clone()).collect();
+            let total = keys["page_info"]["total_count"].as_u64().unwrap_or(0);
+            if total > first.len() as u64 {
+                printer::note(&format!("the first {} of {total} keys", first.len()));
+            }
+            answer["data"]["first_keys"] = first.into();
+            show.record(&answer)
+        }
+        DataStoreCommand::Get { store, key } => {
+            let answer = client.send(client.request(Method::GET, &format!("{}/record", path(&store))).query(&[("key", key)])).await?;
+            // The value alone is data for other programs.
+            printer::data(&if show.json { &answer["data"] } else { &answer["data"]["value"] }.to_string())
+        }
+        DataStoreCommand::Set { store, key, value, ttl } => {
+            let mut body = json!({ "key": key, "value": prop_value(&value) });
+            if let Some(ttl) = ttl {
+                body["ttl"] = json!(ttl);
+            }
+            show.record(&client.call(Method::PUT, &format!("{}/record", path(&store)), &body).await?)
+        }
+        DataStoreCommand::Delete { store, key: Some(key) } => {
+            show.record(&client.call(Method::DELETE, &format!("{}/record", path(&store)), &json!({ "key": key })).await?)
+        }
+        DataStoreCommand::Delete { store, key: None } => show.record(&client.call(Method::DELETE, &path(&store), &json!({})).await?),
+    }
+}

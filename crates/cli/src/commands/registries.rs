@@ -1,0 +1,59 @@
+//! Registries: trees of components to deploy from by key.
+
+use reqwest::{Method, header};
+use serde_json::json;
+
+use crate::args::RegistryCommand;
+use crate::client::{Client, segment};
+use crate::error::CliError;
+use crate::printer::{self, Show};
+use crate::tree::{self, Tree};
+
+pub(super) async fn registries(client: &Client, show: Show, command: RegistryCommand) -> Result<(), CliError> {
+    match command {
+        RegistryCommand::Add { what, name } => {
+            let tree = Tree::read(&what).await?;
+            let name = name.unwrap_or_else(|| tree::name_of(&tree.origin));
+            let request = client.request(Method::POST, "/registries").query(&[("name", name.as_str())]);
+            upload(client, show, request, tree).await
+        }
+        RegistryCommand::Update { name, what } => {
+            let what = match what {
+                Some(what) => what,
+                None => origin(client, &name).await?,
+            };
+            let tree = Tree::read(&what).await?;
+            upload(client, show, client.request(Method::PUT, &format!("/registries/{}", segment(&name))), tree).await
+        }
+        RegistryCommand::List => {
+            let columns = [("NAME", "name"), ("COMPONENTS", "component_count"), ("FILES", "file_count"), ("REVISION", "revision"), ("ORIGIN", "origin")];
+            show.table(&client.get("/registries").await?, &columns)
+        }
+        RegistryCommand::Remove { name } => show.record(&client.call(Method::DELETE, &format!("/registries/{}", segment(&name)), &json!({})).await?),
+        RegistryCommand::Search { words, app, limit } => {
+            let limit = limit.to_string();
+            let mut query = vec![("query", words.join(" ")), ("limit", limit)];
+            query.extend(app.map(|app| ("app", app)));
+            let found = client.send(client.request(Method::GET, "/components/search").query(&query)).await?;
+            let columns = [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name")];
+            show.table(&json!({ "data": found["data"]["components"] }), &columns)
+        }
+    }
+}
+
+async fn upload(client: &Client, show: Show, request: reqwest::RequestBuilder, tree: Tree) -> Result<(), CliError> {
+    let query = [("origin", tree.origin), ("revision", tree.revision)];
+    let request = request.query(&query).header(header::CONTENT_TYPE, "application/gzip").body(tree.archive);
+    let answer = client.send(request).await?;
+    if let Some(count) = answer["data"]["unindexed_count"].as_u64().filter(|count| *count > 0) {
+        printer::note(&format!("{count} files look like components and could not be read as one; --json names them"));
+    }
+    show.record(&answer)
+}
+
+/// Where a registry came from.
+async fn origin(client: &Client, name: &str) -> Result<String, CliError> {
+    let registries = client.get("/registries").await?;
+    let found = registries["data"].as_array().into_iter().flatten().find(|r| r["name"] == name);
+    found.and_then(|r| r["origin"].as_str()).map(str::to_owned).ok_or_else(|| CliError::UnknownRegistry(name.to_owned()))
+}

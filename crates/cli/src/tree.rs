@@ -1,0 +1,188 @@
+//! A tree of components as an archive: from a folder, a git repository, an npm package or an address.
+//!
+//! It is read here and not by the server, which would read for whoever has a key.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use sha2::{Digest as _, Sha512};
+
+use crate::error::CliError;
+
+/// What components are made of; the server takes nothing else.
+const ENDINGS: [&str; 9] = ["mjs", "js", "ts", "cjs", "json", "mts", "tsx", "jsx", "cts"];
+/// Folders that hold nothing of the author's.
+const SKIPPED: [&str; 2] = ["node_modules", ".git"];
+/// The largest archive that is fetched.
+const ARCHIVE_BYTES_MAX: usize = 96 << 20;
+const NPM_REGISTRY: &str = "https://registry.npmjs.org";
+
+/// An archive, and where it came from.
+pub(crate) struct Tree {
+    /// What `registry update` reads again.
+    pub(crate) origin: String,
+    /// A commit or version; empty where there is none.
+    pub(crate) revision: String,
+    /// A `.tar.gz`.
+    pub(crate) archive: Vec<u8>,
+}
+
+impl Tree {
+    /// Reads what is named: a folder that exists, a git address (`….git`, or a repository of a code host), the address of a
+    /// `.tar.gz`, else an npm package (`npm:NAME`, `@scope/name`, with `@version` behind it).
+    pub(crate) async fn read(what: &str) -> Result<Self, CliError> {
+        let path = Path::new(what);
+        if path.is_dir() {
+            let folder = path.canonicalize().map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
+            let origin = folder.to_string_lossy().into_owned();
+            return Ok(Self { revision: revision(&folder), archive: packed(&folder)?, origin });
+        }
+        if is_git(what) {
+            return cloned(what);
+        }
+        if what.starts_with("https://") || what.starts_with("http://") {
+            return Ok(Self { origin: what.to_owned(), revision: String::new(), archive: fetched(what).await? });
+        }
+        match what.strip_prefix("npm:").or_else(|| what.starts_with('@').then_some(what)) {
+            Some(package) => packaged(package).await,
+            None => Err(CliError::Usage {
+                message: format!("`{what}` is neither a folder nor an address nor an npm package"),
+                hint: "name a folder, https://… of a git repository or a .tar.gz, or npm:NAME",
+            }),
+        }
+    }
+}
+
+/// The name that a registry gets from where it came from.
+pub(crate) fn name_of(origin: &str) -> String {
+    let base = origin.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or("");
+    let base = base.strip_suffix(".git").or_else(|| base.strip_suffix(".tar.gz")).or_else(|| base.strip_suffix(".tgz")).unwrap_or(base);
+    let name: String = base.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+    let name = name.trim_start_matches('.').to_owned();
+    if name.is_empty() { "registry".into() } else { name }
+}
+
+fn is_git(what: &str) -> bool {
+    let is_repository = ["https://github.com/", "https://gitlab.com/", "https://codeberg.org/"]
+        .iter()
+        .filter_map(|host| what.strip_prefix(host))
+        .any(|path| path.trim_end_matches('/').split('/').count() == 2);
+    is_repository || what.starts_with("git@") || what.starts_with("ssh://") || (what.ends_with(".git") && what.contains("://"))
+}
+
+/// The commit of a checkout; empty for a folder that is none, or without git.
+fn revision(folder: &Path) -> String {
+    let output = Command::new("git").arg("-C").arg(folder).args(["rev-parse", "HEAD"]).output();
+    output.ok().filter(|o| o.status.success()).map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+fn cloned(url: &str) -> Result<Tree, CliError> {
+    let folder = std::env::temp_dir().join(format!("millrace-registry-{}", std::process::id()));
+    let refused = |why: String| CliError::Tree { what: url.to_owned(), why };
+    // `--`: what looks like a flag is none.
+    let output = Command::new("git").args(["clone", "--quiet", "--depth", "1", "--"]).arg(url).arg(&folder).output();
+    let output = output.map_err(|e| refused(format!("git could not be started: {e}")))?;
+    let tree = if output.status.success() {
+        packed(&folder).map(|archive| Tree { origin: url.to_owned(), revision: revision(&folder), archive })
+    } else {
+        Err(refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    };
+    // What cannot be removed is a temporary folder.
+    let _ = std::fs::remove_dir_all(&folder);
+    tree
+}
+
+/// A package's archive, with the checksum that the registry names.
+async fn packaged(package: &str) -> Result<Tree, CliError> {
+    let refused = |why: String| CliError::Tree { what: package.to_owned(), why };
+    let (name, version) = match package[1..].split_once('@') {
+        Some((name, version)) => (&package[..=name.len()], version),
+        None => (package, "latest"),
+    };
+    let document = fetched(&format!("{NPM_REGISTRY}/{}/{version}", name.replace('/', "%2f"))).await?;
+    let document: Value = serde_json::from_slice(&document).map_err(|e| refused(format!("the registry's answer is not JSON: {e}")))?;
+    let tarball = document["dist"]["tarball"].as_str().ok_or_else(|| refused("the registry names no archive".into()))?;
+    let archive = fetched(tarball).await?;
+    let expected = document["dist"]["integrity"].as_str().unwrap_or("");
+    if expected != format!("sha512-{}", STANDARD.encode(Sha512::digest(&archive))) {
+        return Err(refused("the archive does not have the checksum that the registry names".into()));
+    }
+    Ok(Tree { origin: format!("npm:{package}"), revision: document["version"].as_str().unwrap_or("").to_owned(), archive })
+}
+
+async fn fetched(url: &str) -> Result<Vec<u8>, CliError> {
+    let refused = |why: String| CliError::Tree { what: url.to_owned(), why };
+    let http = reqwest::Client::builder().user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION"))).build().map_err(CliError::HttpClient)?;
+    let mut response = http.get(url).send().await.map_err(|e| refused(e.without_url().to_string()))?;
+    if !response.status().is_success() {
+        return Err(refused(format!("the server answered {}", response.status())));
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|e| refused(e.without_url().to_string()))? {
+        body.extend_from_slice(&chunk);
+        if body.len() > ARCHIVE_BYTES_MAX {
+            return Err(refused(format!("it is larger than {ARCHIVE_BYTES_MAX} bytes, the limit")));
+        }
+    }
+    Ok(body)
+}
+
+/// A folder as an archive; of a checkout only its `components/`.
+fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
+    let components = folder.join("components");
+    let top = if components.is_dir() { components } else { folder.to_path_buf() };
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut waiting = vec![top];
+    while let Some(current) = waiting.pop() {
+        for path in entries(&current)? {
+            let failed = |source| CliError::Read { path: path.clone(), source };
+            // A link may lead anywhere: it is not followed.
+            let found = path.symlink_metadata().map_err(failed)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if found.is_dir() && !SKIPPED.contains(&name.as_ref()) {
+                waiting.push(path);
+            } else if found.is_file() && path.extension().is_some_and(|ending| ENDINGS.iter().any(|e| ending == *e)) {
+                let text = std::fs::read(&path).map_err(failed)?;
+                let below = path.strip_prefix(folder).unwrap_or(&path);
+                let mut header = tar::Header::new_gnu();
+                header.set_size(u64::try_from(text.len()).unwrap_or(u64::MAX));
+                header.set_mode(0o644);
+                builder.append_data(&mut header, below, text.as_slice()).map_err(failed)?;
+            }
+        }
+    }
+    let failed = |source| CliError::Read { path: folder.to_path_buf(), source };
+    builder.into_inner().and_then(GzEncoder::finish).map_err(failed)
+}
+
+/// What is in a folder, in the order of names.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let failed = |source| CliError::Read { path: folder.to_path_buf(), source };
+    let mut paths = std::fs::read_dir(folder).map_err(failed)?.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registries_are_named_after_their_origins() {
+        assert_eq!(name_of("https://example.com/acme/components.git"), "components");
+        assert_eq!(name_of("npm:@acme/slack"), "slack");
+        assert_eq!(name_of("https://example.com/tree.tar.gz"), "tree");
+        assert_eq!(name_of("/"), "registry");
+    }
+
+    #[test]
+    fn git_addresses_are_told_from_archives() {
+        assert!(is_git("https://github.com/acme/components") && is_git("git@example.com:acme/x.git") && is_git("https://example.com/x.git"));
+        assert!(!is_git("https://example.com/x.tar.gz") && !is_git("https://github.com/acme/components/archive/main.tar.gz"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Limits of owners' runs: those that have any are claimed owner by owner, counted under a lock of the owner's row.
+
+use deadpool_postgres::{Client, Transaction};
+use millrace_model::clock::Timestamp;
+use millrace_model::limits::{RunLimits, Window};
+use millrace_model::run::{NewRun, Run};
+use millrace_store::{Claim, StoreError, StoreResult};
+
+use crate::db::{database, unwritable};
+use crate::rows::{self, execute, many, number, one};
+use crate::runs;
+
+/// The limits of an owner from now on. Its window goes on, so that a new deployment is no way around a throttle.
+pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, limits: Option<&RunLimits>) -> StoreResult<()> {
+    match limits {
+        Some(limits) => {
+            let limits = serde_json::to_string(limits).map_err(unwritable)?;
+            let sql = "INSERT INTO run_limits (owner_id, limits, window_at, window_runs) VALUES ($1, $2, 0, 0)
+                       ON CONFLICT (owner_id) DO UPDATE SET limits = excluded.limits";
+            execute(t, sql, &[&owner, &limits]).await?
+        }
+        None => execute(t, "DELETE FROM run_limits WHERE owner_id = $1", &[&owner]).await?,
+    };
+    Ok(())
+}
+
+/// Owners with limits whose runs wait.
+pub(crate) async fn waiting(c: &Client, now: Timestamp) -> StoreResult<Vec<String>> {
+    many(
+        c,
+        "SELECT owner_id FROM run_limits
+         WHERE owner_id IN (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $1))",
+        &[&now.ms()],
+        |row| row.try_get(0).map_err(database),
+    )
+    .await
+}
+
+/// Claims runs of these owners, as far as their limits leave room. An owner whose runs another server is claiming is passed over.
+pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+    let mut claimed = Vec::new();
+    for owner in owners {
+        let locked = "SELECT limits, window_at, window_runs FROM run_limits WHERE owner_id = $1 FOR UPDATE SKIP LOCKED";
+        let read = |row: &tokio_postgres::Row| {
+            let limits: RunLimits =
+                serde_json::from_str(row.try_get(0).map_err(database)?).map_err(|e| StoreError::Corrupt { what: format!("the column limits: {e}") })?;
+            Ok((limits, Window { began_at: Timestamp(row.try_get(1).map_err(database)?), runs: row.try_get(2).map_err(database)? }))
+        };
+        let Some((limits, window)) = one(t, locked, &[owner], read).await? else { continue };
+        // A statement of its own: it sees what was claimed before the lock was ours.
+        let under_way = "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'running' AND lease_until >= $2 AND owner_id = $1";
+        let (room, window) = limits.room(number(t, under_way, &[owner, &claim.now.ms()]).await?, window, claim.now);
+        let take = room.min(i64::from(claim.limit) - claimed.len() as i64);
+        if take > 0 {
+            let sql = format!(
+                "WITH picked AS MATERIALIZED (
+                   SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3) AND owner_id = $5
+                   ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+                 UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
+                 FROM picked WHERE id = picked_id RETURNING {}",
+                rows::RUN
+            );
+            let runs = many(t, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner], rows::run).await?;
+            let started = window.runs + runs.len() as i64;
+            execute(t, "UPDATE run_limits SET window_at = $2, window_runs = $3 WHERE owner_id = $1", &[owner, &window.began_at.ms(), &started]).await?;
+            claimed.extend(runs);
+        }
+    }
+    Ok(claimed)
+}
+
+/// Queues a run unless so many of its owner's wait already. Whoever accepts for the same owner waits for the lock.
+pub(crate) async fn accept(t: &Transaction<'_>, run: &NewRun, queue_max: u32) -> StoreResult<()> {
+    execute(t, "SELECT 1 FROM run_limits WHERE owner_id = $1 FOR UPDATE", &[&run.owner.as_str()]).await?;
+    let queued =
+        number(t, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = $1", &[&run.owner.as_str()]).await?;
+    if queued >= i64::from(queue_max) { Err(StoreError::QueueFull) } else { runs::insert(t, std::slice::from_ref(run), None).await }
+}

@@ -1,0 +1,95 @@
+//! Limits that hold runs of a workflow back in the queue.
+
+use millrace_model::limits::{RunLimits, Throttle};
+use millrace_model::source::Owner;
+
+use super::Database;
+use super::sample::{LEASE_MS, NODE, Org, settlement};
+use crate::{NewDeployment, StoreError};
+
+/// A workflow with limits.
+async fn limited(org: &Org, slug: &str, concurrency: Option<u32>, throttle: Option<Throttle>) -> Owner {
+    let workflow = org.add_workflow(slug).await.id;
+    let limits = Some(RunLimits { concurrency, throttle });
+    org.store.deploy_workflow(NewDeployment { limits, ..org.deployment(&workflow, 1) }).await.expect("deploys");
+    Owner::Workflow(workflow)
+}
+
+async fn claims(org: &Org, ms: i64) -> usize {
+    org.claim(NODE, ms, 10).await.len()
+}
+
+pub async fn no_more_runs_at_once_than_a_workflow_may_have(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = limited(&org, "limited", Some(2), None).await;
+    let free = Owner::Workflow(org.add_workflow("free").await.id);
+    for ms in 0..5 {
+        org.accept(&owner, ms).await;
+    }
+    let first = org.claim(NODE, 10, 10).await;
+    assert_eq!(first.iter().map(|run| run.created_at).collect::<Vec<_>>(), [super::sample::at(0), super::sample::at(1)]);
+    assert_eq!(claims(&org, 11).await, 0);
+    // Others go on, also where they are younger.
+    org.accept(&free, 100).await;
+    assert_eq!(claims(&org, 101).await, 1);
+    org.store.settle(settlement(&first[0].id, 1, 102)).await.expect("settles");
+    assert_eq!((claims(&org, 103).await, claims(&org, 104).await), (1, 0));
+    // A lease that ran out is claimed again, and holds no place meanwhile.
+    assert_eq!(org.claim(NODE, 10 * LEASE_MS, 10).await.iter().filter(|run| run.owner == owner).count(), 2);
+}
+
+pub async fn limits_hold_however_many_servers_claim(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = limited(&org, "limited", Some(3), None).await;
+    for ms in 0..20 {
+        org.accept(&owner, ms).await;
+    }
+    let (a, b, c, d) = tokio::join!(claims(&org, 100), claims(&org, 100), claims(&org, 100), claims(&org, 100));
+    let more = claims(&org, 101).await;
+    assert_eq!(a + b + c + d + more, 3);
+}
+
+pub async fn so_many_runs_start_in_each_interval(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let throttle = |runs| Some(Throttle { runs, interval_ms: 100 });
+    let owner = limited(&org, "throttled", None, throttle(2)).await;
+    let stopped = limited(&org, "stopped", None, throttle(0)).await;
+    for ms in 0..5 {
+        org.accept(&owner, ms).await;
+        org.accept(&stopped, ms).await;
+    }
+    let mut started = Vec::new();
+    for ms in [1000, 1099, 1100, 1150, 1300] {
+        started.push(claims(&org, ms).await);
+    }
+    assert_eq!(started, [2, 0, 2, 0, 1]);
+}
+
+pub async fn a_deployment_replaces_limits(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = limited(&org, "limited", Some(1), None).await;
+    for ms in 0..3 {
+        org.accept(&owner, ms).await;
+    }
+    assert_eq!(claims(&org, 10).await, 1);
+    let Owner::Workflow(workflow) = &owner else { panic!("a workflow") };
+    org.store.deploy_workflow(org.deployment(workflow, 2)).await.expect("deploys");
+    assert_eq!(claims(&org, 11).await, 2);
+}
+
+pub async fn a_full_queue_refuses(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = limited(&org, "limited", Some(1), None).await;
+    let other = limited(&org, "other", Some(1), None).await;
+    for ms in 0..2 {
+        org.store.accept_queued(org.run(&owner, ms), 2).await.expect("accepted");
+    }
+    let refused = org.run(&owner, 3);
+    assert!(matches!(org.store.accept_queued(refused.clone(), 2).await, Err(StoreError::QueueFull)));
+    assert!(org.store.run(&org.id, &refused.id).await.expect("reads").is_none());
+    org.store.accept_queued(org.run(&other, 3), 2).await.expect("accepted");
+    // What is under way does not wait.
+    assert_eq!(claims(&org, 10).await, 2);
+    org.store.accept_queued(org.run(&owner, 4), 2).await.expect("accepted");
+    assert!(matches!(org.store.accept_queued(org.run(&owner, 5), 2).await, Err(StoreError::QueueFull)));
+}
