@@ -125,6 +125,9 @@ async fn an_answer_that_was_not_asked_for_connects_nothing() {
     assert_eq!(server.get("/accounts").await.json["page_info"]["total_count"], 0);
     assert_eq!(server.post("/accounts/connect", &json!({ "app": "stripe" })).await.refusal(), (422, "invalid_field"));
     assert_eq!(server.post("/accounts/connect", &json!({ "app": "slack" })).await.refusal(), (422, "no_oauth_client"));
+    // The secret that is kept is not sent elsewhere.
+    let moved = json!({ "oauth": { "authorize_url": "http://x.test/a", "token_url": "http://x.test/t", "client_id": "client" } });
+    assert_eq!(server.put("/apps/acme", &moved).await.refusal(), (422, "missing_field"));
     let bad = json!({ "name_slug": "b", "auth_type": "oauth", "oauth": { "authorize_url": "ftp://x", "token_url": "http://x", "client_id": "c", "client_secret": "s3cret" } });
     let refused = server.post("/apps", &bad).await;
     assert_eq!(refused.refusal(), (422, "invalid_field"));

@@ -22,7 +22,7 @@ fn write(root: &Path, path: &str, text: &str) {
     std::fs::write(path, text).expect("writes");
 }
 
-fn tree(root: &Path) {
+pub(crate) fn tree(root: &Path) {
     write(root, "components/acme/acme.app.mjs", APP);
     write(root, "components/acme/package.json", r#"{ "name": "@pipedream/acme", "main": "acme.app.mjs" }"#);
     write(root, "components/acme/sources/common/base.mjs", "import acme from '../../acme.app.mjs'; export default { props: { acme } };");
@@ -34,7 +34,7 @@ fn tree(root: &Path) {
 }
 
 /// The command line against the server: its status and what it printed.
-fn millrace(server: &Server, args: &[&str]) -> (Option<i32>, Value, String) {
+pub(crate) fn millrace(server: &Server, args: &[&str]) -> (Option<i32>, Value, String) {
     let output = Command::new(binary())
         .arg("--json")
         .args(args)

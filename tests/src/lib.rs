@@ -3,6 +3,8 @@
 /// The tests of the Postgres store start theirs in the same way.
 #[path = "../../crates/store-postgres/tests/it/cluster.rs"]
 pub mod cluster;
+pub mod openapi;
+pub mod receiver;
 pub mod smtp;
 
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -39,6 +41,8 @@ pub struct Server {
     pub url: String,
     pub api_key: String,
     pub org_id: String,
+    /// What every answer is held against.
+    pub document: Value,
     http: reqwest::Client,
 }
 
@@ -94,6 +98,7 @@ impl Server {
             url: String::new(),
             api_key: String::new(),
             org_id: String::new(),
+            document: Value::Null,
             http: reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client"),
         };
         server.launch().await;
@@ -132,6 +137,7 @@ impl Server {
                 let text = |field: &str| credentials[field].as_str().unwrap_or("").to_owned();
                 (self.url, self.api_key, self.org_id) = (text("url"), text("api_key"), text("org_id"));
                 if self.http.get(format!("{}/readyz", self.url)).send().await.is_ok_and(|r| r.status().is_success()) {
+                    self.document = answer(self.raw(Method::GET, "/openapi.json")).await.json;
                     return;
                 }
             }
@@ -165,11 +171,19 @@ impl Server {
     }
 
     pub async fn call_as(&self, key: &str, method: Method, path: &str, body: Option<&Value>) -> Answer {
-        let mut request = self.http.request(method, format!("{}/v1{path}", self.url)).bearer_auth(key);
+        let mut request = self.http.request(method.clone(), format!("{}/v1{path}", self.url)).bearer_auth(key);
         if let Some(body) = body {
             request = request.json(body);
         }
-        answer(request).await
+        let url = reqwest::Url::parse(&format!("{}/v1{path}", self.url)).expect("an address");
+        let answer = answer(request).await;
+        let fields = |name: &str| url.query_pairs().any(|(field, _)| field == name) || body.is_some_and(|b| b.get(name).is_some());
+        let path = url.path().strip_prefix("/v1").unwrap_or("");
+        let asked = openapi::Asked { method: method.as_str(), path, is_partial: fields("include") || fields("exclude") };
+        if let Some(problem) = openapi::problem(&self.document, &asked, answer.status, &answer.json) {
+            panic!("{method} {path} answered {} not as its document says: {problem}\n{}", answer.status, answer.text);
+        }
+        answer
     }
 
     pub async fn get(&self, path: &str) -> Answer {

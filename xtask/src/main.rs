@@ -15,6 +15,7 @@ cargo xtask up [--release]      build, start the server, deploy the examples, sa
 cargo xtask test                build and run every test
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, tidiness
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
+cargo xtask openapi             write docs/openapi.json
 cargo xtask bench [ARGS]        measure a release build
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["check"] => check(),
         ["tidy"] => tidy::tidy(&root()),
+        ["openapi"] => openapi(),
         ["bench", args @ ..] => bench(args),
         ["compat", args @ ..] => compat(args),
         ["help" | "--help" | "-h"] | [] => {
@@ -106,6 +108,17 @@ fn test() -> Result<()> {
         eprintln!("note: tests on Postgres were skipped: no `initdb` was found on PATH or in /usr/lib/postgresql");
     }
     Ok(())
+}
+
+/// Writes the document as the binary prints it; a test holds the two together.
+fn openapi() -> Result<()> {
+    build(Profile::Dev)?;
+    let output = Command::new(Profile::Dev.program("millrace")).arg("openapi").output().context("could not start the binary")?;
+    if !output.status.success() {
+        bail!("`millrace openapi` failed with {}", output.status);
+    }
+    let path = root().join("docs/openapi.json");
+    std::fs::write(&path, output.stdout).with_context(|| format!("could not write `{}`", path.display()))
 }
 
 /// Whether there are the binaries of a Postgres server, which is not the same as its client.

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use millrace_engine::{ErrorKind, NewAccount, NewConnection, UpdateAccount};
 use millrace_model::ids::AccountId;
-use millrace_model::tenant::Caller;
+use millrace_model::tenant::{Caller, Scope};
 use serde_json::json;
 
 use crate::App;
@@ -71,13 +71,22 @@ pub(crate) async fn list_of(State(app): State<App>, Auth(caller): Auth, Path(org
 
 async fn accounts(app: &App, caller: &Caller, query: &ListQuery, field: &str) -> Result<Response, ApiError> {
     let slug = query.params.text(field)?.filter(|slug| !slug.is_empty());
-    let with_credentials = query.params.flag("include_credentials")?.unwrap_or(false);
+    let with_credentials = with_credentials(app, caller, &query.params)?;
     let listing = app.engine.list_accounts(caller, slug.as_deref(), with_credentials, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |view| wire::account(&view)))
 }
 
+/// Whether credentials are asked for, by a key that may see them.
+fn with_credentials(app: &App, caller: &Caller, params: &Params) -> Result<bool, ApiError> {
+    let asked = params.flag("include_credentials")?.unwrap_or(false);
+    if asked {
+        app.engine.check_scope(caller, Scope::Full)?;
+    }
+    Ok(asked)
+}
+
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(text): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let with_credentials = query.params.flag("include_credentials")?.unwrap_or(false);
+    let with_credentials = with_credentials(&app, &caller, &query.params)?;
     let view = app.engine.account(&caller, &id::<AccountId>("account", &text)?, with_credentials).await?;
     Ok(Fields::of(&query.params).data(wire::account(&view)))
 }

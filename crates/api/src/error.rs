@@ -53,11 +53,13 @@ pub(crate) struct ApiError {
     message: String,
     /// Boxed: errors are returned by value everywhere.
     details: Box<Value>,
+    /// Seconds after which to try again.
+    retry_after: Option<u64>,
 }
 
 impl ApiError {
     fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
-        Self { status, code: code.into(), message: message.into(), details: Box::new(json!({})) }
+        Self { status, code: code.into(), message: message.into(), details: Box::new(json!({})), retry_after: None }
     }
 
     fn with(mut self, details: Value) -> Self {
@@ -118,7 +120,7 @@ impl From<EngineError> for ApiError {
             ErrorKind::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::Internal => return internal(&error),
         };
-        Self::new(status, error.code(), error.to_string()).with(error.details())
+        Self { retry_after: error.retry_after_secs(), ..Self::new(status, error.code(), error.to_string()).with(error.details()) }
     }
 }
 
@@ -140,8 +142,8 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(json!({ "error": self.message, "code": self.code, "details": self.details }))).into_response();
         let headers = response.headers_mut();
-        if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-            headers.insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
@@ -181,6 +183,10 @@ pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use millrace_model::tenant::{Scope, Scopes};
+
     use super::*;
 
     async fn check(error: impl Into<ApiError>, status: u16, code: &str, says: &str) -> Value {
@@ -202,6 +208,10 @@ mod tests {
         check(EngineError::Conflict { code: "taken", message: "taken".into() }, 409, "taken", "taken").await;
         check(EngineError::Gone { message: "over".into() }, 410, "gone", "over").await;
         check(EngineError::TooLarge { message: "large".into() }, 413, "too_large", "large").await;
+        let scope = EngineError::ScopeMissing { needed: Scope::Deploy, has: Scopes::of(vec![Scope::Read]).unwrap() };
+        assert_eq!(check(scope, 403, "scope_missing", "`deploy`").await, json!({ "needed": "deploy", "has": ["read"] }));
+        let many = EngineError::TooMany { per_minute: 60, wait: Duration::from_millis(1_001) };
+        assert_eq!(check(many, 429, "too_many_requests", "after 2 s").await, json!({ "per_minute": 60, "retry_after": 2 }));
         check(EngineError::QueueFull, 429, "queue_full", "queue_max").await;
         check(EngineError::Overloaded, 503, "overloaded", "try again").await;
         check(ApiError::unsendable_status(101), 500, "unsendable_status", "101").await;
@@ -217,6 +227,8 @@ mod tests {
 
     #[test]
     fn refusals_tell_how_to_go_on() {
+        let many = EngineError::TooMany { per_minute: 1, wait: Duration::from_secs(60) };
+        assert_eq!(ApiError::from(many).into_response().headers()[header::RETRY_AFTER], "60");
         assert_eq!(ApiError::from(EngineError::Overloaded).into_response().headers()[header::RETRY_AFTER], "1");
         assert_eq!(ApiError::from(EngineError::Unauthorized).into_response().headers()[header::WWW_AUTHENTICATE], "Bearer");
     }

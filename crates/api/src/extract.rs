@@ -11,12 +11,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_engine::EngineError;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
-use millrace_model::tenant::Caller;
+use millrace_model::tenant::{Caller, Scope};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::error::ApiError;
+use crate::routes::Needs;
 use crate::{App, V1_BODY_BYTES_MAX};
 
 /// The one parameter of a path. Unlike axum's own, it answers in our form of errors.
@@ -28,6 +29,18 @@ impl FromRequestParts<App> for Path {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let axum::extract::Path(text) = axum::extract::Path::from_request_parts(parts, app).await.map_err(|_| ApiError::no_such_path())?;
         Ok(Self(text))
+    }
+}
+
+/// Several parameters of a path, in order.
+pub(crate) struct Paths<const N: usize>(pub(crate) [String; N]);
+
+impl<const N: usize> FromRequestParts<App> for Paths<N> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let axum::extract::Path(texts) = axum::extract::Path::<Vec<String>>::from_request_parts(parts, app).await.map_err(|_| ApiError::no_such_path())?;
+        texts.try_into().map(Self).map_err(|_| ApiError::no_such_path())
     }
 }
 
@@ -51,7 +64,7 @@ pub(crate) fn emitter<E: Emitter>(text: String) -> Result<String, ApiError> {
     Ok(text)
 }
 
-/// The caller, by its key.
+/// The caller, by its key, which may do what the route needs.
 pub(crate) struct Auth(pub(crate) Caller);
 
 impl FromRequestParts<App> for Auth {
@@ -63,7 +76,14 @@ impl FromRequestParts<App> for Auth {
             Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
             _ => return Err(EngineError::Unauthorized.into()),
         };
-        Ok(Self(app.engine.authenticate(key).await?))
+        let caller = app.engine.authenticate(key).await?;
+        app.engine.count_request(&caller)?;
+        // A route that says nothing of its scope is for keys that may do everything.
+        match parts.extensions.get::<Needs>().copied().unwrap_or(Needs::Scope(Scope::Full)) {
+            Needs::AnyKey => {}
+            Needs::Scope(scope) => app.engine.check_scope(&caller, scope)?,
+        }
+        Ok(Self(caller))
     }
 }
 
@@ -129,6 +149,24 @@ impl Params {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object.clone())),
             Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed is an object", short(other)))),
+        }
+    }
+
+    /// A whole number, also as text of a query.
+    pub(crate) fn number<T: FromStr>(&self, field: &str) -> Result<Option<T>, ApiError> {
+        let text = match self.0.get(field) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        text.parse().map(Some).map_err(|_| ApiError::field(field, format!("`{field}` is {}, allowed is a whole number within bounds", short(&self.0[field]))))
+    }
+
+    /// Words: a list of strings, or one string with commas between them.
+    pub(crate) fn words(&self, field: &str) -> Result<Option<Vec<String>>, ApiError> {
+        match self.0.get(field) {
+            Some(Value::String(text)) => Ok(Some(text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect())),
+            _ => self.parsed(field),
         }
     }
 

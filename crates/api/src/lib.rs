@@ -1,6 +1,7 @@
 //! HTTP over the engine: `/v1`, generated endpoints, streams, health. A handler extracts, calls, maps.
 
 mod accounts;
+mod api_keys;
 mod apps;
 mod components;
 mod configure;
@@ -11,13 +12,18 @@ mod events;
 mod extract;
 mod health;
 mod mail;
+mod openapi;
 mod pages;
 mod registries;
+mod routes;
 mod runs;
+mod schemas;
 mod sources;
 mod sse;
 mod subscriptions;
+mod table;
 mod users;
+mod webhooks;
 mod wire;
 mod workflows;
 
@@ -27,9 +33,10 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{Next, from_fn};
-use axum::routing::{any, delete, get, post, put};
+use axum::routing::{any, get};
 use millrace_engine::Engine;
-use millrace_model::ids::{SourceId, WorkflowId};
+
+pub use openapi::document as openapi_document;
 
 /// The largest body of a request to `/v1`: a component with its files.
 pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
@@ -56,13 +63,15 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
-        .nest("/v1", v1())
+        .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)))
         .merge(endpoints)
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/oauth/callback", get(accounts::callback))
+        .route("/openapi.json", get(openapi::show))
+        .route("/docs", get(openapi::page))
         .route("/", get(pages::page))
         .route("/runs/{id}", get(pages::page))
         .route("/assets/page.js", get(pages::script))
@@ -72,68 +81,6 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
         .layer(from_fn(common_headers))
         .with_state(app)
-}
-
-fn v1() -> Router<App> {
-    Router::new()
-        .route("/users/me", get(users::me))
-        .route("/users/me/workspaces", get(users::workspaces))
-        .route("/users/me/sources", get(sources::list))
-        .route("/users/me/subscriptions", get(subscriptions::list))
-        .route("/workspaces", post(users::create_workspace))
-        .route("/workspaces/{org}", get(users::workspace))
-        .route("/orgs/{org}", get(users::workspace))
-        .route("/workspaces/{org}/subscriptions", get(subscriptions::list_of))
-        .route("/orgs/{org}/subscriptions", get(subscriptions::list_of))
-        .route("/workspaces/{org}/sources", get(sources::list_of))
-        .route("/orgs/{org}/sources", get(sources::list_of))
-        .route("/apps", get(apps::list).post(apps::create))
-        .route("/apps/{id}", get(apps::show).put(apps::update))
-        .route("/accounts", get(accounts::list).post(accounts::create))
-        .route("/accounts/connect", post(accounts::connect))
-        .route("/accounts/{id}", get(accounts::show).put(accounts::update).delete(accounts::remove))
-        .route("/workspaces/{org}/accounts", get(accounts::list_of))
-        .route("/orgs/{org}/accounts", get(accounts::list_of))
-        .route("/components/configure", post(configure::options))
-        .route("/components/props", post(configure::props))
-        .route("/components", post(components::create).get(components::list))
-        .route("/components/registry/{key}", get(registries::component))
-        .route("/components/search", get(registries::search))
-        .route("/registries", post(registries::create).get(registries::list).layer(DefaultBodyLimit::max(registries::ARCHIVE_BYTES_MAX)))
-        .route("/registries/{name}", put(registries::replace).delete(registries::remove).layer(DefaultBodyLimit::max(registries::ARCHIVE_BYTES_MAX)))
-        .route("/components/{id}", get(components::show).delete(components::unpublish))
-        .route("/sources", post(sources::create).get(sources::list))
-        .route("/sources/{id}", get(sources::show).put(sources::update).delete(sources::remove))
-        .route("/sources/{id}/event_summaries", get(events::list::<SourceId>))
-        .route("/sources/{id}/events", delete(events::delete::<SourceId>))
-        .route("/sources/{id}/sse", get(sse::events::<SourceId>))
-        .route("/sources/{id}/logs", get(runs::logs::<SourceId>))
-        .route("/sources/{id}/logs/sse", get(sse::logs::<SourceId>))
-        .route("/sources/{id}/run", post(sources::run_now))
-        .route("/sources/{id}/runs", get(runs::list::<SourceId>))
-        .route("/subscriptions", post(subscriptions::create).delete(subscriptions::remove))
-        .route("/workflows", post(workflows::create).get(workflows::list))
-        .route("/workflows/{id}", get(workflows::show).put(workflows::update).delete(workflows::remove))
-        .route("/workflows/{id}/deploy", post(workflows::deploy))
-        .route("/workflows/{id}/deployments", get(workflows::deployments))
-        .route("/workflows/{id}/rollback", post(workflows::rollback))
-        .route("/workflows/{id}/test", post(workflows::test))
-        .route("/workflows/{id}/event_summaries", get(events::list::<WorkflowId>))
-        .route("/workflows/{id}/$errors/event_summaries", get(events::errors::<WorkflowId>))
-        .route("/workflows/{id}/events", delete(events::delete::<WorkflowId>))
-        .route("/workflows/{id}/sse", get(sse::sends))
-        .route("/workflows/{id}/runs", get(runs::list::<WorkflowId>))
-        .route("/workflows/{id}/logs", get(runs::logs::<WorkflowId>))
-        .route("/workflows/{id}/logs/sse", get(sse::logs::<WorkflowId>))
-        .route("/runs/{id}", get(runs::show))
-        .route("/runs/{id}/replay", post(runs::replay))
-        .route("/data_stores", get(data_stores::list).post(data_stores::create))
-        .route("/data_stores/{id}", get(data_stores::show).put(data_stores::update).delete(data_stores::remove))
-        .route("/data_stores/{id}/keys", get(data_stores::keys).delete(data_stores::clear))
-        .route("/data_stores/{id}/record", get(data_stores::get).put(data_stores::set).delete(data_stores::delete))
-        .route("/runs/{id}/cancel", post(runs::cancel))
-        .route("/mail", get(mail::list))
-        .layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX))
 }
 
 /// A request id on every answer, so that a user's report finds its line in the log.

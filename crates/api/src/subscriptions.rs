@@ -4,11 +4,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::SubscriptionKey;
+use millrace_model::ids::AutoSubscriptionId;
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Params, Path};
+use crate::extract::{Auth, Params, Path, id};
 use crate::sources::own;
 use crate::wire::{self, Fields};
 
@@ -38,4 +39,22 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth) -> Result<R
 pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path) -> Result<Response, ApiError> {
     own(&app, &auth.0, &org).await?;
     list(State(app), auth).await
+}
+
+/// Subscribes a listener to what is made from now on.
+pub(crate) async fn create_auto(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    let text = |field| params.text(field).map(Option::unwrap_or_default);
+    let subscription = app.engine.auto_subscribe(&caller, text("listener_id")?, text("event_name")?).await?;
+    Ok(Fields::of(&params).data(wire::auto_subscription(&subscription)))
+}
+
+pub(crate) async fn list_auto(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
+    let data: Vec<Value> = app.engine.list_auto_subscriptions(&caller).await?.iter().map(wire::auto_subscription).collect();
+    Ok(Json(json!({ "data": data })).into_response())
+}
+
+pub(crate) async fn remove_auto(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+    let subscription = id::<AutoSubscriptionId>("auto-subscription", &text)?;
+    app.engine.delete_auto_subscription(&caller, &subscription).await?;
+    Ok(Fields::default().data(json!({ "id": subscription, "deleted": true })))
 }

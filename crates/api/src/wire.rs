@@ -10,8 +10,9 @@ use millrace_model::page::Listing;
 use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
 use millrace_model::source::Owner;
-use millrace_model::subscription::Subscription;
-use millrace_model::tenant::Organization;
+use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::tenant::{ApiKey, Organization};
+use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Trigger};
 use serde_json::{Map, Value, json};
 
@@ -95,6 +96,14 @@ pub(crate) fn organization(o: &Organization) -> Value {
     json!({ "id": o.id, "name": o.name, "orgname": o.orgname, "email": o.email })
 }
 
+/// A key's record; never the key.
+pub(crate) fn api_key(k: &ApiKey) -> Value {
+    json!({
+        "id": k.id, "name": k.name, "user_id": k.user_id, "scopes": k.scopes.iter().collect::<Vec<_>>(), "rate_per_minute": k.rate_per_minute,
+        "expires_at": k.expires_at.map(|t| t.secs()), "old_key_until": k.old.as_ref().map(|(_, until)| until.secs()), "created_at": k.created_at.secs(),
+    })
+}
+
 pub(crate) fn component(c: &SavedComponent) -> Value {
     let kind = match c.component_type {
         ComponentType::Source => "source",
@@ -122,6 +131,28 @@ pub(crate) fn source(view: &SourceView) -> Value {
 
 pub(crate) fn subscription(s: &Subscription) -> Value {
     json!({ "id": s.id, "emitter_id": s.emitter_id, "listener_id": s.listener_id, "event_name": s.event_name })
+}
+
+pub(crate) fn auto_subscription(s: &AutoSubscription) -> Value {
+    json!({ "id": s.id, "listener_id": s.listener_id, "event_name": s.event_name, "created_at": s.created_at.secs() })
+}
+
+/// A webhook's record; never its secret.
+pub(crate) fn webhook(w: &Webhook) -> Value {
+    json!({
+        "id": w.id, "user_id": w.user_id, "name": w.name, "description": w.description, "url": w.url, "active": w.active,
+        "failures": w.health.failures, "paused_until": w.health.paused_until.map(|t| t.secs()),
+        "created_at": w.created_at.secs(), "updated_at": w.updated_at.secs(),
+    })
+}
+
+/// A delivery, with what is sent.
+pub(crate) fn webhook_delivery(d: &WebhookDelivery) -> Value {
+    let next_at = (d.status == DeliveryStatus::Queued).then(|| d.next_at.ms());
+    json!({
+        "id": d.id, "webhook_id": d.target_id, "status": d.status.as_str(), "attempts": d.attempts, "last_status": d.last_status, "last_error": d.last_error,
+        "next_attempt_at_ms": next_at, "body": serde_json::from_str::<Value>(&d.body).unwrap_or_default(), "created_at": d.created_at.secs(),
+    })
 }
 
 /// An event summary; `metadata` stands beside `event` (reference 2).

@@ -66,7 +66,9 @@ fn laid_out(mut files: BTreeMap<String, String>, app: &str) -> Option<BTreeMap<S
             let app = named.filter(|name| !name.is_empty() && *name != "..").unwrap_or(app).to_owned();
             return Some(files.into_iter().map(|(path, text)| (format!("components/{app}/{path}"), text)).collect());
         }
-        if files.keys().any(|path| is_component(Some(path), 1)) {
+        // npm's archives have the folder `package` around one app; it is no app's name.
+        let is_npm = files.contains_key("package/package.json") && files.keys().all(|path| path.starts_with("package/"));
+        if !is_npm && files.keys().any(|path| is_component(Some(path), 1)) {
             return Some(files.into_iter().map(|(path, text)| (format!("components/{path}"), text)).collect());
         }
         let around = files.keys().next()?.split_once('/')?.0.to_owned() + "/";

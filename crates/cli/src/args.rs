@@ -148,6 +148,9 @@ pub enum ClientCommand {
         /// Words of its name
         query: Vec<String>,
     },
+    /// API keys of the organization
+    #[command(subcommand)]
+    Keys(KeyCommand),
     /// List a workflow's errors, oldest first
     Errors {
         /// Id or name
@@ -412,6 +415,41 @@ pub enum DataStoreCommand {
     },
 }
 
+/// Commands for API keys.
+#[derive(Subcommand, Debug)]
+pub enum KeyCommand {
+    /// List keys; never the keys themselves
+    List,
+    /// Make a key; it is shown this once
+    #[command(after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
+    Create {
+        /// What it is for
+        name: String,
+        /// What it may do; everything where nothing is said
+        #[arg(long = "scope", value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
+        scopes: Vec<String>,
+        /// When it ends, such as 12h or 90d; never where nothing is said
+        #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
+        expires_in: Option<i64>,
+        /// Requests a minute [default: the server's setting]
+        #[arg(long, value_name = "COUNT")]
+        rate: Option<u32>,
+    },
+    /// End a key at once
+    Revoke {
+        /// The key's id
+        id: String,
+    },
+    /// Put a new key in the place of one; it is shown this once
+    Rotate {
+        /// The key's id
+        id: String,
+        /// How long the key before is still taken, such as 24h; not at all where nothing is said
+        #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
+        grace: Option<i64>,
+    },
+}
+
 /// Commands for subscriptions.
 #[derive(Subcommand, Debug)]
 pub enum SubscriptionCommand {
@@ -429,7 +467,7 @@ pub enum SubscriptionCommand {
 pub struct SubscriptionArgs {
     /// Id or name of a source or workflow, an organization's id, or `p_*`, `dc_*`
     pub emitter: String,
-    /// Id or name of a workflow or source
+    /// Id or name of a workflow or source, or a webhook's id
     pub listener: String,
     /// The channel, such as `$errors`; the default channel where absent
     #[arg(default_value = "")]

@@ -4,11 +4,13 @@ mod accounts;
 mod components;
 mod data_stores;
 mod history;
+mod keys;
 mod registries;
 mod workflows;
 
 pub(crate) use components::create_source;
 pub(crate) use history::{FIRST_EVENT, log_line, summary_of};
+pub(crate) use keys::seconds;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -84,6 +86,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Registry(command) => registries::registries(client, show, command).await,
         ClientCommand::Runs(command) => history::runs(client, show, command).await,
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
+        ClientCommand::Keys(command) => keys::keys(client, show, command).await,
         ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
         ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
         ClientCommand::Errors { name } => history::errors(client, show, &name).await,

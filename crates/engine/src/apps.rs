@@ -143,7 +143,12 @@ impl Engine {
             return Err(EngineError::missing("oauth.client_id", "`oauth.client_id` is missing; the provider gives it when a client is registered there"));
         }
         client.client_secret = match (client.client_secret.as_str(), before) {
-            ("", Some(before)) => before.client_secret.clone(),
+            // The kept secret goes only where it went before: whoever may change an address may not know it.
+            ("", Some(before)) if before.token_url == client.token_url && before.client_id == client.client_id => before.client_secret.clone(),
+            ("", Some(_)) => {
+                let message = "`oauth.client_secret` is missing; with another `token_url` or `client_id` it has to be given again";
+                return Err(EngineError::missing("oauth.client_secret", message));
+            }
             ("", None) => {
                 return Err(EngineError::missing("oauth.client_secret", "`oauth.client_secret` is missing; the provider gives it with the client's id"));
             }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use millrace_model::Timestamp;
 use millrace_model::ids::OrgId;
 use millrace_model::source::HttpInterface;
 use millrace_model::tenant::Caller;
@@ -25,7 +26,8 @@ pub(crate) type StreamKey = (OrgId, String, String);
 #[derive(Default)]
 pub(crate) struct Cache {
     generation: AtomicU64,
-    callers: RwLock<HashMap<String, Caller>>,
+    /// With the time of the look-up.
+    callers: RwLock<HashMap<String, (Timestamp, Caller)>>,
     endpoints: RwLock<HashMap<String, Arc<HttpInterface>>>,
     /// By owner id (live version) and by deployment id.
     programs: RwLock<HashMap<String, Arc<Program>>>,
@@ -49,12 +51,18 @@ impl Cache {
         map.insert(key, value);
     }
 
-    pub(crate) fn caller(&self, hash: &str) -> Option<Caller> {
-        self.callers.read().get(hash).cloned()
+    /// Who shows the key of that hash, if it was looked up after `since`.
+    pub(crate) fn caller(&self, hash: &str, since: Timestamp) -> Option<Caller> {
+        self.callers.read().get(hash).filter(|(at, _)| *at > since).map(|(_, caller)| caller.clone())
     }
 
-    pub(crate) fn put_caller(&self, hash: String, caller: Caller) {
-        self.put(&self.callers, self.generation(), hash, caller);
+    pub(crate) fn put_caller(&self, read_at: Generation, hash: String, now: Timestamp, caller: Caller) {
+        self.put(&self.callers, read_at, hash, (now, caller));
+    }
+
+    pub(crate) fn forget_callers(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        self.callers.write().clear();
     }
 
     pub(crate) fn endpoint(&self, key: &str) -> Option<Arc<HttpInterface>> {

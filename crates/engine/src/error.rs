@@ -1,9 +1,12 @@
 //! What can go wrong when the engine is asked for something, free of HTTP.
 
+use std::time::Duration;
+
 use millrace_model::component::ManifestError;
 use millrace_model::ids::InvalidId;
 use millrace_model::props::PropError;
 use millrace_model::schedule::ScheduleError;
+use millrace_model::tenant::{Scope, Scopes};
 use millrace_store::StoreError;
 use serde_json::{Value, json};
 
@@ -24,7 +27,7 @@ pub enum ErrorKind {
     Gone,
     /// Over a limit of size.
     TooLarge,
-    /// As much as may waits already.
+    /// Asked too often, or as much as may waits already.
     TooMany,
     /// Try again later.
     Overloaded,
@@ -61,6 +64,22 @@ pub enum EngineError {
     /// Not yours to do.
     #[error("{0}")]
     Forbidden(&'static str),
+    /// The key may not do that.
+    #[error("this needs an API key with the scope `{needed}`; this key has `{has}`")]
+    ScopeMissing {
+        /// What the route needs.
+        needed: Scope,
+        /// What the key has.
+        has: Scopes,
+    },
+    /// The key asked too often.
+    #[error("this API key made more than {per_minute} requests in a minute; try again after {} s", self.retry_after_secs().unwrap_or(1))]
+    TooMany {
+        /// How many it may make.
+        per_minute: u32,
+        /// When there is room for the next.
+        wait: Duration,
+    },
     /// Not there, or another organization's.
     #[error("there is no {what} `{id}`")]
     NotFound {
@@ -132,7 +151,8 @@ impl EngineError {
         match self {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
             Self::Unauthorized => ErrorKind::Unauthorized,
-            Self::Forbidden(_) => ErrorKind::Forbidden,
+            Self::Forbidden(_) | Self::ScopeMissing { .. } => ErrorKind::Forbidden,
+            Self::TooMany { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Gone { .. } => ErrorKind::Gone,
@@ -149,6 +169,8 @@ impl EngineError {
             Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } => code,
             Self::Unauthorized => "unauthorized",
             Self::Forbidden(_) => "forbidden",
+            Self::ScopeMissing { .. } => "scope_missing",
+            Self::TooMany { .. } => "too_many_requests",
             Self::NotFound { .. } => "not_found",
             Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
@@ -158,11 +180,22 @@ impl EngineError {
         }
     }
 
+    /// Whole seconds after which it is worth to try again, where that is known.
+    pub fn retry_after_secs(&self) -> Option<u64> {
+        match self {
+            Self::TooMany { wait, .. } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
+            Self::Overloaded | Self::QueueFull => Some(1),
+            _ => None,
+        }
+    }
+
     /// What a program may read: an object.
     pub fn details(&self) -> Value {
         match self {
             Self::Invalid { details, .. } | Self::Component { details, .. } => details.clone(),
             Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
+            Self::ScopeMissing { needed, has } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
+            Self::TooMany { per_minute, .. } => json!({ "per_minute": per_minute, "retry_after": self.retry_after_secs() }),
             _ => json!({}),
         }
     }

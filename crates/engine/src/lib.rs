@@ -13,12 +13,14 @@ mod context;
 mod data_stores;
 mod deliver;
 mod deliver_http;
+mod deliver_webhooks;
 mod dispatch;
 mod error;
 mod events;
 mod execute;
 mod hooks;
 mod http_event;
+mod keys;
 mod mailer;
 mod notice;
 mod oauth;
@@ -38,6 +40,7 @@ mod subscriptions;
 mod tasks;
 mod tenants;
 mod views;
+mod webhooks;
 mod workflow_parts;
 mod workflows;
 
@@ -59,6 +62,7 @@ pub use apps::{AppFilter, NewApp};
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
+pub use keys::{NewApiKey, UpdateApiKey};
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
@@ -68,6 +72,7 @@ pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
 pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
+pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
 pub use workflows::ReplayFrom;
 
@@ -95,6 +100,8 @@ pub struct EngineConfig {
     pub hops_max: u32,
     /// How long settled runs and events are kept.
     pub keep_history: Duration,
+    /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as many as it likes.
+    pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
     pub smtp_url: Option<String>,
     /// Which addresses code may send to: the policy of hosts.
@@ -117,6 +124,7 @@ impl Default for EngineConfig {
             attempts_max: 3,
             hops_max: 16,
             keep_history: Duration::from_secs(30 * 24 * 3600),
+            requests_per_minute: 6_000,
             smtp_url: None,
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
@@ -156,6 +164,7 @@ struct Inner {
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
+    rates: keys::Rates,
     search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
     /// Places for runs under way.
@@ -176,11 +185,12 @@ struct Inner {
     wake_scheduler: Notify,
     wake_mailer: Notify,
     wake_deliverer: Notify,
+    wake_webhooks: Notify,
     tasks: tasks::Tasks,
 }
 
 impl Engine {
-    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverer and pruner.
+    /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverers and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
         let Parts { store, bundler, runner, clock, ids, master_key } = parts;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
@@ -202,6 +212,7 @@ impl Engine {
             master_key,
             node,
             cache: cache::Cache::default(),
+            rates: keys::Rates::default(),
             search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
             running,
@@ -215,6 +226,7 @@ impl Engine {
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),
             wake_deliverer: Notify::new(),
+            wake_webhooks: Notify::new(),
             tasks: tasks::Tasks::default(),
         }));
         engine.spawn_dispatcher();
@@ -222,6 +234,7 @@ impl Engine {
         engine.spawn_scheduler();
         engine.spawn_mailer();
         engine.spawn_deliverer();
+        engine.spawn_webhook_deliverer()?;
         engine.spawn_pruner();
         Ok(engine)
     }

@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use millrace_model::Timestamp;
 use millrace_model::account::{Account, App, AuthType, OauthClient};
-use millrace_model::ids::{AccountId, OrgId, UserId};
-use millrace_model::tenant::Caller;
+use millrace_model::ids::{AccountId, ApiKeyId, OrgId, UserId};
+use millrace_model::tenant::{Caller, Scopes};
 use millrace_store::StoreError;
 use oauth2::basic::{BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse, BasicTokenType};
 use oauth2::{
@@ -64,6 +64,7 @@ pub struct ConnectLink {
 struct State {
     org: OrgId,
     user: UserId,
+    key: ApiKeyId,
     app: String,
     /// An account that is connected again.
     account: Option<AccountId>,
@@ -102,6 +103,7 @@ impl Engine {
         let state = State {
             org: caller.org_id.clone(),
             user: caller.user_id.clone(),
+            key: caller.key_id.clone(),
             app: app.name_slug.clone(),
             account: new.account,
             name: new.name,
@@ -141,7 +143,8 @@ impl Engine {
                 details: serde_json::json!({ "field": "state" }),
             });
         }
-        let caller = Caller { org_id: state.org, user_id: state.user };
+        // Whoever began could do everything: connecting needs it.
+        let caller = Caller { org_id: state.org, user_id: state.user, key_id: state.key, scopes: Scopes::full(), rate_per_minute: None, ends_at: None };
         let app = self.app(&caller, &state.app).await?;
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use millrace_model::dedupe::{Candidate, DedupeState, dedupe};
 use millrace_model::error_event::{ErrorBody, ErrorEvent};
 use millrace_model::event::Event;
-use millrace_model::ids::RunId;
+use millrace_model::ids::{RunId, WebhookId};
 use millrace_model::run::{Context, LogLevel, LogLine, NewRun, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::source::Owner;
-use millrace_model::subscription::ERRORS;
+use millrace_model::subscription::{ERRORS, LOGS};
 use millrace_runner::{CallFailure, CallOutcome};
 use millrace_store::{Effects, Pausing, Settlement, SourceChange, StoreError};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::context::Origin;
 use crate::execute::Held;
@@ -96,7 +96,7 @@ impl Engine {
 
     /// Ends the attempt with a pause, and all it did with it.
     async fn pause(&self, held: &Held, rest: Rest, result: String, effects: Effects) -> Result<(), EngineError> {
-        let (events, listeners) = (effects.events.clone(), effects.runs.len());
+        let (events, listeners, to_webhooks) = (effects.events.clone(), effects.runs.len(), !effects.webhook_deliveries.is_empty());
         let state = serde_json::to_string(&rest.state).map_err(|e| EngineError::internal("could not write a pause", e))?;
         let (run_id, attempt) = (held.id.clone(), held.attempt);
         let pausing = Pausing { run_id, attempt, now: self.now(), wake_at: rest.wake_at, then: rest.then, state, result, effects };
@@ -104,6 +104,9 @@ impl Engine {
         self.tell_streams(events);
         if listeners > 0 || status == RunStatus::Queued {
             self.0.wake_dispatch.notify_one();
+        }
+        if to_webhooks {
+            self.0.wake_webhooks.notify_one();
         }
         self.0.wake_scheduler.notify_one();
         Ok(())
@@ -126,6 +129,7 @@ impl Engine {
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
             self.add_emits(&mut effects, source, context, &collected.emits, &collected.db).await?;
+            self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
             match self.commit(program, attempt).await {
                 Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
@@ -164,6 +168,7 @@ impl Engine {
                     other?;
                     self.tell_streams(events);
                     self.0.wake_dispatch.notify_one();
+                    self.0.wake_webhooks.notify_one();
                     return Ok(());
                 }
             }
@@ -178,8 +183,9 @@ impl Engine {
     }
 
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
-        let (events, listeners, mail) = (settlement.effects.events.clone(), settlement.effects.runs.len(), settlement.effects.notice.is_some());
-        let sent = !settlement.effects.deliveries.is_empty();
+        let effects = &settlement.effects;
+        let (events, listeners, mail) = (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
+        let (sent, to_webhooks) = (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
         let isolate = match program {
             Program::Source(source) => Some(source.isolate.id.clone()),
             Program::Workflow(_) => None,
@@ -204,6 +210,9 @@ impl Engine {
         }
         if sent {
             self.0.wake_deliverer.notify_one();
+        }
+        if to_webhooks {
+            self.0.wake_webhooks.notify_one();
         }
         Ok(())
     }
@@ -283,8 +292,15 @@ impl Engine {
         Event { id: self.0.ids.event_id(now), org_id: org.clone(), emitter_id: emitter.to_owned(), name, emit_id: self.0.ids.ksuid(now), payload, metadata }
     }
 
-    /// Adds an event and a run for each of its listeners; a chain that is too long is cut and says so.
+    /// Adds an event and what goes to its listeners.
     pub(crate) async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
+        self.pass_on(effects, &event, context, handles_error).await?;
+        effects.events.push(event);
+        Ok(())
+    }
+
+    /// Adds a run or a delivery for each listener of an event; a chain that is too long is cut and says so.
+    async fn pass_on(&self, effects: &mut Effects, event: &Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
         let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
         let hops = context.hops.unwrap_or(0) + 1;
         if hops > self.0.config.hops_max && !listeners.is_empty() {
@@ -296,19 +312,33 @@ impl Engine {
             effects.logs.push(self.error_line(&cut));
         } else {
             for listener in listeners.iter() {
+                if listener.starts_with(WebhookId::PREFIX) {
+                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener)?);
+                    continue;
+                }
                 let origin = Origin {
                     trace_id: Some(context.trace_id.clone()),
                     hops: Some(hops),
                     handles_error: handles_error || event.name == ERRORS,
                     ..Origin::first("COMPONENT", event.emitter_id.as_str())
                 };
-                if let Some(run) = self.listener_run(&event, listener, &origin).await? {
+                if let Some(run) = self.listener_run(event, listener, &origin).await? {
                     effects.runs.push(run);
                 }
             }
         }
-        effects.events.push(event);
         Ok(())
+    }
+
+    /// Passes a source's log lines on as one event, where somebody listens to `$logs`. The event is kept nowhere else: the
+    /// lines are in the log. One for a run, so that what logs while it handles logs makes no more of them each time.
+    async fn add_log_event(&self, effects: &mut Effects, held: &Held, context: &Context) -> Result<(), EngineError> {
+        if effects.logs.is_empty() || self.listeners_of(&held.org_id, held.owner.as_str(), LOGS).await?.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<Value> = effects.logs.iter().map(|line| json!({ "ts": line.at.ms(), "level": line.level, "text": line.text })).collect();
+        let event = self.new_event(held.owner.as_str(), &held.org_id, LOGS.into(), json!({ "run_id": held.id, "lines": lines }).to_string(), "{}".into());
+        self.pass_on(effects, &event, context, context.handles_error).await
     }
 
     async fn listener_run(&self, event: &Event, listener: &str, origin: &Origin) -> Result<Option<NewRun>, EngineError> {

@@ -2,7 +2,7 @@
 
 use millrace_model::ids::{ApiKeyId, OrgId, ProjectId, UserId};
 use millrace_model::slug::slugify;
-use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::tenant::{ApiKey, Caller, Organization, Scopes, User};
 use millrace_store::NewTenant;
 use serde::Deserialize;
 
@@ -41,21 +41,6 @@ pub struct FirstTenant {
 }
 
 impl Engine {
-    /// Whose key it is.
-    pub async fn authenticate(&self, key: &str) -> Result<Caller, EngineError> {
-        if key.is_empty() || key.len() > 256 {
-            return Err(EngineError::Unauthorized);
-        }
-        // The key has 238 bits of entropy: a plain hash cannot be reversed, and a look-up by it leaks no prefix.
-        let hash = sha256_hex(key.as_bytes());
-        if let Some(caller) = self.0.cache.caller(&hash) {
-            return Ok(caller);
-        }
-        let caller = self.0.store.caller_by_key_hash(&hash).await?.ok_or(EngineError::Unauthorized)?;
-        self.0.cache.put_caller(hash, caller.clone());
-        Ok(caller)
-    }
-
     /// The first organization, owner and key, unless there is one already.
     pub async fn bootstrap(&self, email: &str) -> Result<Option<FirstTenant>, EngineError> {
         let (tenant, api_key) = self.new_tenant("Main", email);
@@ -95,7 +80,7 @@ impl Engine {
 
     fn new_tenant(&self, name: &str, email: &str) -> (NewTenant, String) {
         let (ids, now) = (&self.0.ids, self.now());
-        let key = format!("mr_{}", ids.base62(40));
+        let key = self.new_key_text();
         let org_id = OrgId::generate(ids);
         let user_id = UserId::generate(ids);
         let orgname = format!("{}-{}", slugify(name), ids.base62(6).to_lowercase());
@@ -110,7 +95,18 @@ impl Engine {
                 created_at: now,
             },
             user: User { id: user_id.clone(), org_id: org_id.clone(), username, email: email.to_owned(), created_at: now },
-            key: ApiKey { id: ApiKeyId::generate(ids), org_id, user_id, name: "first key".into(), key_hash: sha256_hex(key.as_bytes()), created_at: now },
+            key: ApiKey {
+                id: ApiKeyId::generate(ids),
+                org_id,
+                user_id,
+                name: "first key".into(),
+                key_hash: sha256_hex(key.as_bytes()),
+                scopes: Scopes::full(),
+                rate_per_minute: None,
+                expires_at: None,
+                old: None,
+                created_at: now,
+            },
         };
         (tenant, key)
     }

@@ -88,6 +88,9 @@ pub struct ServeArgs {
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
+    /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no limit [default: 6000]
+    #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
+    pub requests_per_minute: Option<u32>,
     /// The walls around code that runs here [default: required]
     #[arg(long, env = "MILLRACE_SANDBOX")]
     pub sandbox: Option<Sandbox>,
@@ -114,6 +117,7 @@ pub struct Config {
     pub npm_registry: String,
     pub http_body_max_bytes: usize,
     pub keep_days: u32,
+    pub requests_per_minute: u32,
     pub sandbox: Sandbox,
     pub egress_allow: Vec<Allow>,
     pub log_format: LogFormat,
@@ -143,6 +147,7 @@ impl Config {
             npm_registry: args.npm_registry.or(file.npm_registry).unwrap_or_else(|| "https://registry.npmjs.org".into()),
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
             keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
+            requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
             egress_allow: if args.egress_allow.is_empty() { file.egress_allow } else { args.egress_allow },
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),

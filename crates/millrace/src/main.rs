@@ -28,6 +28,9 @@ enum Command {
     /// Bundles one component for a server that started this process.
     #[command(name = serve::BUNDLE_WORKER, hide = true)]
     BundleWorker,
+    /// Print the OpenAPI document of the REST API.
+    #[command(hide = true)]
+    Openapi,
     #[command(flatten)]
     Client(ClientCommand),
 }
@@ -47,10 +50,18 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
         },
+        Command::Openapi => print_openapi(),
         Command::Client(command) => runtime.block_on(millrace_cli::run(command, cli.global)),
     };
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     code
+}
+
+/// What `cargo xtask openapi` writes: the same for all servers but for its address.
+#[expect(clippy::print_stdout, reason = "the document is what is asked for")]
+fn print_openapi() -> ExitCode {
+    println!("{:#}", millrace_api::openapi_document("http://127.0.0.1:8787"));
+    ExitCode::SUCCESS
 }
 
 #[expect(clippy::print_stderr, reason = "the last words of a command that failed")]

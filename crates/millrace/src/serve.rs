@@ -96,6 +96,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         base_url: base_url.to_owned(),
         artifact_dir: data.file("artifacts"),
         keep_history: Duration::from_secs(u64::from(config.keep_days) * 24 * 3600),
+        requests_per_minute: config.requests_per_minute,
         smtp_url: config.smtp_url.clone(),
         mail_from: config.mail_from.clone(),
         s3: config.s3.clone(),

@@ -187,6 +187,12 @@ id_type! {
     TimerId = "ti_";
     /// A subscription.
     SubscriptionId = "sub_";
+    /// A subscription of all that is made from now on.
+    AutoSubscriptionId = "asub_";
+    /// A webhook.
+    WebhookId = "wh_";
+    /// An event on its way to a webhook.
+    WebhookDeliveryId = "whd_";
     /// A run of a workflow or source.
     RunId = "run_";
     /// An API key's record.

@@ -17,6 +17,7 @@ pub mod limits;
 pub mod page;
 pub mod pause;
 pub mod props;
+pub mod rate;
 pub mod registry;
 pub mod run;
 pub mod schedule;
@@ -24,6 +25,7 @@ pub mod slug;
 pub mod source;
 pub mod subscription;
 pub mod tenant;
+pub mod webhook;
 pub mod workflow;
 
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};

@@ -1,10 +1,12 @@
 //! Subscriptions: an emitter's stream to a listener (spec 2.1).
 
 use crate::clock::Timestamp;
-use crate::ids::{OrgId, SubscriptionId};
+use crate::ids::{AutoSubscriptionId, OrgId, SubscriptionId};
 
 /// The stream of errors.
 pub const ERRORS: &str = "$errors";
+/// The stream of a source's log lines.
+pub const LOGS: &str = "$logs";
 /// All workflows of the organization as an emitter.
 pub const ALL_WORKFLOWS: &str = "p_*";
 /// All sources of the organization as an emitter.
@@ -19,12 +21,27 @@ pub struct Subscription {
     pub org_id: OrgId,
     /// A source's, workflow's or organization's id, or a glob.
     pub emitter_id: String,
-    /// A workflow's or source's id.
+    /// A workflow's, source's or webhook's id.
     pub listener_id: String,
     /// The stream: empty for the default channel.
     pub event_name: String,
     /// Whether it exists because a workflow names the source as its trigger; such ones follow the deployment.
     pub from_trigger: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// A subscription of whatever workflow or source is made from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AutoSubscription {
+    /// Its id.
+    pub id: AutoSubscriptionId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// A workflow's, source's or webhook's id.
+    pub listener_id: String,
+    /// The stream: `$errors` or `$logs`.
+    pub event_name: String,
     /// When it was made.
     pub created_at: Timestamp,
 }

@@ -35,8 +35,93 @@ pub struct User {
     pub created_at: Timestamp,
 }
 
+/// What a key may do. Wider ones hold narrower ones, see [`Scopes::allow`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Look at everything but credentials.
+    Read,
+    /// Let sources and workflows run, and runs be replayed.
+    Invoke,
+    /// Make, change and delete components, sources, workflows, subscriptions, webhooks and apps; also all of `read` and
+    /// `invoke`: whoever may deploy code can let it run and look at what it sees.
+    Deploy,
+    /// Everything; also credentials, keys and organizations.
+    Full,
+}
+
+impl Scope {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Full, Self::Read, Self::Deploy, Self::Invoke];
+
+    /// As stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Invoke => "invoke",
+            Self::Deploy => "deploy",
+            Self::Full => "full",
+        }
+    }
+
+    /// Reads back [`Scope::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
+    }
+}
+
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The scopes of a key: at least one, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scopes(Vec<Scope>);
+
+impl Scopes {
+    /// A key that may do everything.
+    pub fn full() -> Self {
+        Self(vec![Scope::Full])
+    }
+
+    /// These scopes in one order; `None` where there is none.
+    pub fn of(mut scopes: Vec<Scope>) -> Option<Self> {
+        scopes.sort_unstable();
+        scopes.dedup();
+        (!scopes.is_empty()).then_some(Self(scopes))
+    }
+
+    /// Words with commas or spaces between them, as stored. The word that is no scope is the error.
+    pub fn parse(text: &str) -> Result<Option<Self>, String> {
+        let words = text.split([',', ' ']).filter(|word| !word.is_empty());
+        words.map(|word| Scope::parse(word).ok_or_else(|| word.to_owned())).collect::<Result<Vec<_>, _>>().map(Self::of)
+    }
+
+    /// Whether a route that needs `scope` may be used.
+    pub fn allow(&self, scope: Scope) -> bool {
+        self.0.iter().any(|own| match own {
+            Scope::Full => true,
+            Scope::Deploy => scope != Scope::Full,
+            own => *own == scope,
+        })
+    }
+
+    /// The scopes in order.
+    pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl std::fmt::Display for Scopes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.iter().map(Scope::as_str).collect::<Vec<_>>().join(","))
+    }
+}
+
 /// An API key as stored: never the key, only its SHA-256.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKey {
     /// Its id.
     pub id: ApiKeyId,
@@ -48,8 +133,27 @@ pub struct ApiKey {
     pub name: String,
     /// SHA-256 of the key in lower case hex.
     pub key_hash: String,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// Requests a minute; none: the server's setting.
+    pub rate_per_minute: Option<u32>,
+    /// When it ends; none: never.
+    pub expires_at: Option<Timestamp>,
+    /// The hash of the key before the last rotation and until when that one is still taken.
+    pub old: Option<(String, Timestamp)>,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+impl ApiKey {
+    /// Who asks by this key, having shown the one with that hash.
+    pub fn caller(self, key_hash: &str) -> Caller {
+        let ends_at = match &self.old {
+            Some((hash, until)) if hash == key_hash && self.key_hash != key_hash => Some(self.expires_at.map_or(*until, |end| end.min(*until))),
+            _ => self.expires_at,
+        };
+        Caller { org_id: self.org_id, user_id: self.user_id, key_id: self.id, scopes: self.scopes, rate_per_minute: self.rate_per_minute, ends_at }
+    }
 }
 
 /// Who asks.
@@ -59,4 +163,39 @@ pub struct Caller {
     pub org_id: OrgId,
     /// The user.
     pub user_id: UserId,
+    /// The key that was shown.
+    pub key_id: ApiKeyId,
+    /// What the key may do.
+    pub scopes: Scopes,
+    /// Requests a minute; none: the server's setting.
+    pub rate_per_minute: Option<u32>,
+    /// From when on the key that was shown is not taken any more.
+    pub ends_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wider_scopes_hold_narrower_ones() {
+        let allowed = |text: &str| {
+            let scopes = Scopes::parse(text).ok().flatten();
+            let mut names: Vec<_> = Scope::ALL.into_iter().filter(|s| scopes.as_ref().is_some_and(|own| own.allow(*s))).map(Scope::as_str).collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(allowed("full"), ["deploy", "full", "invoke", "read"]);
+        assert_eq!(allowed("deploy"), ["deploy", "invoke", "read"]);
+        assert_eq!(allowed("read"), ["read"]);
+        assert_eq!(allowed("invoke, read,invoke"), ["invoke", "read"]);
+    }
+
+    #[test]
+    fn scopes_are_written_as_they_are_read() {
+        let text = |text: &str| Scopes::parse(text).map(|scopes| scopes.map(|s| s.to_string()));
+        assert_eq!(text("invoke read"), Ok(Some("read,invoke".into())));
+        assert_eq!(text(" , "), Ok(None));
+        assert_eq!(text("read,admin"), Err("admin".into()));
+    }
 }

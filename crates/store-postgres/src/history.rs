@@ -111,5 +111,11 @@ pub(crate) async fn prune(t: &Transaction<'_>, before: Timestamp, limit: u32) ->
         &[&cut, &limit],
     )
     .await?;
-    Ok(runs + events)
+    let deliveries = execute(
+        t,
+        "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        &[&before.ms(), &limit],
+    )
+    .await?;
+    Ok(runs + events + deliveries)
 }

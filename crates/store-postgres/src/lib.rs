@@ -22,6 +22,7 @@ mod sources;
 mod store;
 mod subscriptions;
 mod tenants;
+mod webhooks;
 mod workflows;
 
 use millrace_store::StoreResult;

@@ -7,7 +7,7 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 
 use crate::db::{database, is_aborted, text};
 use crate::rows::execute;
-use crate::{deliveries, mail, runs, sources};
+use crate::{deliveries, mail, runs, sources, webhooks};
 
 /// Characters of an error's class that tell it from others: an index entry of Postgres holds at most 2,700 bytes.
 const CLASS_CHARS_MAX: usize = 500;
@@ -38,6 +38,7 @@ pub(crate) fn is_empty(e: &Effects) -> bool {
         && (e.logs.is_empty() || e.log_owner.is_none())
         && e.notice.is_none()
         && e.deliveries.is_empty()
+        && e.webhook_deliveries.is_empty()
 }
 
 /// All parts are sent without waiting for each other's answers; the connection keeps their order.
@@ -54,10 +55,12 @@ pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()>
             None => Ok(()),
         }
     };
-    let sent = deliveries::insert(t, &e.deliveries);
-    let (change, events, runs, logs, notice, sent) =
-        tokio::join!(biased; change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), notice, sent);
-    first_cause([change, events, runs, logs, notice, sent])
+    let (sent, to_webhooks) = (deliveries::insert(t, &e.deliveries), webhooks::queue(t, &e.webhook_deliveries));
+    let (change, events, runs, logs, notice, sent, to_webhooks) = tokio::join!(
+        biased;
+        change, insert_events(t, &e.events), runs::insert(t, &e.runs, None), insert_logs(t, e), notice, sent, to_webhooks
+    );
+    first_cause([change, events, runs, logs, notice, sent, to_webhooks])
 }
 
 /// The failure that made the others fail: after one the database refuses whatever follows it in the transaction.

@@ -36,6 +36,7 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
         ],
     )
     .await?;
+    subscriptions::follow(t, &s.org_id, s.id.as_str(), s.created_at).await?;
     interfaces::replace(t, s.id.as_str(), i).await
 }
 

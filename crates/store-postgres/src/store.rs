@@ -11,8 +11,9 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
 
@@ -20,7 +21,7 @@ use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
     PostgresStore, accounts, components, data_stores, deliveries, history, interfaces, limits, mail, pauses, registries, runs, settle, sources, subscriptions,
-    tenants, workflows,
+    tenants, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -70,6 +71,19 @@ impl Store for PostgresStore {
     }
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()> {
         tenants::create_key(&self.db.client().await?, &key).await
+    }
+    async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>> {
+        by_id!(self, "api_keys", rows::API_KEY, org, id, rows::api_key)
+    }
+    async fn list_api_keys(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<ApiKey>> {
+        let table = Table { name: "api_keys", columns: rows::API_KEY, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::api_key).await
+    }
+    async fn update_api_key(&self, key: ApiKey) -> StoreResult<()> {
+        tenants::update_key(&self.db.client().await?, &key).await
+    }
+    async fn delete_api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool> {
+        tenants::delete_key(&self.db.client().await?, org, id).await
     }
 
     async fn put_artifact(&self, artifact: Artifact) -> StoreResult<()> {
@@ -164,7 +178,7 @@ impl Store for PostgresStore {
     }
 
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
-        workflows::create(&self.db.client().await?, &workflow).await
+        transaction!(self.db, |t| workflows::create(&t, &workflow))
     }
     async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()> {
         transaction!(self.db, |t| workflows::update(&t, &workflow, interfaces.as_ref()))
@@ -208,6 +222,55 @@ impl Store for PostgresStore {
     }
     async fn listeners(&self, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>> {
         subscriptions::listeners(&self.db.client().await?, org, emitters, event_name).await
+    }
+
+    async fn auto_subscribe(&self, subscription: AutoSubscription) -> StoreResult<AutoSubscription> {
+        subscriptions::auto_subscribe(&self.db.client().await?, &subscription).await
+    }
+    async fn delete_auto_subscription(&self, org: &OrgId, id: &AutoSubscriptionId) -> StoreResult<bool> {
+        let sql = "DELETE FROM auto_subscriptions WHERE id = $1 AND org_id = $2";
+        Ok(rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str()]).await? > 0)
+    }
+    async fn list_auto_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<AutoSubscription>> {
+        let sql = format!("SELECT {} FROM auto_subscriptions WHERE org_id = $1 ORDER BY created_at DESC, id DESC LIMIT 10000", rows::AUTO_SUBSCRIPTION);
+        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::auto_subscription).await
+    }
+
+    async fn create_webhook(&self, webhook: Webhook) -> StoreResult<()> {
+        webhooks::create(&self.db.client().await?, &webhook).await
+    }
+    async fn webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<Option<Webhook>> {
+        by_id!(self, "webhooks", rows::WEBHOOK, org, id, rows::webhook)
+    }
+    async fn list_webhooks(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Webhook>> {
+        let table = Table { name: "webhooks", columns: rows::WEBHOOK, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::webhook).await
+    }
+    async fn delete_webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<bool> {
+        transaction!(self.db, |t| webhooks::delete(&t, org, id))
+    }
+    async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
+        webhooks::due(&self.db.client().await?, now, limit).await
+    }
+    async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
+        webhooks::claim(&self.db.client().await?, target, now, hidden_until, limit).await
+    }
+    async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()> {
+        transaction!(self.db, |t| webhooks::record(&t, webhook, &tries, health))
+    }
+    async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>> {
+        by_id!(self, "webhook_deliveries", rows::WEBHOOK_DELIVERY, org, id, rows::webhook_delivery)
+    }
+    async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>> {
+        let filter = "org_id = $1 AND target_id = $2 AND ($3::text IS NULL OR status = $3)";
+        let table = Table { name: "webhook_deliveries", columns: rows::WEBHOOK_DELIVERY, filter };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &text(target), &status.map(DeliveryStatus::as_str)], page, rows::webhook_delivery).await
+    }
+    async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64> {
+        webhooks::replay(&self.db.client().await?, &replay).await
+    }
+    async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
+        webhooks::expire(&self.db.client().await?, now, limit, error).await
     }
 
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {

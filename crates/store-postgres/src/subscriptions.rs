@@ -1,8 +1,9 @@
 //! Subscriptions and listeners.
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
+use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_store::{StoreError, StoreResult, SubscriptionKey};
 
 use crate::db::{database, text};
@@ -37,6 +38,31 @@ pub(crate) async fn unsubscribe(c: &Client, org: &OrgId, key: &SubscriptionKey) 
 
 pub(crate) async fn remove_all(t: &Transaction<'_>, id: &str) -> StoreResult<()> {
     execute(t, "DELETE FROM subscriptions WHERE emitter_id = $1 OR listener_id = $1", &[&id]).await?;
+    execute(t, "DELETE FROM auto_subscriptions WHERE listener_id = $1", &[&id]).await?;
+    Ok(())
+}
+
+pub(crate) async fn auto_subscribe(c: &Client, s: &AutoSubscription) -> StoreResult<AutoSubscription> {
+    let sql = format!(
+        "INSERT INTO auto_subscriptions (id, org_id, listener_id, event_name, created_at) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (org_id, listener_id, event_name) DO UPDATE SET id = auto_subscriptions.id RETURNING {}",
+        rows::AUTO_SUBSCRIPTION
+    );
+    one(c, &sql, &[&s.id.as_str(), &s.org_id.as_str(), &text(&s.listener_id), &text(&s.event_name), &s.created_at.ms()], rows::auto_subscription)
+        .await?
+        .ok_or_else(|| StoreError::Corrupt { what: "an auto-subscription that was just written".into() })
+}
+
+/// Subscribes whoever auto-subscribed to an emitter that is being made. The ids are made of those of both.
+pub(crate) async fn follow(t: &Transaction<'_>, org: &OrgId, emitter: &str, now: Timestamp) -> StoreResult<()> {
+    execute(
+        t,
+        "INSERT INTO subscriptions (id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at)
+         SELECT 'sub_' || split_part(id, '_', 2) || split_part($2::text, '_', 2), org_id, $2::text, listener_id, event_name, false, $3
+         FROM auto_subscriptions WHERE org_id = $1",
+        &[&org.as_str(), &emitter, &now.ms()],
+    )
+    .await?;
     Ok(())
 }
 
@@ -48,7 +74,8 @@ pub(crate) async fn listeners(c: &Client, org: &OrgId, emitters: &[&str], event_
         "SELECT DISTINCT s.listener_id FROM subscriptions s
          WHERE s.org_id = $1 AND s.event_name = $2 AND s.emitter_id = ANY ($3::text[])
            AND (EXISTS (SELECT 1 FROM workflows w WHERE w.id = s.listener_id AND w.org_id = s.org_id AND w.active)
-             OR EXISTS (SELECT 1 FROM sources d WHERE d.id = s.listener_id AND d.org_id = s.org_id AND d.active))
+             OR EXISTS (SELECT 1 FROM sources d WHERE d.id = s.listener_id AND d.org_id = s.org_id AND d.active)
+             OR EXISTS (SELECT 1 FROM webhooks h WHERE h.id = s.listener_id AND h.org_id = s.org_id AND h.active))
          ORDER BY s.listener_id",
         &[&org.as_str(), &text(event_name), &emitters],
         |row| row.try_get(0).map_err(database),

@@ -1,12 +1,12 @@
 //! Organizations, users, keys.
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
-use millrace_model::ids::{OrgId, UserId};
+use millrace_model::ids::{ApiKeyId, OrgId};
 use millrace_model::tenant::{ApiKey, Caller};
-use millrace_store::{NewTenant, StoreResult};
+use millrace_store::{NewTenant, StoreError, StoreResult};
 
 use crate::db::{database, text};
-use crate::rows::{execute, number, one};
+use crate::rows::{self, execute, number, one};
 
 pub(crate) async fn bootstrap(t: &Transaction<'_>, first: &NewTenant) -> StoreResult<bool> {
     // Of servers that start at once on an empty database one makes the first organization. SQLite has one writer.
@@ -38,16 +38,53 @@ pub(crate) async fn create(t: &Transaction<'_>, tenant: &NewTenant) -> StoreResu
 pub(crate) async fn create_key(c: &impl GenericClient, k: &ApiKey) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO api_keys (id, org_id, user_id, name, key_hash, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
-        &[&k.id.as_str(), &k.org_id.as_str(), &k.user_id.as_str(), &text(&k.name), &k.key_hash, &k.created_at.ms()],
+        "INSERT INTO api_keys (id, org_id, user_id, name, key_hash, scopes, rate_per_minute, expires_at, old_key_hash, old_until, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        &[
+            &k.id.as_str(),
+            &k.org_id.as_str(),
+            &k.user_id.as_str(),
+            &text(&k.name),
+            &k.key_hash,
+            &k.scopes.to_string(),
+            &k.rate_per_minute.map(i64::from),
+            &k.expires_at.map(|t| t.ms()),
+            &k.old.as_ref().map(|(hash, _)| hash),
+            &k.old.as_ref().map(|(_, until)| until.ms()),
+            &k.created_at.ms(),
+        ],
     )
     .await?;
     Ok(())
 }
 
+pub(crate) async fn update_key(c: &Client, k: &ApiKey) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE api_keys SET name = $3, key_hash = $4, scopes = $5, rate_per_minute = $6, expires_at = $7, old_key_hash = $8, old_until = $9
+         WHERE id = $1 AND org_id = $2",
+        &[
+            &k.id.as_str(),
+            &k.org_id.as_str(),
+            &text(&k.name),
+            &k.key_hash,
+            &k.scopes.to_string(),
+            &k.rate_per_minute.map(i64::from),
+            &k.expires_at.map(|t| t.ms()),
+            &k.old.as_ref().map(|(hash, _)| hash),
+            &k.old.as_ref().map(|(_, until)| until.ms()),
+        ],
+    )
+    .await?;
+    if changed == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+pub(crate) async fn delete_key(c: &Client, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool> {
+    Ok(execute(c, "DELETE FROM api_keys WHERE id = $1 AND org_id = $2", &[&id.as_str(), &org.as_str()]).await? > 0)
+}
+
 pub(crate) async fn caller(c: &Client, key_hash: &str) -> StoreResult<Option<Caller>> {
-    one(c, "SELECT org_id, user_id FROM api_keys WHERE key_hash = $1", &[&text(key_hash)], |row| {
-        Ok(Caller { org_id: OrgId::from_row(row.try_get(0).map_err(database)?), user_id: UserId::from_row(row.try_get(1).map_err(database)?) })
-    })
-    .await
+    let sql = format!("SELECT {} FROM api_keys WHERE key_hash = $1 OR old_key_hash = $1 LIMIT 1", rows::API_KEY);
+    let key = one(c, &sql, &[&text(key_hash)], rows::api_key).await?;
+    Ok(key.map(|key| key.caller(key_hash)))
 }

@@ -1,6 +1,6 @@
 //! Workflows and deployments.
 
-use deadpool_postgres::{Client, Transaction};
+use deadpool_postgres::Transaction;
 use millrace_model::ids::{OrgId, WorkflowId};
 use millrace_model::workflow::Workflow;
 use millrace_store::{Interfaces, NewDeployment, StoreError, StoreResult};
@@ -9,9 +9,9 @@ use crate::db::{text, unwritable};
 use crate::rows::{execute, number};
 use crate::{interfaces, limits, sources, subscriptions};
 
-pub(crate) async fn create(c: &Client, w: &Workflow) -> StoreResult<()> {
+pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()> {
     execute(
-        c,
+        t,
         "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         &[
@@ -28,7 +28,7 @@ pub(crate) async fn create(c: &Client, w: &Workflow) -> StoreResult<()> {
         ],
     )
     .await?;
-    Ok(())
+    subscriptions::follow(t, &w.org_id, w.id.as_str(), w.created_at).await
 }
 
 pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, i: Option<&Interfaces>) -> StoreResult<()> {

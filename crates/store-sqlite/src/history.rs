@@ -104,5 +104,10 @@ pub(crate) fn prune(c: &Connection, before: Timestamp, limit: u32) -> StoreResul
         "DELETE FROM events WHERE (emitter_id, ordinal) IN (SELECT emitter_id, ordinal FROM events WHERE ordinal < ?1 LIMIT ?2)",
         params![cut, limit],
     )?;
-    Ok((runs.len() + events) as u64)
+    let deliveries = execute(
+        c,
+        "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < ?1 LIMIT ?2)",
+        params![before.ms(), limit],
+    )?;
+    Ok((runs.len() + events + deliveries) as u64)
 }

@@ -19,6 +19,7 @@ mod sources;
 mod store;
 mod subscriptions;
 mod tenants;
+mod webhooks;
 mod workflows;
 
 use std::path::PathBuf;

@@ -10,8 +10,9 @@ use millrace_model::page::Page;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
-use millrace_model::subscription::Subscription;
-use millrace_model::tenant::{Organization, User};
+use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreError, StoreResult};
 use rusqlite::Row;
@@ -54,6 +55,22 @@ pub(crate) fn user(row: &Row<'_>) -> StoreResult<User> {
         org_id: OrgId::from_row(get(row, "org_id")?),
         username: get(row, "username")?,
         email: get(row, "email")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn api_key(row: &Row<'_>) -> StoreResult<ApiKey> {
+    let old = get::<Option<String>>(row, "old_key_hash")?.zip(get::<Option<i64>>(row, "old_until")?.map(Timestamp));
+    Ok(ApiKey {
+        id: ApiKeyId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        name: get(row, "name")?,
+        key_hash: get(row, "key_hash")?,
+        scopes: Scopes::parse(&get::<String>(row, "scopes")?).ok().flatten().ok_or_else(|| corrupt("scopes"))?,
+        rate_per_minute: get::<Option<i64>>(row, "rate_per_minute")?.and_then(|rate| u32::try_from(rate).ok()),
+        expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
+        old,
         created_at: time(row, "created_at")?,
     })
 }
@@ -161,6 +178,52 @@ pub(crate) fn subscription(row: &Row<'_>) -> StoreResult<Subscription> {
         listener_id: get(row, "listener_id")?,
         event_name: get(row, "event_name")?,
         from_trigger: get(row, "from_trigger")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn webhook(row: &Row<'_>) -> StoreResult<Webhook> {
+    Ok(Webhook {
+        id: WebhookId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        name: get(row, "name")?,
+        description: get(row, "description")?,
+        url: get(row, "url")?,
+        secret: get(row, "secret")?,
+        active: get(row, "active")?,
+        health: Health {
+            failures: u32::try_from(get::<i64>(row, "failures")?).map_err(|_| corrupt("failures"))?,
+            paused_until: get::<Option<i64>>(row, "paused_until")?.map(Timestamp),
+        },
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn webhook_delivery(row: &Row<'_>) -> StoreResult<WebhookDelivery> {
+    Ok(WebhookDelivery {
+        id: WebhookDeliveryId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        target_id: get(row, "target_id")?,
+        event_key: get(row, "event_key")?,
+        body: get(row, "body")?,
+        status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempts: u32::try_from(get::<i64>(row, "attempts")?).map_err(|_| corrupt("attempts"))?,
+        last_status: get::<Option<i64>>(row, "last_status")?.and_then(|status| u16::try_from(status).ok()),
+        last_error: get(row, "last_error")?,
+        next_at: time(row, "next_at")?,
+        give_up_at: time(row, "give_up_at")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn auto_subscription(row: &Row<'_>) -> StoreResult<AutoSubscription> {
+    Ok(AutoSubscription {
+        id: AutoSubscriptionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        listener_id: get(row, "listener_id")?,
+        event_name: get(row, "event_name")?,
         created_at: time(row, "created_at")?,
     })
 }

@@ -4,7 +4,7 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::rows::{execute, number};
-use crate::{deliveries, mail, runs, sources};
+use crate::{deliveries, mail, runs, sources, webhooks};
 
 pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
     let settled = execute(
@@ -46,6 +46,7 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
             )?;
         }
     }
+    webhooks::queue(c, &e.webhook_deliveries)?;
     match &e.notice {
         Some(notice) => notify(c, notice),
         None => Ok(()),

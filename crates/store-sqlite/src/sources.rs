@@ -30,6 +30,7 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
             s.dynamic_props.as_ref().map(json).transpose()?
         ],
     )?;
+    subscriptions::follow(c, &s.org_id, s.id.as_str(), s.created_at)?;
     interfaces::replace(c, s.id.as_str(), i)
 }
 

@@ -11,8 +11,9 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
 use rusqlite::{Connection, Row, ToSql, params};
@@ -22,7 +23,7 @@ use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
 use crate::{
     SqliteStore, accounts, components, data_stores, deliveries, history, interfaces, limits, mail, pauses, registries, runs, settle, sources, subscriptions,
-    tenants, workflows,
+    tenants, webhooks, workflows,
 };
 
 /// JSON text of a stored value.
@@ -108,6 +109,20 @@ impl Store for SqliteStore {
     }
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()> {
         self.db.write(move |c| tenants::create_key(c, &key)).await
+    }
+    async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>> {
+        by_id!(self, "api_keys", org, id, rows::api_key)
+    }
+    async fn list_api_keys(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<ApiKey>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "api_keys", "org_id = ?1", &[&org], &page, rows::api_key)).await
+    }
+    async fn update_api_key(&self, key: ApiKey) -> StoreResult<()> {
+        self.db.write(move |c| tenants::update_key(c, &key)).await
+    }
+    async fn delete_api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| tenants::delete_key(c, &org, &id)).await
     }
 
     async fn put_artifact(&self, artifact: Artifact) -> StoreResult<()> {
@@ -271,6 +286,65 @@ impl Store for SqliteStore {
         let (org, event_name) = (org.clone(), event_name.to_owned());
         let emitters: Vec<String> = emitters.iter().map(|e| (*e).to_owned()).collect();
         self.db.read(move |c| subscriptions::listeners(c, &org, &emitters, &event_name)).await
+    }
+
+    async fn auto_subscribe(&self, subscription: AutoSubscription) -> StoreResult<AutoSubscription> {
+        self.db.write(move |c| subscriptions::auto_subscribe(c, &subscription)).await
+    }
+    async fn delete_auto_subscription(&self, org: &OrgId, id: &AutoSubscriptionId) -> StoreResult<bool> {
+        let (org, id) = (org.to_string(), id.to_string());
+        self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM auto_subscriptions WHERE id = ?1 AND org_id = ?2", [id, org])? > 0)).await
+    }
+    async fn list_auto_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<AutoSubscription>> {
+        let org = org.to_string();
+        let sql = "SELECT * FROM auto_subscriptions WHERE org_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 10000";
+        self.db.read(move |c| many(c, sql, [org], rows::auto_subscription)).await
+    }
+
+    async fn create_webhook(&self, webhook: Webhook) -> StoreResult<()> {
+        self.db.write(move |c| webhooks::create(c, &webhook)).await
+    }
+    async fn webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<Option<Webhook>> {
+        by_id!(self, "webhooks", org, id, rows::webhook)
+    }
+    async fn list_webhooks(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Webhook>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "webhooks", "org_id = ?1", &[&org], &page, rows::webhook)).await
+    }
+    async fn delete_webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| webhooks::delete(c, &org, &id)).await
+    }
+    async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
+        self.db.read(move |c| webhooks::due(c, now, limit)).await
+    }
+    async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
+        let target = target.to_owned();
+        self.db.write(move |c| webhooks::claim(c, &target, now, hidden_until, limit)).await
+    }
+    async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()> {
+        let webhook = webhook.clone();
+        self.db.write(move |c| webhooks::record(c, &webhook, &tries, health)).await
+    }
+    async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>> {
+        by_id!(self, "webhook_deliveries", org, id, rows::webhook_delivery)
+    }
+    async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>> {
+        let (org, target, page) = (org.to_string(), target.to_owned(), page.clone());
+        let (status, filter) = (status.map_or("", DeliveryStatus::as_str), "org_id = ?1 AND target_id = ?2 AND ?3 IN ('', status)");
+        self.db.read(move |c| list(c, "webhook_deliveries", filter, &[&org, &target, status], &page, rows::webhook_delivery)).await
+    }
+    async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64> {
+        self.db.write(move |c| webhooks::replay(c, &replay)).await
+    }
+    async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
+        let error = error.to_owned();
+        // A look at the queue costs no commit while none is over.
+        let over = self.db.read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE status = 'queued' AND give_up_at < ?1)", [now.ms()]));
+        if over.await? == 0 {
+            return Ok(0);
+        }
+        self.db.write(move |c| webhooks::expire(c, now, limit, &error)).await
     }
 
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {

@@ -1,7 +1,8 @@
 //! Subscriptions and listeners.
 
+use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_store::{StoreError, StoreResult, SubscriptionKey};
 use rusqlite::{Connection, params};
 
@@ -35,6 +36,35 @@ pub(crate) fn unsubscribe(c: &Connection, org: &OrgId, key: &SubscriptionKey) ->
 
 pub(crate) fn remove_all(c: &Connection, id: &str) -> StoreResult<()> {
     execute(c, "DELETE FROM subscriptions WHERE emitter_id = ?1 OR listener_id = ?1", [id])?;
+    execute(c, "DELETE FROM auto_subscriptions WHERE listener_id = ?1", [id])?;
+    Ok(())
+}
+
+pub(crate) fn auto_subscribe(c: &Connection, s: &AutoSubscription) -> StoreResult<AutoSubscription> {
+    execute(
+        c,
+        "INSERT INTO auto_subscriptions (id, org_id, listener_id, event_name, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (org_id, listener_id, event_name) DO NOTHING",
+        params![s.id.as_str(), s.org_id.as_str(), s.listener_id, s.event_name, s.created_at.ms()],
+    )?;
+    one(
+        c,
+        "SELECT * FROM auto_subscriptions WHERE org_id = ?1 AND listener_id = ?2 AND event_name = ?3",
+        params![s.org_id.as_str(), s.listener_id, s.event_name],
+        rows::auto_subscription,
+    )?
+    .ok_or_else(|| StoreError::Corrupt { what: "an auto-subscription that was just written".into() })
+}
+
+/// Subscribes whoever auto-subscribed to an emitter that is being made. The ids are made of those of both.
+pub(crate) fn follow(c: &Connection, org: &OrgId, emitter: &str, now: Timestamp) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO subscriptions (id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at)
+         SELECT 'sub_' || substr(id, instr(id, '_') + 1) || substr(?2, instr(?2, '_') + 1), org_id, ?2, listener_id, event_name, 0, ?3
+         FROM auto_subscriptions WHERE org_id = ?1",
+        params![org.as_str(), emitter, now.ms()],
+    )?;
     Ok(())
 }
 
@@ -46,7 +76,8 @@ pub(crate) fn listeners(c: &Connection, org: &OrgId, emitters: &[String], event_
         "SELECT DISTINCT s.listener_id FROM subscriptions s
          WHERE s.org_id = ?1 AND s.event_name = ?2 AND s.emitter_id IN (SELECT value FROM json_each(?3))
            AND (EXISTS (SELECT 1 FROM workflows w WHERE w.id = s.listener_id AND w.org_id = s.org_id AND w.active = 1)
-             OR EXISTS (SELECT 1 FROM sources d WHERE d.id = s.listener_id AND d.org_id = s.org_id AND d.active = 1))
+             OR EXISTS (SELECT 1 FROM sources d WHERE d.id = s.listener_id AND d.org_id = s.org_id AND d.active = 1)
+             OR EXISTS (SELECT 1 FROM webhooks h WHERE h.id = s.listener_id AND h.org_id = s.org_id AND h.active = 1))
          ORDER BY s.listener_id",
         params![org.as_str(), event_name, emitters],
         |row| row.get(0).map_err(database),

@@ -26,7 +26,7 @@ pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
             w.updated_at.ms()
         ],
     )?;
-    Ok(())
+    subscriptions::follow(c, &w.org_id, w.id.as_str(), w.created_at)
 }
 
 pub(crate) fn update(c: &Connection, w: &Workflow, i: Option<&Interfaces>) -> StoreResult<()> {

@@ -15,15 +15,16 @@ use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ComponentId, DataStoreId, DeliveryId, DeploymentId, EventId, MailId, OrgId, RegistryId, RunId, SourceId, SubscriptionId, TimerId, UserId,
-    WorkflowId,
+    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, EventId, MailId, OrgId, RegistryId, RunId, SourceId,
+    SubscriptionId, TimerId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 pub use ops::*;
 
@@ -85,14 +86,22 @@ pub trait Store: Send + Sync + 'static {
     async fn bootstrap(&self, first: NewTenant) -> StoreResult<bool>;
     /// Stores another organization with its owner and key. `Taken("orgname")`.
     async fn create_organization(&self, tenant: NewTenant) -> StoreResult<()>;
-    /// Whose key it is; the hash is SHA-256 in hex.
+    /// Whose key it is, also where it is the one before the last rotation; the hash is SHA-256 in hex. Keys that have ended are found too.
     async fn caller_by_key_hash(&self, key_hash: &str) -> StoreResult<Option<Caller>>;
     /// An organization.
     async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>>;
     /// A user.
     async fn user(&self, user: &UserId) -> StoreResult<Option<User>>;
-    /// Stores a key.
+    /// Stores a key. `Taken("key_hash")`.
     async fn create_api_key(&self, key: ApiKey) -> StoreResult<()>;
+    /// A key of the organization.
+    async fn api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<Option<ApiKey>>;
+    /// The keys, newest first. Cursor: id.
+    async fn list_api_keys(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<ApiKey>>;
+    /// Replaces a key's record (name, hashes, scopes, rate, end). `NotFound`.
+    async fn update_api_key(&self, key: ApiKey) -> StoreResult<()>;
+    /// Removes a key; says whether there was one.
+    async fn delete_api_key(&self, org: &OrgId, id: &ApiKeyId) -> StoreResult<bool>;
 
     // ---- components and artifacts
 
@@ -133,7 +142,7 @@ pub trait Store: Send + Sync + 'static {
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
     /// Replaces a source's record and all its interfaces.
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
-    /// Removes a source, its interfaces, its subscriptions (as emitter and listener), state and db; queued runs of it become cancelled. Events and runs stay as history.
+    /// Removes a source, its interfaces, its subscriptions (as emitter and listener, auto-subscriptions too), state and db; queued runs of it become cancelled. Events and runs stay as history.
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()>;
     /// A source of the organization.
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>>;
@@ -190,8 +199,41 @@ pub trait Store: Send + Sync + 'static {
     async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>>;
     /// A subscription by id.
     async fn subscription(&self, org: &OrgId, id: &SubscriptionId) -> StoreResult<Option<Subscription>>;
-    /// Distinct listener ids, workflows and sources that exist and are active, subscribed to any of `emitters` on `event_name`.
+    /// Distinct listener ids, workflows, sources and webhooks that exist and are active, subscribed to any of `emitters` on `event_name`.
     async fn listeners(&self, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>>;
+
+    /// Stores an auto-subscription; the same (listener, event_name) again gives the one that exists. Each workflow or source that is made later is
+    /// subscribed in the transaction that makes it.
+    async fn auto_subscribe(&self, subscription: AutoSubscription) -> StoreResult<AutoSubscription>;
+    /// Removes an auto-subscription, not what was subscribed by it; says whether there was one.
+    async fn delete_auto_subscription(&self, org: &OrgId, id: &AutoSubscriptionId) -> StoreResult<bool>;
+    /// The auto-subscriptions, newest first (at most 10,000).
+    async fn list_auto_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<AutoSubscription>>;
+
+    // ---- webhooks
+
+    /// Stores a webhook.
+    async fn create_webhook(&self, webhook: Webhook) -> StoreResult<()>;
+    /// A webhook of the organization.
+    async fn webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<Option<Webhook>>;
+    /// The webhooks, newest first. Cursor: id.
+    async fn list_webhooks(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Webhook>>;
+    /// Removes a webhook with its subscriptions; says whether there was one. Its deliveries stay until they are pruned, and none is sent.
+    async fn delete_webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<bool>;
+    /// Active webhooks that are not paused and have deliveries due at `now`, the longest due first.
+    async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>>;
+    /// Takes up to `limit` deliveries to a target that are due at `now`, the longest due, hiding them from others until `hidden_until`.
+    async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>>;
+    /// Records how deliveries to a webhook ended, and what that says of its endpoint.
+    async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()>;
+    /// A delivery of the organization to a webhook.
+    async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>>;
+    /// Deliveries to a target, newest first; with `status`, those in that state. Cursor: id.
+    async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>>;
+    /// Queues deliveries again that are at their end. How many.
+    async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64>;
+    /// Marks up to `limit` queued deliveries as failed whose time was over before `now`; `error` stands where none was tried. How many.
+    async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64>;
 
     // ---- the verbs
 
@@ -248,7 +290,7 @@ pub trait Store: Send + Sync + 'static {
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>>;
     /// Removes events in the inclusive range. How many.
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
-    /// Removes settled runs (with their logs) and events older than `before`, at most `limit` of each. How many in all.
+    /// Removes settled runs (with their logs), events and deliveries older than `before`, at most `limit` of each. How many in all.
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
     // ---- apps and accounts

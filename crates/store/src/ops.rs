@@ -2,13 +2,15 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
-use millrace_model::ids::{DataStoreId, DeliveryId, MailId, OrgId, RunId, SourceId};
+use millrace_model::ids::{DataStoreId, DeliveryId, MailId, OrgId, RunId, SourceId, WebhookDeliveryId};
 use millrace_model::limits::RunLimits;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, User};
+pub use millrace_model::webhook::DeliveryStatus;
+use millrace_model::webhook::WebhookDelivery;
 use millrace_model::workflow::Deployment;
 
 /// An organization with its owner and first key.
@@ -123,6 +125,8 @@ pub struct Effects {
     pub logs: Vec<LogLine>,
     /// Whose logs they are: organization, owner, run.
     pub log_owner: Option<(OrgId, String, RunId)>,
+    /// What is sent to webhooks.
+    pub webhook_deliveries: Vec<WebhookDelivery>,
     /// A notice of an error.
     pub notice: Option<Notice>,
     /// What the run sent to the outside, in order.
@@ -321,6 +325,38 @@ pub struct RunFilter {
     pub to: Option<Timestamp>,
 }
 
+/// How a try of a delivery to a webhook ended; the try is counted.
+#[derive(Clone, Debug)]
+pub struct WebhookTry {
+    /// The delivery.
+    pub id: WebhookDeliveryId,
+    /// Its state from now on.
+    pub status: DeliveryStatus,
+    /// The status that the receiver answered with.
+    pub answered: Option<u16>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// When it is tried next.
+    pub next_at: Option<Timestamp>,
+}
+
+/// Which deliveries to a webhook are to be sent again.
+#[derive(Clone, Debug)]
+pub struct WebhookReplay {
+    /// The organization.
+    pub org_id: OrgId,
+    /// The target.
+    pub target_id: String,
+    /// This one, failed or delivered; without it all that failed, the oldest first.
+    pub id: Option<WebhookDeliveryId>,
+    /// From when on they are tried.
+    pub now: Timestamp,
+    /// Until when they are tried.
+    pub give_up_at: Timestamp,
+    /// How many at most.
+    pub limit: u32,
+}
+
 /// A value to be written to a data store.
 #[derive(Clone, Debug)]
 pub struct DataStoreWrite {
@@ -417,33 +453,6 @@ impl DeliveryKind {
     /// Reads back [`DeliveryKind::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Http, Self::Email, Self::S3].into_iter().find(|k| k.as_str() == text)
-    }
-}
-
-/// The states of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryStatus {
-    /// Waits for its next try.
-    Queued,
-    /// It was taken.
-    Delivered,
-    /// Given up.
-    Failed,
-}
-
-impl DeliveryStatus {
-    /// As stored and shown.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Reads back [`DeliveryStatus::as_str`].
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Queued, Self::Delivered, Self::Failed].into_iter().find(|s| s.as_str() == text)
     }
 }
 

@@ -179,6 +179,18 @@ async fn a_run_that_failed_is_a_failure() {
 }
 
 #[tokio::test]
+async fn keys_are_made_with_scopes_and_an_end() {
+    let server = Server::start(vec![("POST /v1/api_keys", 200, json!({ "data": { "id": "key_1" } }))]).await;
+    assert!(exits(&server, &["keys", "create", "ci", "--scope", "deploy", "--scope", "invoke", "--expires-in", "1d", "--rate", "60"], 0).await);
+    let (_, body) = server.seen().pop().expect("a request");
+    assert_eq!((&body["name"], &body["scopes"], &body["rate_per_minute"]), (&json!("ci"), &json!(["deploy", "invoke"]), &json!(60)));
+    assert!(body["expires_at"].as_i64().is_some_and(|secs| secs > 1_700_000_000));
+    assert!(exits(&server, &["keys", "rotate", "key_1", "--grace", "12h"], 0).await);
+    let expected = ("POST /v1/api_keys/key_1/rotate".to_owned(), json!({ "grace_seconds": 43_200 }));
+    assert_eq!(server.seen().pop(), Some(expected));
+}
+
+#[tokio::test]
 async fn subscriptions_take_names() {
     let workflows = json!({ "data": [{ "id": "p_9", "name": "Handler", "name_slug": "handler" }] });
     let server = Server::start(vec![

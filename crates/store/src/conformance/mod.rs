@@ -23,6 +23,7 @@ pub mod settle;
 pub mod sources;
 pub mod subscriptions;
 pub mod tenants;
+pub mod webhooks;
 pub mod workflows;
 
 use std::sync::Arc;
@@ -48,6 +49,8 @@ macro_rules! suite {
                 servers_that_start_at_once_make_one_first_tenant,
                 another_organization_has_a_name_of_its_own,
                 a_key_names_its_caller,
+                keys_are_listed_changed_and_removed_in_their_organization,
+                a_key_before_its_rotation_names_the_caller_until_it_ends,
             }
             accounts {
                 an_app_is_registered_once_and_replaced,
@@ -148,6 +151,17 @@ macro_rules! suite {
                 effects_on_a_state_that_moved_on_leave_nothing,
                 a_run_that_outlives_its_source_leaves_no_state,
                 texts_of_any_characters_are_kept,
+            }
+            webhooks {
+                a_webhook_comes_back_as_it_was_given,
+                a_webhook_listens_until_it_is_deleted,
+                an_event_is_queued_once_for_a_webhook,
+                due_webhooks_are_active_awake_and_longest_due_first,
+                a_claimed_delivery_is_hidden_until_it_is_tried_again,
+                what_became_of_a_delivery_is_recorded,
+                dead_letters_are_replayed,
+                what_is_over_is_given_up_and_what_is_old_goes,
+                auto_subscriptions_hold_for_what_is_made_later,
             }
             pauses {
                 a_paused_run_waits_and_is_not_claimed,

@@ -12,7 +12,8 @@ use millrace_model::run::{LogLevel, LogLine, NewRun, Run, RunKind, RunStatus, St
 use millrace_model::schedule::Schedule;
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
-use millrace_model::tenant::{ApiKey, Organization, User};
+use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
+use millrace_model::webhook::{DeliveryStatus, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Settings, Trigger, Workflow, WorkflowVersion};
 use serde_json::json;
 
@@ -60,7 +61,22 @@ pub(super) fn tenant(orgname: &str) -> NewTenant {
             email: format!("owner@{orgname}.test"),
             created_at: NOW,
         },
-        key: ApiKey { id: ApiKeyId::generate(&IDS), org_id, user_id, name: "first".into(), key_hash: IDS.base62(64), created_at: NOW },
+        key: api_key(org_id, user_id, "first"),
+    }
+}
+
+fn api_key(org_id: OrgId, user_id: UserId, name: &str) -> ApiKey {
+    ApiKey {
+        id: ApiKeyId::generate(&IDS),
+        org_id,
+        user_id,
+        name: name.to_owned(),
+        key_hash: IDS.base62(64),
+        scopes: Scopes::full(),
+        rate_per_minute: None,
+        expires_at: None,
+        old: None,
+        created_at: NOW,
     }
 }
 
@@ -87,8 +103,7 @@ impl Org {
     }
 
     pub(super) fn api_key(&self) -> ApiKey {
-        let (org_id, user_id) = (self.id.clone(), self.user.clone());
-        ApiKey { id: ApiKeyId::generate(&IDS), org_id, user_id, name: "second".into(), key_hash: IDS.base62(64), created_at: NOW }
+        api_key(self.id.clone(), self.user.clone(), "second")
     }
 
     /// A component, published where it has a key.
@@ -272,6 +287,24 @@ impl Org {
     /// Stores events as a hook leaves them.
     pub(super) async fn emit(&self, events: Vec<Event>) {
         self.store.settle_effects(Effects { events, ..Effects::default() }).await.expect("settles");
+    }
+
+    /// An event on its way to a target.
+    pub(super) fn webhook_delivery(&self, target: &str, seq: i64, ms: i64) -> WebhookDelivery {
+        WebhookDelivery {
+            id: WebhookDeliveryId::generate(&IDS),
+            org_id: self.id.clone(),
+            target_id: target.to_owned(),
+            event_key: format!("dc_a:{}", event_id(0, seq)),
+            body: r#"{"a":"ü"}"#.into(),
+            status: DeliveryStatus::Queued,
+            attempts: 0,
+            last_status: None,
+            last_error: None,
+            next_at: at(ms),
+            give_up_at: at(ms + DAY_MS),
+            created_at: at(ms),
+        }
     }
 
     pub(super) fn mail(&self, ms: i64) -> Mail {

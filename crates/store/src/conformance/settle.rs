@@ -3,9 +3,10 @@
 use millrace_model::ids::{RunId, SourceId};
 use millrace_model::run::RunStatus;
 use millrace_model::source::Owner;
+use millrace_model::webhook::WebhookDelivery;
 
 use super::Database;
-use super::sample::{NODE, Org, at, log, settlement};
+use super::sample::{NODE, Org, at, log, page, settlement};
 use crate::{Effects, Settlement, SourceChange, SourceState, StoreError};
 
 /// A source with a run under way.
@@ -25,6 +26,7 @@ fn everything(org: &Org, source: &SourceId, run: &RunId, version: i64) -> Effect
         runs: vec![org.run(&Owner::Source(source.clone()), 2), org.run(&Owner::Source(source.clone()), 3)],
         logs: vec![log(1, "one"), log(1, "two")],
         log_owner: Some((org.id.clone(), id.to_owned(), run.clone())),
+        webhook_deliveries: vec![org.webhook_delivery("wh_a", 1, 1)],
         notice: Some(org.notice(id, "TypeError", 1)),
         deliveries: Vec::new(),
     }
@@ -43,7 +45,12 @@ async fn nothing_left(org: &Org, source: &SourceId, run: &RunId, state: &SourceS
     assert_eq!(&org.store.source_state(source).await.expect("reads"), state);
     assert!(org.store.source_db(source).await.expect("reads").is_empty());
     assert!(org.store.run_logs(run).await.expect("reads").is_empty());
+    assert!(webhook_deliveries(org).await.is_empty());
     assert!(org.mails().await.is_empty());
+}
+
+async fn webhook_deliveries(org: &Org) -> Vec<WebhookDelivery> {
+    org.store.list_webhook_deliveries(&org.id, "wh_a", None, &page(10)).await.expect("lists").items
 }
 
 pub async fn a_run_leaves_everything_at_once(database: &dyn Database) {
@@ -57,6 +64,7 @@ pub async fn a_run_leaves_everything_at_once(database: &dyn Database) {
     assert_eq!(org.store.source_state(&source).await.expect("reads"), SourceState { version: 1, dedupe: "[1]".into() });
     assert_eq!(org.store.source_db(&source).await.expect("reads"), [("k".to_owned(), "1".to_owned())]);
     assert_eq!(org.store.run_logs(&run).await.expect("reads"), effects.logs);
+    assert_eq!(webhook_deliveries(&org).await, effects.webhook_deliveries);
     assert_eq!(org.mails().await, effects.notice.map(|n| n.mail).into_iter().collect::<Vec<_>>());
     let listeners = org.claim(NODE, 10, 10).await;
     assert_eq!(listeners.iter().map(|r| &r.id).collect::<Vec<_>>(), effects.runs.iter().map(|r| &r.id).collect::<Vec<_>>());

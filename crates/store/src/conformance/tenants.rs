@@ -1,9 +1,9 @@
 //! Organizations, users, keys.
 
-use millrace_model::tenant::{ApiKey, Caller};
+use millrace_model::tenant::{ApiKey, Caller, Scope, Scopes};
 
 use super::Database;
-use super::sample::{Org, ready, same, tenant};
+use super::sample::{Org, at, page, ready, same, tenant};
 use crate::StoreError;
 
 pub async fn the_first_tenant_is_made_once(database: &dyn Database) {
@@ -41,10 +41,55 @@ pub async fn a_key_names_its_caller(database: &dyn Database) {
     let key = org.api_key();
     assert!(org.store.caller_by_key_hash(&key.key_hash).await.expect("reads").is_none());
     org.store.create_api_key(key.clone()).await.expect("stores");
-    let caller = Caller { org_id: org.id.clone(), user_id: org.user.clone() };
+    let caller =
+        Caller { org_id: org.id.clone(), user_id: org.user.clone(), key_id: key.id.clone(), scopes: Scopes::full(), rate_per_minute: None, ends_at: None };
     assert_eq!(org.store.caller_by_key_hash(&key.key_hash).await.expect("reads"), Some(caller));
     let again = ApiKey { key_hash: key.key_hash.clone(), ..org.api_key() };
     assert!(matches!(org.store.create_api_key(again).await, Err(StoreError::Taken("key_hash"))));
     let again = ApiKey { id: key.id, ..org.api_key() };
     assert!(matches!(org.store.create_api_key(again).await, Err(StoreError::Taken("id"))));
+}
+
+pub async fn keys_are_listed_changed_and_removed_in_their_organization(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let bound = ApiKey {
+        scopes: Scopes::of(vec![Scope::Invoke, Scope::Read]).expect("scopes"),
+        rate_per_minute: Some(7),
+        expires_at: Some(at(50)),
+        created_at: at(1),
+        ..org.api_key()
+    };
+    org.store.create_api_key(bound.clone()).await.expect("stores");
+    assert_eq!(org.store.api_key(&org.id, &bound.id).await.expect("reads"), Some(bound.clone()));
+    assert!(org.store.api_key(&other.id, &bound.id).await.expect("reads").is_none());
+    let listed = org.store.list_api_keys(&org.id, &page(10)).await.expect("lists");
+    assert_eq!((listed.total_count, &listed.items[0], listed.items[1].name.as_str()), (2, &bound, "first"));
+    assert_eq!(other.store.list_api_keys(&other.id, &page(10)).await.expect("lists").total_count, 1);
+    let renamed = ApiKey { name: "renamed".into(), scopes: Scopes::full(), rate_per_minute: None, expires_at: None, ..bound.clone() };
+    let theirs = ApiKey { org_id: other.id.clone(), ..renamed.clone() };
+    assert!(matches!(org.store.update_api_key(theirs).await, Err(StoreError::NotFound)));
+    org.store.update_api_key(renamed.clone()).await.expect("changes");
+    assert_eq!(org.store.api_key(&org.id, &bound.id).await.expect("reads"), Some(renamed));
+    assert!(!org.store.delete_api_key(&other.id, &bound.id).await.expect("answers"));
+    assert!(org.store.delete_api_key(&org.id, &bound.id).await.expect("removes"));
+    assert!(!org.store.delete_api_key(&org.id, &bound.id).await.expect("answers"));
+    assert!(org.store.caller_by_key_hash(&bound.key_hash).await.expect("reads").is_none());
+}
+
+pub async fn a_key_before_its_rotation_names_the_caller_until_it_ends(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let first = org.api_key();
+    org.store.create_api_key(first.clone()).await.expect("stores");
+    let second = ApiKey { key_hash: org.api_key().key_hash, old: Some((first.key_hash.clone(), at(10))), ..first.clone() };
+    org.store.update_api_key(second.clone()).await.expect("rotates");
+    let ends = async |hash: &str| org.store.caller_by_key_hash(hash).await.expect("reads").map(|caller| (caller.key_id, caller.ends_at));
+    assert_eq!(ends(&second.key_hash).await, Some((first.id.clone(), None)));
+    assert_eq!(ends(&first.key_hash).await, Some((first.id.clone(), Some(at(10)))));
+    // The end of the key itself counts where it comes first.
+    org.store.update_api_key(ApiKey { expires_at: Some(at(5)), ..second.clone() }).await.expect("changes");
+    assert_eq!(ends(&first.key_hash).await, Some((first.id.clone(), Some(at(5)))));
+    let third = ApiKey { key_hash: org.api_key().key_hash, old: None, ..second };
+    org.store.update_api_key(third).await.expect("rotates");
+    assert_eq!(ends(&first.key_hash).await, None);
 }

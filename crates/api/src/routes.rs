@@ -1,0 +1,155 @@
+//! What a route is: one value says where it is, who may use it, what it takes and gives, and what answers. The router
+//! and the OpenAPI document are made of the same values (see `table`), so that neither can say what the other does not.
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Extension};
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use millrace_model::tenant::Scope;
+
+use crate::App;
+
+/// What a caller's key must be good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Any key will do.
+    AnyKey,
+    /// A key with this scope.
+    Scope(Scope),
+}
+
+/// The form of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Number,
+    Flag,
+    Object,
+    /// A list of objects.
+    Objects,
+    /// A list of strings, or a string with commas between them.
+    Words,
+    /// Any JSON.
+    Any,
+}
+
+/// A parameter of the query or body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Param {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) required: bool,
+    pub(crate) about: &'static str,
+}
+
+impl Param {
+    pub(crate) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self { name, kind, required: false, about }
+    }
+
+    pub(crate) const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+}
+
+/// What a success holds; the names are those of `schemas`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gives {
+    /// `{"data": …}`.
+    One(&'static str),
+    /// `{"page_info": …, "data": […]}`.
+    Page(&'static str),
+    /// `{"data": […]}`.
+    List(&'static str),
+    /// The value itself.
+    Bare(&'static str),
+    /// Server-sent events.
+    Stream,
+}
+
+/// One method of one path below `/v1`.
+pub(crate) struct Route {
+    pub(crate) method: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) needs: Needs,
+    pub(crate) about: &'static str,
+    pub(crate) params: Vec<Param>,
+    /// Whether the parameters are documented in the query though the method has a body: both are read.
+    pub(crate) in_query: bool,
+    /// Whether the body is an archive.
+    pub(crate) has_archive: bool,
+    pub(crate) gives: Gives,
+    pub(crate) status: u16,
+    answer: MethodRouter<App>,
+}
+
+impl Route {
+    pub(crate) fn takes(mut self, params: &[Param]) -> Self {
+        self.params.extend_from_slice(params);
+        self
+    }
+
+    pub(crate) fn in_query(self) -> Self {
+        Self { in_query: true, ..self }
+    }
+
+    /// The body is a .tar.gz archive of at most so many bytes, the parameters stand in the query.
+    pub(crate) fn archive(self, bytes_max: usize) -> Self {
+        Self { in_query: true, has_archive: true, answer: self.answer.layer(DefaultBodyLimit::max(bytes_max)), ..self }
+    }
+
+    pub(crate) fn one(self, schema: &'static str) -> Self {
+        Self { gives: Gives::One(schema), ..self }.takes(FIELDS)
+    }
+
+    pub(crate) fn page(self, schema: &'static str) -> Self {
+        Self { gives: Gives::Page(schema), ..self }.takes(PAGE).takes(FIELDS)
+    }
+
+    pub(crate) fn gives(self, gives: Gives) -> Self {
+        Self { gives, ..self }
+    }
+
+    pub(crate) fn status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+}
+
+const FIELDS: &[Param] = &[
+    Param::new("include", Kind::Text, "Only these fields of the record, with commas between them"),
+    Param::new("exclude", Kind::Text, "All but these fields"),
+];
+
+const PAGE: &[Param] = &[
+    Param::new("limit", Kind::Number, "Items on a page, 1 to 100; 10 where it is not given"),
+    Param::new("after", Kind::Text, "Items after this cursor: the `end_cursor` of the page before"),
+    Param::new("before", Kind::Text, "Items before this cursor: the `start_cursor` of the page after"),
+];
+
+fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+    // The caller is let in where it is extracted: by then the route is known, and what it needs stands beside the request.
+    let answer: MethodRouter<App> = on(method.1, handler);
+    let answer = answer.route_layer(Extension(needs));
+    Route { method: method.0, path, needs, about, params: Vec::new(), in_query: false, has_archive: false, gives: Gives::One("Deleted"), status: 200, answer }
+}
+
+pub(crate) fn get<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+    route(("get", MethodFilter::GET), path, needs, about, handler)
+}
+
+pub(crate) fn post<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+    route(("post", MethodFilter::POST), path, needs, about, handler)
+}
+
+pub(crate) fn put<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+    route(("put", MethodFilter::PUT), path, needs, about, handler)
+}
+
+pub(crate) fn delete<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
+    route(("delete", MethodFilter::DELETE), path, needs, about, handler)
+}
+
+/// The router of a table.
+pub(crate) fn router(table: Vec<Route>) -> Router<App> {
+    table.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.answer))
+}
