@@ -184,7 +184,7 @@ impl EngineError {
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
             Self::TooMany { wait, .. } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
-            Self::Overloaded => Some(1),
+            Self::QueueFull | Self::Overloaded => Some(1),
             _ => None,
         }
     }
