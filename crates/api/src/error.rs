@@ -230,6 +230,7 @@ mod tests {
         let many = EngineError::TooMany { per_minute: 1, wait: Duration::from_secs(60) };
         assert_eq!(ApiError::from(many).into_response().headers()[header::RETRY_AFTER], "60");
         assert_eq!(ApiError::from(EngineError::Overloaded).into_response().headers()[header::RETRY_AFTER], "1");
+        assert_eq!(ApiError::from(EngineError::QueueFull).into_response().headers()[header::RETRY_AFTER], "1");
         assert_eq!(ApiError::from(EngineError::Unauthorized).into_response().headers()[header::WWW_AUTHENTICATE], "Bearer");
     }
 }
