@@ -124,7 +124,7 @@ impl Engine {
     }
 
     async fn serve_lane(&self, client: &reqwest::Client, webhook: Webhook) -> Result<(), EngineError> {
-        let secret = self.0.master_key.open(webhook.id.as_str(), &webhook.secret)?;
+        let secret = self.0.keyring.open(webhook.id.as_str(), &webhook.secret)?;
         let mut health = webhook.health;
         for _ in 0..BATCHES_MAX {
             let now = self.now();

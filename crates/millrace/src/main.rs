@@ -3,6 +3,7 @@
 mod config;
 mod data_dir;
 mod egress;
+mod master_key;
 mod serve;
 
 use std::process::ExitCode;

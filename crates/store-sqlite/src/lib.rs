@@ -2,6 +2,7 @@
 
 mod accounts;
 mod components;
+mod data_keys;
 mod data_stores;
 mod db;
 mod deliveries;
@@ -19,6 +20,7 @@ mod sources;
 mod store;
 mod subscriptions;
 mod tenants;
+mod uploads;
 mod webhooks;
 mod workflows;
 
