@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use millrace_api::ApiConfig;
 use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
-use millrace_model::{IdSource, SystemClock};
+use millrace_model::IdSource;
 use millrace_runner::{Runner, RunnerConfig, Walls};
 use millrace_store::{Store, StoreError};
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use crate::clock::clock;
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
 use crate::egress::Surroundings;
@@ -106,7 +107,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         ..EngineConfig::default()
     };
     let master_keys = Arc::new(KeyPlace::open(&config.master_key, &data.file("master.key"), &ids)?);
-    let parts = Parts { store, bundler, runner, clock: Arc::new(SystemClock), master_keys, ids };
+    let parts = Parts { store, bundler, runner, clock: clock(), master_keys, ids };
     Ok(Engine::start(engine_config, parts).await?)
 }
 

@@ -213,6 +213,10 @@ id_type! {
     UploadId = "upl_";
     /// A key that secrets are sealed under.
     DataKeyId = "dk_";
+    /// A group of errors.
+    ErrorGroupId = "eg_";
+    /// A replay of many runs.
+    ReplayId = "rpl_";
 }
 
 impl RunId {
