@@ -6,6 +6,7 @@ mod apps;
 mod components;
 mod configure;
 mod data_stores;
+mod domains;
 mod endpoints;
 mod error;
 mod events;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use millrace_engine::Engine;
 
@@ -47,8 +48,17 @@ pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
 pub struct ApiConfig {
     /// Where clients reach this server.
     pub base_url: String,
+    /// Where endpoints have hosts of their own; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// The largest body of a request to an endpoint (facts 4.14).
     pub http_body_max_bytes: usize,
+}
+
+impl ApiConfig {
+    /// Where an endpoint is reached.
+    pub(crate) fn endpoint_url(&self, key: &str) -> String {
+        millrace_model::domain::endpoint_url(&self.base_url, self.endpoint_domain.as_deref(), key)
+    }
 }
 
 /// What handlers share.
@@ -79,6 +89,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/assets/page.css", get(pages::style))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_method)
+        .layer(from_fn_with_state(app.clone(), domains::by_host))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
         .layer(from_fn(common_headers))
         .with_state(app)

@@ -15,6 +15,8 @@ mod deliver;
 mod deliver_http;
 mod deliver_webhooks;
 mod dispatch;
+mod domains;
+mod endpoint_auth;
 mod error;
 mod error_events;
 mod events;
@@ -77,7 +79,7 @@ pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
-pub use workflows::ReplayFrom;
+pub use workflows::{ReplayFrom, TestEvent};
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -87,6 +89,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct EngineConfig {
     /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
     pub base_url: String,
+    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// Where built modules are kept for hosts.
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
@@ -119,6 +123,7 @@ impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8787".into(),
+            endpoint_domain: None,
             artifact_dir: "artifacts".into(),
             running_max: 256,
             waiting_max: 10_000,
@@ -168,6 +173,7 @@ struct Inner {
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    domains: domains::Domains,
     search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
     /// Places for runs under way.
@@ -217,6 +223,7 @@ impl Engine {
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            domains: domains::Domains::default(),
             search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
             running,

@@ -65,6 +65,8 @@ impl Engine {
             self.add_error_event(&mut effects, &mut collected, Failed { held, error, result: &result }, program, &context).await?;
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
+        // What was cut of a chain is told in the run's log, beside its own lines.
+        collected.logs.append(&mut effects.logs);
         if let Some(rest) = rest {
             effects.logs = collected.logs;
             result.paused = Some(rest.shown());

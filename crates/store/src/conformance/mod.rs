@@ -108,6 +108,7 @@ macro_rules! suite {
                 a_tick_fires_once_however_many_servers_see_it,
                 a_tick_never_overlaps_an_unfinished_run,
                 a_timer_that_is_gone_or_inactive_is_skipped,
+                a_domain_stands_for_an_endpoint_and_goes_with_its_owner,
             }
             workflows {
                 a_workflow_comes_back_as_it_was_given,
