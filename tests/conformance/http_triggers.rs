@@ -94,16 +94,16 @@ async fn an_endpoint_may_ask_for_a_bearer_token() {
 
 #[tokio::test]
 async fn an_endpoint_may_ask_for_a_signature() {
-    let server = Server::start().await;
+    let now = 1_767_225_600;
+    let server = Server::start_at(now * 1000, &[]).await;
     let secret = format!("whsec_{}", STANDARD.encode(b"a key of thirty-two bytes, mostly"));
     let workflow = deploy(&server, json!({ "auth": { "type": "signature", "secret": secret } }), json!({})).await;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
     let body = r#"{"paid":true}"#;
-    let call = async |time: u64, signature: String, body: &'static str| {
+    let call = async |time: i64, signature: String, body: &'static str| {
         let request = server.raw(Method::POST, &endpoint(&workflow)).header("webhook-id", "msg_1").header("webhook-timestamp", time.to_string());
         answer(request.header("webhook-signature", signature).header("content-type", "application/json").body(body)).await.status
     };
-    let sign = |time: u64| format!("v1,{}", STANDARD.encode(mac(b"a key of thirty-two bytes, mostly", &format!("msg_1.{time}.{body}"))));
+    let sign = |time: i64| format!("v1,{}", STANDARD.encode(mac(b"a key of thirty-two bytes, mostly", &format!("msg_1.{time}.{body}"))));
     assert_eq!(call(now, sign(now), body).await, 200);
     assert_eq!(call(now, sign(now), r#"{"paid":false}"#).await, 401);
     assert_eq!(call(now - 600, sign(now - 600), body).await, 401, "an old request may be an eavesdropper's");

@@ -16,7 +16,8 @@ cargo xtask test                build and run every test
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, tidiness
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
 cargo xtask openapi             write docs/openapi.json
-cargo xtask bench [ARGS]        measure a release build
+cargo xtask bench               measure a release build
+cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
 /// What cargo builds.
