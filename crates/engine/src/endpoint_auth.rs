@@ -122,7 +122,7 @@ impl Engine {
             Authorization::ApiKey => {
                 let key = "this endpoint needs an API key of its organization with the scope `invoke`: `Authorization: Bearer <api key>`";
                 let Some(shown) = bearer(request) else { return refused(key) };
-                match self.authenticate(shown).await {
+                match self.authenticate(shown, request.client_ip.parse().ok()).await {
                     Ok(caller) if caller.org_id == *org && self.check_scope(&caller, Scope::Invoke).is_ok() => self.count_request(&caller)?,
                     Ok(_) | Err(EngineError::Unauthorized) => return refused(key),
                     Err(error) => return Err(error),
