@@ -1,6 +1,6 @@
 //! Chapter 7, and what an error leaves: events, groups, mail.
 
-use millrace_tests::smtp::MailServer;
+use millrace_tests::smtp::{MailServer, Mood};
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -227,6 +227,37 @@ async fn s7_the_mail_names_all_in_text_and_html_and_links_to_run_and_replay() {
     // Where the link leads, a person can replay.
     let script = server.raw(Method::GET, "/assets/page.js").send().await.expect("an answer").text().await.expect("a body");
     assert!(script.contains("#replay"));
+}
+
+#[tokio::test]
+async fn s7_a_mail_server_that_refuses_hangs_and_comes_back_gets_the_mail_once() {
+    let mail = MailServer::start().await;
+    mail.mood(Mood::Refuses);
+    let mut server = Server::start_at(BEFORE_MIDNIGHT, &["--smtp-url", &mail.url]).await;
+    let workflow = deploy(&server, "orders", json!({}), &[("charge", "throw new TypeError('no funds');")]).await;
+    trigger(&server, &workflow, &json!({})).await;
+    let tried = |times: i64| move |l: &Value| l["data"][0]["attempts"] == times && l["data"][0]["status"] == "queued";
+    let shown = server.until("it was refused", "/mail", tried(1)).await;
+    assert!(shown["data"][0]["last_error"].as_str().is_some_and(|e| e.contains("421") || e.contains("not available")), "{shown}");
+    // Not before its time.
+    assert_eq!(mail.came(), 1);
+    mail.mood(Mood::Hangs);
+    server.set_clock(BEFORE_MIDNIGHT + MINUTE_MS);
+    let shown = server.until("nobody answered", "/mail", tried(2)).await;
+    assert!(shown["data"][0]["last_error"].as_str().is_some_and(|e| e.contains("time")), "{shown}");
+    // A restart meanwhile loses and repeats nothing.
+    assert_eq!(server.terminate(), Some(0));
+    mail.mood(Mood::Takes);
+    server.set_clock(BEFORE_MIDNIGHT + 3 * MINUTE_MS);
+    server.launch().await;
+    are_sent(&server, 1).await;
+    server.set_clock(BEFORE_MIDNIGHT + DAY_MS / 2);
+    server.kill();
+    server.launch().await;
+    trigger(&server, &workflow, &json!({})).await;
+    has_failed(&server, &workflow, 2).await;
+    assert_eq!(mails(&server).await.len(), 1);
+    assert_eq!(mail.mails.lock().expect("not poisoned").len(), 1);
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ cargo xtask tidy                dependency arrows, long files, paths of somebody
 cargo xtask openapi             write docs/openapi.json
 cargo xtask conformance         run the tests of the interface and write docs/conformance.md
 cargo xtask bench [ARGS]        measure a release build
+cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
 /// What cargo builds.

@@ -205,6 +205,7 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("deliveries?", "[#Delivery]"),
         ],
     ),
+    ("Domain", "A domain that stands for an endpoint", &[("id", "string"), ("endpoint_id", "string"), ("url", "string"), ("created_at", "integer")]),
     (
         "ErrorGroup",
         "Errors of one class, step and place in the code",

@@ -5,8 +5,8 @@ use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
 use crate::{
-    accounts, api_keys, apps, components, configure, data_stores, events, mail, registries, replays, runs, sources, sse, subscriptions, users, webhooks,
-    workflows,
+    accounts, api_keys, apps, components, configure, data_stores, domains, events, mail, registries, replays, runs, sources, sse, subscriptions, users,
+    webhooks, workflows,
 };
 
 const ANY: Needs = Needs::AnyKey;
@@ -52,6 +52,7 @@ pub(crate) fn v1() -> Vec<Route> {
         of_workflows(),
         of_runs(),
         of_errors(),
+        of_domains(),
         of_data_stores(),
     ]
     .into_iter()
@@ -320,7 +321,11 @@ fn of_workflows() -> Vec<Route> {
             .takes(&[text("deployment_id", "The deployment").required()])
             .gives(Gives::One("Deployment")),
         post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
-            .takes(&[Param::new("event", Kind::Any, "The event"), text("up_to", "The last step to run")])
+            .takes(&[
+                Param::new("event", Kind::Any, "The event"),
+                text("event_id", "In its place a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)"),
+                text("up_to", "The last step to run"),
+            ])
             .one("Run"),
         summaries(get("/workflows/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<WorkflowId>)).takes(&[EVENT_NAME]),
         summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),
@@ -340,6 +345,16 @@ fn of_runs() -> Vec<Route> {
             .gives(Gives::One("Run")),
         post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
+    ]
+}
+
+fn of_domains() -> Vec<Route> {
+    vec![
+        get("/domains", READ, "Domains that stand for endpoints, newest first", domains::list).takes(&[ORG]).page("Domain"),
+        post("/domains", DEPLOY, "Let a domain stand for an endpoint; its name must lead to this server", domains::create)
+            .takes(&[text("domain", "The domain").required(), text("endpoint_id", "The endpoint: the `hi_` id of a trigger").required(), ORG])
+            .gives(Gives::One("Domain")),
+        delete("/domains/{domain}", DEPLOY, "Let a domain stand for nothing any more", domains::remove),
     ]
 }
 

@@ -16,6 +16,8 @@ mod deliver;
 mod deliver_http;
 mod deliver_webhooks;
 mod dispatch;
+mod domains;
+mod endpoint_auth;
 mod error;
 mod error_events;
 mod events;
@@ -45,6 +47,7 @@ mod streams;
 mod subscriptions;
 mod tasks;
 mod tenants;
+mod turns;
 mod uploads;
 mod views;
 mod webhooks;
@@ -86,7 +89,7 @@ pub use uploads::{FilesIn, Pieces};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
-pub use workflows::ReplayFrom;
+pub use workflows::{ReplayFrom, TestEvent};
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -96,6 +99,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct EngineConfig {
     /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
     pub base_url: String,
+    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// Where built modules are kept for hosts.
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
@@ -130,6 +135,7 @@ impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8787".into(),
+            endpoint_domain: None,
             artifact_dir: "artifacts".into(),
             running_max: 256,
             waiting_max: 10_000,
@@ -183,6 +189,7 @@ struct Inner {
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    domains: domains::Domains,
     wrong_keys: wrong_keys::WrongKeys,
     /// Reaches what code sends to.
     sending: reach::Reach,
@@ -197,7 +204,7 @@ struct Inner {
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
-    settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    turns: turns::Turns,
     /// One refresh of an account's token at a time within this node.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
@@ -240,6 +247,7 @@ impl Engine {
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            domains: domains::Domains::default(),
             wrong_keys: wrong_keys::WrongKeys::default(),
             sending,
             providers,
@@ -248,7 +256,7 @@ impl Engine {
             places,
             held: Mutex::default(),
             waiters: Mutex::default(),
-            settling: Mutex::default(),
+            turns: turns::Turns::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millrace_model::dedupe::{Candidate, DedupeState, dedupe};
+use millrace_model::dedupe::{Candidate, dedupe};
 use millrace_model::error_event::KEPT_NOTHING;
 use millrace_model::event::Event;
 use millrace_model::ids::{RunId, WebhookId};
@@ -19,7 +19,8 @@ use crate::error_events::Failed;
 use crate::execute::Held;
 use crate::pauses::{Carried, Rest, may_pause};
 use crate::program::{Program, SourceProgram};
-use crate::sink::{Collected, RawEmit};
+use crate::sink::Collected;
+use crate::turns::{Remembered, Turn};
 use crate::{Engine, EngineError, StreamItem};
 
 /// How often a settlement is decided anew because the source's state moved under it.
@@ -65,6 +66,8 @@ impl Engine {
             self.add_error_event(&mut effects, &mut collected, Failed { held, error, result: &result }, program, &context).await?;
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
+        // What was cut of a chain is told in the run's log, beside its own lines.
+        collected.logs.append(&mut effects.logs);
         if let Some(rest) = rest {
             effects.logs = collected.logs;
             result.paused = Some(rest.shown());
@@ -128,15 +131,14 @@ impl Engine {
         settlement: Settlement,
         base: Effects,
     ) -> Result<(), EngineError> {
-        let lock = self.settle_lock(source);
-        let _turn = lock.lock().await;
         for _ in 0..TRIES_MAX {
+            let turn = self.0.turns.of(&source.source.id).await;
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
-            self.add_emits(&mut effects, source, context, &collected.emits, &collected.db).await?;
+            let leaves = self.add_emits(&mut effects, source, context, &collected, &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
-            match self.commit(program, attempt).await {
+            match self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await {
                 Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
                 other => return other,
             }
@@ -157,18 +159,18 @@ impl Engine {
             let run = self.new_run(program, origin, "null".into(), Start::Queued)?;
             serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
         };
-        let lock = self.settle_lock(source);
-        let _turn = lock.lock().await;
         for _ in 0..TRIES_MAX {
+            let turn = self.0.turns.of(&source.source.id).await;
             let mut effects = Effects {
                 logs: collected.logs.clone(),
                 log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
                 ..Effects::default()
             };
-            self.add_emits(&mut effects, source, &context, &collected.emits, &collected.db).await?;
+            let leaves = self.add_emits(&mut effects, source, &context, &collected, &turn).await?;
             let events = effects.events.clone();
-            match self.0.store.settle_effects(effects).await {
-                Err(StoreError::StateChanged) => {}
+            let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
+            match self.commit_in_turn(turn, leaves, commit).await {
+                Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
                 other => {
                     other?;
                     self.tell_streams(events);
@@ -179,12 +181,6 @@ impl Engine {
             }
         }
         Err(EngineError::internal("a source's state kept changing while a hook was settled", source.source.id.to_string()))
-    }
-
-    fn settle_lock(&self, source: &SourceProgram) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self.0.settling.lock();
-        locks.retain(|_, lock| Arc::strong_count(lock) > 1);
-        locks.entry(source.source.id.clone()).or_default().clone()
     }
 
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
@@ -255,22 +251,20 @@ impl Engine {
         effects: &mut Effects,
         source: &SourceProgram,
         context: &Context,
-        emits: &[RawEmit],
-        db: &[(String, Option<String>)],
-    ) -> Result<(), EngineError> {
+        collected: &Collected,
+        turn: &Turn,
+    ) -> Result<Option<Remembered>, EngineError> {
+        let Collected { emits, db, .. } = collected;
         if emits.is_empty() && db.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let metas: Vec<Map<String, Value>> = emits.iter().map(|e| meta_of(e.meta.as_deref())).collect();
         let candidates: Vec<Candidate> = metas.iter().map(|m| Candidate { id: m.get("id").cloned(), ts: m.get("ts").and_then(Value::as_f64) }).collect();
-        let stored = match source.strategy {
-            Some(_) if !emits.is_empty() => Some(self.0.store.source_state(&source.source.id).await?),
+        let remembered = match source.strategy {
+            Some(_) if !emits.is_empty() => Some(self.remembered(turn, source).await?),
             _ => None,
         };
-        let before: DedupeState = match stored.as_ref().map(|s| s.dedupe.as_str()).filter(|d| !d.is_empty()) {
-            Some(text) => serde_json::from_str(text).map_err(|e| EngineError::internal("a stored dedupe state is damaged", e))?,
-            None => DedupeState::default(),
-        };
+        let before = remembered.as_ref().map(|r| r.dedupe.clone()).unwrap_or_default();
         let outcome = dedupe(source.strategy, &before, &candidates);
         for (_, error) in &outcome.refused {
             effects.logs.push(self.error_line(&format!("Error: {error}")));
@@ -281,17 +275,18 @@ impl Engine {
             let event = self.new_event(source.source.id.as_str(), &source.source.org_id, name, payload, shown_meta(&metas[index]));
             self.add_event(effects, event, context, context.handles_error).await?;
         }
-        let state = match &stored {
-            Some(stored) if outcome.state != before => {
+        let changed = remembered.filter(|_| outcome.state != before);
+        let state = match &changed {
+            Some(before) => {
                 let text = serde_json::to_string(&outcome.state).map_err(|e| EngineError::internal("could not write a dedupe state", e))?;
-                Some((stored.version, text))
+                Some((before.version, text))
             }
-            _ => None,
+            None => None,
         };
         if state.is_some() || !db.is_empty() {
-            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.to_vec() });
+            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.clone() });
         }
-        Ok(())
+        Ok(changed.map(|before| Remembered { version: before.version + 1, dedupe: outcome.state }))
     }
 
     pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {

@@ -57,6 +57,7 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
         engine.clone(),
         ApiConfig {
             base_url: base_url.clone(),
+            endpoint_domain: config.endpoint_domain.clone(),
             http_body_max_bytes: config.http_body_max_bytes,
             body_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
         },
@@ -105,6 +106,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
     let bundler = Bundler::in_processes(bundler_config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] });
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),
+        endpoint_domain: config.endpoint_domain.clone(),
         artifact_dir: data.file("artifacts"),
         keep_history: Duration::from_secs(u64::from(config.keep_days) * 24 * 3600),
         requests_per_minute: config.requests_per_minute,

@@ -7,6 +7,8 @@ use crate::ids::{AutoSubscriptionId, OrgId, SubscriptionId};
 pub const ERRORS: &str = "$errors";
 /// The stream of a source's log lines.
 pub const LOGS: &str = "$logs";
+/// The stream of events that are kept for tests; nobody hears it.
+pub const TEST: &str = "$test";
 /// All workflows of the organization as an emitter.
 pub const ALL_WORKFLOWS: &str = "p_*";
 /// All sources of the organization as an emitter.

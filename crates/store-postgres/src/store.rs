@@ -5,6 +5,7 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
@@ -217,6 +218,23 @@ impl Store for PostgresStore {
 
     async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>> {
         by_unique!(self, "http_interfaces", rows::HTTP_INTERFACE, "key", text(key), rows::http_interface)
+    }
+    async fn http_interface(&self, org: &OrgId, id: &HttpInterfaceId) -> StoreResult<Option<HttpInterface>> {
+        by_id!(self, "http_interfaces", rows::HTTP_INTERFACE, org, id, rows::http_interface)
+    }
+    async fn create_endpoint_domain(&self, domain: EndpointDomain) -> StoreResult<()> {
+        interfaces::create_domain(&self.db.client().await?, &domain).await
+    }
+    async fn list_endpoint_domains(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<EndpointDomain>> {
+        let table = Table { name: "endpoint_domains", columns: rows::ENDPOINT_DOMAIN, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::endpoint_domain).await
+    }
+    async fn delete_endpoint_domain(&self, org: &OrgId, domain: &str) -> StoreResult<bool> {
+        let sql = "DELETE FROM endpoint_domains WHERE id = $1 AND org_id = $2";
+        Ok(rows::execute(&self.db.client().await?, sql, &[&text(domain), &org.as_str()]).await? > 0)
+    }
+    async fn endpoint_domains(&self) -> StoreResult<Vec<(String, String)>> {
+        interfaces::domains(&self.db.client().await?).await
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         let sql = format!("SELECT {} FROM timers WHERE active AND next_at <= $1 ORDER BY next_at LIMIT $2", rows::TIMER);

@@ -5,6 +5,7 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
@@ -275,6 +276,23 @@ impl Store for SqliteStore {
     async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>> {
         let key = key.to_owned();
         self.db.read(move |c| one(c, "SELECT * FROM http_interfaces WHERE key = ?1", [key], rows::http_interface)).await
+    }
+    async fn http_interface(&self, org: &OrgId, id: &HttpInterfaceId) -> StoreResult<Option<HttpInterface>> {
+        by_id!(self, "http_interfaces", org, id, rows::http_interface)
+    }
+    async fn create_endpoint_domain(&self, domain: EndpointDomain) -> StoreResult<()> {
+        self.db.write(move |c| interfaces::create_domain(c, &domain)).await
+    }
+    async fn list_endpoint_domains(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<EndpointDomain>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "endpoint_domains", "org_id = ?1", &[&org], &page, rows::endpoint_domain)).await
+    }
+    async fn delete_endpoint_domain(&self, org: &OrgId, domain: &str) -> StoreResult<bool> {
+        let (org, domain) = (org.to_string(), domain.to_owned());
+        self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM endpoint_domains WHERE id = ?1 AND org_id = ?2", [domain, org])? > 0)).await
+    }
+    async fn endpoint_domains(&self) -> StoreResult<Vec<(String, String)>> {
+        self.db.read(interfaces::domains).await
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         self.db

@@ -13,11 +13,12 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, MailId, OrgId, RegistryId, ReplayId,
-    RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
+    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId, OrgId,
+    RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -168,6 +169,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// The endpoint with that key, active or not.
     async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>>;
+    /// An endpoint of the organization.
+    async fn http_interface(&self, org: &OrgId, id: &HttpInterfaceId) -> StoreResult<Option<HttpInterface>>;
+    /// Lets a domain stand for an endpoint. `Taken("id")`. It goes with the source or workflow that the endpoint is of.
+    async fn create_endpoint_domain(&self, domain: EndpointDomain) -> StoreResult<()>;
+    /// The organization's domains, newest first. Cursor: the domain.
+    async fn list_endpoint_domains(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<EndpointDomain>>;
+    /// Removes a domain; says whether there was one.
+    async fn delete_endpoint_domain(&self, org: &OrgId, domain: &str) -> StoreResult<bool>;
+    /// All domains with the keys of their endpoints (at most 100,000).
+    async fn endpoint_domains(&self) -> StoreResult<Vec<(String, String)>>;
     /// Active timers due at `now`, the longest due first.
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>>;
     /// When the next active timer is due.

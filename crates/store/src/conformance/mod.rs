@@ -120,6 +120,7 @@ macro_rules! suite {
                 a_tick_never_overlaps_an_unfinished_run,
                 a_timer_that_is_gone_or_inactive_is_skipped,
                 hooks_of_apps_are_found_by_event,
+                a_domain_stands_for_an_endpoint_and_goes_with_its_owner,
             }
             workflows {
                 a_workflow_comes_back_as_it_was_given,
