@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { findSourceMap } from "node:module";
 import { dirname } from "node:path";
 
+import { JSON } from "./kept.ts";
 import type { WireError } from "./types.ts";
 
 const STACK_MAX = 64 << 10;
