@@ -95,3 +95,35 @@ async fn s2_7_2_a_timer_runs_and_its_event_has_timestamp_and_interval() {
     let event = &list["data"][0]["event"];
     assert!(event["interval_seconds"] == 1 && event["timestamp"].as_i64().is_some_and(|t| t > 1_700_000_000), "{event}");
 }
+
+#[tokio::test]
+async fn s3_2_a_stack_shows_the_authors_file_line_and_source_line() {
+    let server = Server::start().await;
+    let code = "type Thing = { a: string };\n\nexport default {\n  name: 's', version: '1',\n  run(event: Thing) {\n    throw new RangeError('bad');\n  },\n};";
+    let source = server.post("/sources", &json!({ "component_code": code, "component_entry": "mine.ts" })).await.data();
+    let run = server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    let stack = run["error"]["stack"].as_str().expect("a stack");
+    assert!(stack.starts_with("RangeError: bad\n") && stack.contains("mine.ts:6:"), "{stack}");
+    assert!(stack.contains("6 |     throw new RangeError('bad');"), "{stack}");
+}
+
+#[tokio::test]
+async fn s3_2_what_fails_un_awaited_belongs_to_its_run_and_output_keeps_order_and_level() {
+    let server = Server::start().await;
+    let code = "export default { name: 's', version: '1', run({ late }) { console.log('one'); console.warn('two'); process.stdout.write('three\\n'); console.error('four');
+      const fails = async () => { if (late) await new Promise((r) => setTimeout(r, 50)); throw new TypeError('nobody waits'); }; fails(); return 'returned'; } };";
+    let id = server.source(code, json!({})).await["id"].as_str().expect("an id").to_owned();
+    let run = |late: bool| {
+        let (server, path) = (&server, format!("/sources/{id}/run"));
+        async move { server.post(&path, &json!({ "event": { "late": late } })).await.data() }
+    };
+    let failed = run(false).await;
+    assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("TypeError")));
+    let shown = server.get(&format!("/runs/{}", failed["id"].as_str().expect("an id"))).await.data();
+    let lines: Vec<_> = shown["logs"].as_array().expect("lines").iter().take(4).map(|l| (l["level"].as_str().unwrap_or(""), l["text"].as_str().unwrap_or(""))).collect();
+    assert_eq!(lines, [("log", "one"), ("warn", "two"), ("log", "three"), ("error", "four")]);
+    // What fails once the run is over changes nothing of it, nor of the next.
+    let good = run(true).await;
+    assert_eq!((&good["status"], &good["return_value"]), (&json!("succeeded"), &json!("returned")));
+    assert_eq!(run(true).await["status"], "succeeded");
+}

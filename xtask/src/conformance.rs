@@ -65,10 +65,14 @@ struct Held {
     name: String,
 }
 
-/// Runs the tests and writes the document.
-pub fn write(root: &Path) -> Result<()> {
+/// Writes the document, after running the tests. `log`: what a run of them printed, in place of another run.
+pub fn write(root: &Path, log: Option<&Path>) -> Result<()> {
     let tests = tests(root)?;
-    let states = states(root)?;
+    let mut states = match log {
+        Some(log) => of_cargo(&std::fs::read_to_string(log).with_context(|| format!("could not read `{}`", log.display()))?),
+        None => run(root)?,
+    };
+    states.extend(of_node(root)?);
     let failed: Vec<&str> = tests.iter().filter(|t| states.get(&t.name) == Some(&false)).map(|t| t.name.as_str()).collect();
     std::fs::write(root.join(DOCUMENT), document(&tests, |name| states.get(name).copied())).with_context(|| format!("could not write `{DOCUMENT}`"))?;
     if failed.is_empty() { Ok(()) } else { bail!("{DOCUMENT} was written; these fail: {}", failed.join(", ")) }
@@ -170,23 +174,27 @@ fn mentioned(comment: &str) -> Vec<String> {
     found
 }
 
-/// Whether each test passed, by its name.
-fn states(root: &Path) -> Result<BTreeMap<String, bool>> {
+/// Runs the tests: whether each passed, by its name.
+fn run(root: &Path) -> Result<BTreeMap<String, bool>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let args = ["test", "--package", "millrace-tests", "--no-fail-fast"];
     eprintln!("$ cargo {}", args.join(" "));
     let output = Command::new(cargo).args(args).current_dir(root).output().context("could not start cargo")?;
-    let mut states = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let Some((path, state)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) else { continue };
-        let name = path.rsplit("::").next().unwrap_or(path).to_owned();
-        states.insert(name, state == "ok");
-    }
+    let states = of_cargo(&String::from_utf8_lossy(&output.stdout));
     if states.is_empty() {
         bail!("the tests did not run: {}", String::from_utf8_lossy(&output.stderr));
     }
-    eprintln!("$ node --test {RUNTIME}");
+    Ok(states)
+}
+
+fn of_cargo(log: &str) -> BTreeMap<String, bool> {
+    let lines = log.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+    lines.map(|(path, state)| (path.rsplit("::").next().unwrap_or(path).to_owned(), state == "ok")).collect()
+}
+
+fn of_node(root: &Path) -> Result<BTreeMap<String, bool>> {
     let output = Command::new("node").args(["--test", "--test-reporter=tap"]).arg(RUNTIME).current_dir(root).output().context("could not start node")?;
+    let mut states = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines().map(str::trim_start) {
         let passed = line.starts_with("ok ");
         if let Some((_, name)) = line.split_once(" - ").filter(|_| passed || line.starts_with("not ok ")) {

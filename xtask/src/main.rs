@@ -17,7 +17,7 @@ cargo xtask test                build and run every test
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, tidiness
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
 cargo xtask openapi             write docs/openapi.json
-cargo xtask conformance         run the tests of the interface and write docs/conformance.md
+cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/conformance.md
 cargo xtask bench [ARGS]        measure a release build
 cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
@@ -56,7 +56,8 @@ fn main() -> ExitCode {
         ["check"] => check(),
         ["tidy"] => tidy::tidy(&root()),
         ["openapi"] => openapi(),
-        ["conformance"] => build(Profile::Dev).and_then(|()| conformance::write(&root())),
+        ["conformance"] => build(Profile::Dev).and_then(|()| conformance::write(&root(), None)),
+        ["conformance", log] => conformance::write(&root(), Some(Path::new(log))),
         ["bench", args @ ..] => bench(args),
         ["compat", args @ ..] => compat(args),
         ["help" | "--help" | "-h"] | [] => {
