@@ -1,10 +1,13 @@
 //! A file for each chapter of the spec, a test for each clause, named after it.
 
 mod accounts;
+mod app_hooks;
+mod bad_components;
 mod bad_input;
 mod data_stores;
 mod effects;
 mod flow;
+mod master_key;
 mod oauth;
 mod postgres;
 mod registries;
@@ -16,5 +19,6 @@ mod s4_endpoints;
 mod s6_events;
 mod s7_errors;
 mod s8_imports;
+mod uploads;
 mod webhooks;
 mod workflows;

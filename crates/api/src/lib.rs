@@ -24,6 +24,7 @@ mod sources;
 mod sse;
 mod subscriptions;
 mod table;
+mod uploads;
 mod users;
 mod webhooks;
 mod wire;
@@ -71,6 +72,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     Router::new()
         .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)).layer(from_fn(guard::as_it_is)))
         .merge(endpoints)
+        .route("/uploads/{token}", get(uploads::show))
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))

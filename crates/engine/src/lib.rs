@@ -4,6 +4,7 @@
 
 mod accept;
 mod accounts;
+mod app_hooks;
 mod apps;
 mod asks;
 mod cache;
@@ -21,6 +22,7 @@ mod events;
 mod execute;
 mod hooks;
 mod http_event;
+mod keyring;
 mod keys;
 mod mailer;
 mod notice;
@@ -43,6 +45,7 @@ mod streams;
 mod subscriptions;
 mod tasks;
 mod tenants;
+mod uploads;
 mod views;
 mod webhooks;
 mod workflow_parts;
@@ -62,10 +65,12 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
+pub use app_hooks::AppEvent;
 pub use apps::{AppFilter, NewApp};
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
+pub use keyring::{MasterKeyError, MasterKeys};
 pub use keys::{NewApiKey, UpdateApiKey};
 pub use mailer::check_smtp;
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
@@ -77,6 +82,7 @@ pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
 pub use tenants::{FirstTenant, Me, NewOrganization};
+pub use uploads::{FilesIn, Pieces};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
@@ -116,6 +122,8 @@ pub struct EngineConfig {
     pub mail_from: String,
     /// Where `$.send.s3` goes; none: it fails and says so.
     pub s3: Option<S3Config>,
+    /// Bytes that the files of one request to an endpoint may have.
+    pub upload_max_bytes: usize,
 }
 
 impl Default for EngineConfig {
@@ -135,6 +143,7 @@ impl Default for EngineConfig {
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
+            upload_max_bytes: 100 << 20,
         }
     }
 }
@@ -151,8 +160,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Ids and randomness.
     pub ids: Arc<IdSource>,
-    /// Seals secrets.
-    pub master_key: MasterKey,
+    /// Where the master key is kept, which seals what secrets are sealed under.
+    pub master_keys: Arc<dyn MasterKeys>,
 }
 
 /// Accepts, runs and settles. Cheap to clone.
@@ -166,7 +175,10 @@ struct Inner {
     runner: Runner,
     clock: Arc<dyn Clock>,
     ids: Arc<IdSource>,
-    master_key: MasterKey,
+    keyring: secrets::Keyring,
+    master_keys: Arc<dyn MasterKeys>,
+    /// One change of the master key at a time within this node.
+    rotating: tokio::sync::Mutex<()>,
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
@@ -202,7 +214,8 @@ struct Inner {
 impl Engine {
     /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverers and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
-        let Parts { store, bundler, runner, clock, ids, master_key } = parts;
+        let Parts { store, bundler, runner, clock, ids, master_keys } = parts;
+        let keyring = secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
         let node = format!("node_{}", ids.base62(12));
         if store.single_node() {
@@ -221,7 +234,9 @@ impl Engine {
             runner,
             clock,
             ids,
-            master_key,
+            keyring,
+            master_keys,
+            rotating: tokio::sync::Mutex::default(),
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
