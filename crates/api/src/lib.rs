@@ -16,6 +16,7 @@ mod openapi;
 mod pages;
 mod registries;
 mod routes;
+mod run_stream;
 mod runs;
 mod schemas;
 mod sources;

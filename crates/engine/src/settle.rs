@@ -8,13 +8,14 @@ use millrace_model::event::Event;
 use millrace_model::ids::{RunId, WebhookId};
 use millrace_model::run::{Context, LogLevel, LogLine, NewRun, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{ERRORS, LOGS};
+use millrace_model::subscription::{DEFERRED, ERRORS, LOGS};
 use millrace_runner::{CallFailure, CallOutcome};
 use millrace_store::{Effects, Pausing, Settlement, SourceChange, StoreError};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::context::Origin;
+use crate::deferred::put_off_until;
 use crate::execute::Held;
 use crate::pauses::{Carried, Rest, may_pause};
 use crate::program::{Program, SourceProgram};
@@ -102,6 +103,7 @@ impl Engine {
         let pausing = Pausing { run_id, attempt, now: self.now(), wake_at: rest.wake_at, then: rest.then, state, result, effects };
         let status = self.0.store.pause_run(pausing).await?;
         self.tell_streams(events);
+        self.0.streams.send(held.owner.as_str(), || StreamItem::Run(held.id.clone()));
         if listeners > 0 || status == RunStatus::Queued {
             self.0.wake_dispatch.notify_one();
         }
@@ -186,6 +188,7 @@ impl Engine {
         let effects = &settlement.effects;
         let (events, listeners, mail) = (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
         let (sent, to_webhooks) = (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
+        let run_id = settlement.run_id.clone();
         let isolate = match program {
             Program::Source(source) => Some(source.isolate.id.clone()),
             Program::Workflow(_) => None,
@@ -202,6 +205,7 @@ impl Engine {
             }
         }
         self.tell_streams(events);
+        self.0.streams.send(program.identity().owner.as_str(), || StreamItem::Run(run_id));
         if listeners > 0 {
             self.0.wake_dispatch.notify_one();
         }
@@ -217,8 +221,11 @@ impl Engine {
         Ok(())
     }
 
-    fn tell_streams(&self, events: Vec<Event>) {
+    pub(crate) fn tell_streams(&self, events: Vec<Event>) {
         for event in events {
+            if event.name == DEFERRED {
+                self.0.wake_scheduler.notify_one();
+            }
             let owner = event.emitter_id.clone();
             self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));
         }
@@ -271,6 +278,10 @@ impl Engine {
         for index in outcome.emitted {
             let payload = emits[index].event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
             let name = metas[index].get("name").and_then(Value::as_str).unwrap_or("").to_owned();
+            if let Some(at) = put_off_until(&metas[index], self.now()) {
+                effects.events.push(self.waiting_event(source, &name, payload, &shown_meta(&metas[index]), at, context));
+                continue;
+            }
             let event = self.new_event(source.source.id.as_str(), &source.source.org_id, name, payload, shown_meta(&metas[index]));
             self.add_event(effects, event, context, context.handles_error).await?;
         }

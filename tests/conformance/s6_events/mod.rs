@@ -1,6 +1,7 @@
 //! Chapter 6: events, errors and their delivery.
 
 mod channels;
+mod deferred;
 
 use millrace_tests::smtp::MailServer;
 use millrace_tests::{Server, answer, endpoint};
