@@ -5,5 +5,6 @@ pub(crate) mod files;
 mod keys;
 mod records;
 mod registries;
+mod replays;
 mod runs;
 mod webhooks;

@@ -1,5 +1,6 @@
 //! Workflow semantics (reference 4).
 
+mod context;
 mod flow;
 
 use millrace_tests::{Server, answer, endpoint};
