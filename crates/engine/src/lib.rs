@@ -27,6 +27,7 @@ mod mailer;
 mod notice;
 mod oauth;
 mod pauses;
+mod platform_api;
 mod program;
 mod progress;
 mod registries;
