@@ -21,6 +21,15 @@ function text(value: unknown): string {
 /** Folders that modules lie in: where the server keeps its files is nobody's business, and tells an author nothing. */
 const folders = new Set<string>();
 
+let ownTmp: string | undefined;
+
+/** From now on, errors name the folder `own` as code knows it: /tmp. */
+export function showAsTmp(own: string): void {
+  ownTmp = own;
+}
+
+const asCodeKnows = (shown: string): string => (ownTmp === undefined ? shown : shown.replaceAll(ownTmp, "/tmp"));
+
 /** From now on, stacks name files below the folder of `path` without it. */
 export function hideFolderOf(path: string): void {
   folders.add(`${dirname(path)}/`);
@@ -28,7 +37,7 @@ export function hideFolderOf(path: string): void {
 
 /** A stack without the frames of this program: they tell an author nothing. */
 function ownFrames(stack: string): string {
-  let shown = stack
+  let shown = asCodeKnows(stack)
     .split("\n")
     .filter((line) => !(line.includes(import.meta.url) && line.trimStart().startsWith("at ")))
     .join("\n");
@@ -45,11 +54,11 @@ export function wireError(thrown: unknown): WireError {
     // A class of its own without a name of its own still tells its class; platform errors rewrite `name` to a sentence.
     const plain = /^[\w$.]+$/.test(name) ? name : (name.split(" ")[0] ?? "Error");
     const code = plain === "Error" && className && className !== "Object" ? className : plain;
-    const message = cut(text(error.message ?? ""), MESSAGE_MAX);
+    const message = cut(asCodeKnows(text(error.message ?? "")), MESSAGE_MAX);
     const stack = typeof error.stack === "string" && error.stack !== "" ? ownFrames(error.stack) : `${code}: ${message}`;
     return { code, name, message, stack: cut(stack, STACK_MAX) };
   }
-  const message = cut(text(thrown), MESSAGE_MAX);
+  const message = cut(asCodeKnows(text(thrown)), MESSAGE_MAX);
   return { code: "Error", name: "Error", message, stack: `Error: ${message}` };
 }
 

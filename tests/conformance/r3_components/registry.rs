@@ -242,6 +242,12 @@ async fn r3_18_the_environment_is_empty_and_tmp_is_private() {
     };
     assert_eq!(server.returned(&code("one"), json!({})).await, json!([[], false, "x", true]));
     assert!(!std::path::Path::new("/tmp/one-file").exists());
+    let missing =
+        server.source("import fs from 'node:fs'; export default { name: 'm', version: '1', run() { fs.readFileSync('/tmp/not-there'); } };", json!({})).await;
+    let run = server.run_now(&missing, json!({})).await;
+    // Where the folder really lies is nobody's business.
+    assert_eq!(run["error"]["message"], "ENOENT: no such file or directory, open '/tmp/not-there'");
+    assert!(!run.to_string().contains(server.data_dir().to_str().expect("UTF-8")), "{run}");
     let other = "import fs from 'node:fs'; export default { name: 'other', version: '1', run() { return fs.existsSync('/tmp/one-file'); } };";
     assert_eq!(server.returned(other, json!({})).await, false);
 }
