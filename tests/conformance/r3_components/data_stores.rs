@@ -33,9 +33,9 @@ async fn r3_3_data_store_values_are_kept_between_runs_and_shared_with_sources() 
         await s.set('object', { deep: [1, null] });
         await s.set('null', null);
         await s.set('ends', 1, { ttl: 0.05 });
-        await s.set('stays', 1, { ttl: 0.05 });
+        await s.set('stays', 1, { ttl: 3 });
         await s.setTtl('stays', null);
-        await new Promise((done) => setTimeout(done, 100));
+        await new Promise((done) => setTimeout(done, 3_100));
         const entries = []; for await (const [k, v] of s) entries.push([k, v]);
         return [before === undefined ? 'none' : before, await s.has('ends'), await s.get('ends') === undefined, await s.get('null'), await s.keys(), entries, await s.size()];";
     let made = workflow(&server, "things", body).await;
