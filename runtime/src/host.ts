@@ -5,6 +5,7 @@ import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
 import { FlowExit, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
+import { JSON } from "./kept.ts";
 import { loadModules, moduleOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";

@@ -2,6 +2,7 @@
 //! section 6.4; `r2_9_…` of the ninth row of the reference's table of endpoints, `r3_12_…` of the twelfth point of its section 3;
 //! `f5_7_…` of the seventh of the points on which naive runtimes break, in what is known of the public registry.
 
+mod master_key;
 mod postgres;
 mod r1_conventions;
 mod r2_endpoints;

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod components;
+mod data_keys;
 mod data_stores;
 mod db;
 mod deliveries;
@@ -24,10 +25,11 @@ mod sources;
 mod store;
 mod subscriptions;
 mod tenants;
+mod uploads;
 mod webhooks;
 mod workflows;
 
-use millrace_store::StoreResult;
+use millrace_store::{Examined, StoreResult};
 
 /// Where the database is, and its bounds.
 #[derive(Clone)]
@@ -75,4 +77,12 @@ impl PostgresStore {
         migrations::run(&db).await?;
         Ok(Self { db })
     }
+}
+
+/// Looks at a database as it is, whether servers use it or not.
+///
+/// # Errors
+/// Where it cannot be reached or read.
+pub async fn examine(options: &PostgresOptions) -> StoreResult<Examined> {
+    db::examine(options).await
 }

@@ -1,6 +1,7 @@
 //! Chapter 2: resources and their fields.
 
 mod apps;
+mod bad_components;
 mod component;
 mod interfaces;
 mod oauth;
