@@ -19,6 +19,7 @@ mod pages;
 mod registries;
 mod replays;
 mod routes;
+mod run_stream;
 mod runs;
 mod schemas;
 mod sources;

@@ -130,7 +130,16 @@ const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "EventMetadata",
         "What is known of an event",
-        &[("emitter_id", "string"), ("emit_id", "string"), ("name", "string"), ("id?", "any"), ("summary?", "any"), ("ts?", "any")],
+        &[
+            ("emitter_id", "string"),
+            ("emit_id", "string"),
+            ("name", "string"),
+            ("id?", "any"),
+            ("summary?", "any"),
+            ("ts?", "any"),
+            ("delivery_ts?", "integer"),
+            ("channel?", "string"),
+        ],
     ),
     ("EventSummary", "An event", &[("id", "string"), ("indexed_at_ms", "integer"), ("event", "any"), ("metadata", "#EventMetadata")]),
     ("LogLine", "A line of a log", &[("ts", "integer"), ("level", "string"), ("text", "string"), ("run_id?", "string")]),

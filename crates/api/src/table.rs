@@ -5,7 +5,7 @@ use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
 use crate::{
-    accounts, api_keys, apps, components, configure, data_stores, domains, events, mail, registries, replays, runs, sources, sse, subscriptions, users,
+    accounts, api_keys, apps, components, configure, data_stores, domains, events, mail, registries, replays, run_stream, runs, sources, sse, subscriptions, users,
     webhooks, workflows,
 };
 
@@ -113,7 +113,14 @@ fn apps_and_accounts() -> Vec<Route> {
         object("oauth", "How accounts are connected: `{authorize_url, token_url, scopes, client_id, client_secret}`; the secret is never shown"),
     ];
     vec![
-        get("/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
+        get("/apps", READ, "Apps, by words and by what there is of them", apps::list)
+            .takes(&[
+                text("q", "Words of the name"),
+                flag("has_components", "Only apps with components, published or in a registry; `0`: only those without"),
+                flag("has_actions", "Only apps with actions"),
+                flag("has_triggers", "Only apps with sources"),
+            ])
+            .page("App"),
         post("/apps", DEPLOY, "Register an app", apps::create).takes(&[text("name_slug", "How components name it").required(), ORG]).takes(&fields).one("App"),
         get("/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
         put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", apps::update)
@@ -340,6 +347,13 @@ fn of_workflows() -> Vec<Route> {
 fn of_runs() -> Vec<Route> {
     vec![
         get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one("Run"),
+        get(
+            "/runs/{id}/sse",
+            READ,
+            "A run as it goes on: `run` when its state changes, `step` as each begins and ends, `log`; ends with the run",
+            run_stream::run,
+        )
+        .gives(Gives::Stream),
         post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
             .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
             .gives(Gives::One("Run")),

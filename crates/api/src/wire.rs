@@ -10,7 +10,7 @@ use millrace_model::page::Listing;
 use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
 use millrace_model::tenant::{ApiKey, Organization};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Trigger};
@@ -159,6 +159,10 @@ pub(crate) fn webhook_delivery(d: &WebhookDelivery) -> Value {
 /// An event summary; `metadata` stands beside `event` (reference 2).
 pub(crate) fn event(e: &Event, expand: bool) -> Value {
     let mut metadata: Map<String, Value> = serde_json::from_str(&e.metadata).unwrap_or_default();
+    if e.name == DEFERRED {
+        // What it is delivered with is the engine's.
+        metadata.retain(|field, _| !["trace_id", "hops", "handles_error"].contains(&field.as_str()));
+    }
     metadata.insert("emitter_id".into(), json!(e.emitter_id));
     metadata.insert("emit_id".into(), json!(e.emit_id));
     metadata.insert("name".into(), json!(e.name));

@@ -46,6 +46,15 @@ pub struct TriggerRequest {
     pub props: Map<String, Value>,
     /// The source's channel.
     pub event_name: Option<String>,
+    /// What stands beside `props`, where records show it: it counts as if it stood there, so that what was read can be written back.
+    #[serde(flatten)]
+    pub beside: Map<String, Value>,
+}
+
+impl TriggerRequest {
+    fn settings(&self) -> Map<String, Value> {
+        self.beside.iter().chain(&self.props).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
 }
 
 /// A step in a request.
@@ -258,13 +267,13 @@ impl Engine {
             let field = format!("triggers[{index}]");
             triggers.push(match request.kind.as_str() {
                 "http" => {
-                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.props.get(*k) == Some(&Value::Bool(true)));
+                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.settings().get(*k) == Some(&Value::Bool(true)));
                     let (id, key, auth) = kept_http.next().unwrap_or_else(|| (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key(), None));
-                    let auth = self.endpoint_auth(&field, workflow, request.props.get("auth"), auth.as_ref())?;
+                    let auth = self.endpoint_auth(&field, workflow, request.settings().get("auth"), auth.as_ref())?;
                     Trigger::Http { id, key, custom_response, auth }
                 }
                 "timer" => {
-                    let schedule = props::parse_timer(&Value::Object(request.props.clone()), self.now())?.ok_or_else(|| {
+                    let schedule = props::parse_timer(&Value::Object(request.settings()), self.now())?.ok_or_else(|| {
                         EngineError::missing(&format!("{field}.props"), "a timer needs `intervalSeconds` or `cron`, such as {\"intervalSeconds\": 60}")
                     })?;
                     let id = match kept_timers.next() {

@@ -425,6 +425,12 @@ impl Store for PostgresStore {
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
         history::events_after(&self.db.client().await?, org, emitter, after, limit).await
     }
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
+        history::due_deferred(&self.db.client().await?, now, limit).await
+    }
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>> {
+        history::next_deferred_at(&self.db.client().await?).await
+    }
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
         transaction!(self.db, |t| history::delete_events(&t, org, emitter, name, range))
     }

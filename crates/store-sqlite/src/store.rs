@@ -534,6 +534,12 @@ impl Store for SqliteStore {
         let (org, emitter) = (org.clone(), emitter.to_owned());
         self.db.read(move |c| history::events_after(c, &org, &emitter, after, limit)).await
     }
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
+        self.db.read(move |c| history::due_deferred(c, now, limit)).await
+    }
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>> {
+        self.db.read(history::next_deferred_at).await
+    }
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
         let (org, emitter, name) = (org.clone(), emitter.to_owned(), name.map(str::to_owned));
         self.db.write(move |c| history::delete_events(c, &org, &emitter, name.as_deref(), range)).await

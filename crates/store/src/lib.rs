@@ -330,13 +330,17 @@ pub trait Store: Send + Sync + 'static {
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
     /// The newest `limit` log lines of a workflow or source, oldest of them first, with their runs.
     async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>>;
-    /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5). `name` None: all streams but `$errors`.
+    /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5), but of `$in`. `name` None: all streams but `$errors` and `$in`.
     async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>>;
     /// Events after `after`, oldest first, at most `limit`: for streams that resume.
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>>;
-    /// Removes events in the inclusive range. How many.
+    /// Deferred events (stream `$in`) whose `delivery_ts` is no later than `now`, the longest due first. [`Effects::deferred`] takes one out.
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>>;
+    /// When the next deferred event is due.
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>>;
+    /// Removes events in the inclusive range; without `name` those of all streams but `$in`. How many.
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
-    /// Removes settled runs (with their logs), events and deliveries older than `before`, at most `limit` of each. How many in all.
+    /// Removes settled runs (with their logs), events that do not wait in `$in`, and deliveries older than `before`, at most `limit` of each. How many in all.
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
     // ---- errors and replays

@@ -229,6 +229,7 @@ macro_rules! suite {
                 events_are_paged_by_their_ids,
                 events_after_one_resume_a_stream,
                 events_are_deleted_in_an_inclusive_range,
+                a_deferred_event_waits_until_it_is_due_and_is_delivered_once,
                 pruning_removes_what_is_old_and_settled,
                 pruning_goes_in_steps,
             }

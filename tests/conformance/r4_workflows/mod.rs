@@ -1,11 +1,14 @@
 //! Workflow semantics (reference 4).
 
+mod context;
+mod flow;
+
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::json;
 
 #[tokio::test]
-async fn steps_exports_expressions_summary_and_exit() {
+async fn r4_2_steps_exports_expressions_summary_and_exit() {
     let server = Server::start().await;
     let steps = json!([
         { "namespace": "one", "code": "export default defineComponent({ run({ $ }) { $.export('named', { n: 2 }); $.export('$summary', 'did it'); return [1]; } });" },
@@ -24,7 +27,7 @@ async fn steps_exports_expressions_summary_and_exit() {
 }
 
 #[tokio::test]
-async fn respond_at_the_end_immediate_and_missing() {
+async fn r3_8_respond_at_the_end_immediate_and_missing() {
     let server = Server::start().await;
     let one = |code: &'static str| {
         let server = &server;
@@ -44,7 +47,7 @@ async fn respond_at_the_end_immediate_and_missing() {
 }
 
 #[tokio::test]
-async fn a_source_triggers_workflows_and_deployments_are_immutable() {
+async fn r2_19_a_source_triggers_workflows_and_deployments_are_immutable() {
     let server = Server::start().await;
     let source = server.source("export default { name: 's', version: '1', run(e) { this.$emit({ n: e.n }); } };", json!({})).await;
     let source_id = source["id"].as_str().expect("an id");
@@ -74,7 +77,7 @@ async fn a_source_triggers_workflows_and_deployments_are_immutable() {
 }
 
 #[tokio::test]
-async fn a_published_action_runs_in_a_step() {
+async fn r2_17_a_published_action_runs_in_a_step() {
     let server = Server::start().await;
     let code = "export default { name: 'Add', key: 'math-add', version: '0.0.1', type: 'action', props: { a: 'integer', b: 'integer' }, async run({ $ }) { $.export('$summary', 'added'); return this.a + this.b; } };";
     let published = server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
@@ -86,7 +89,7 @@ async fn a_published_action_runs_in_a_step() {
 }
 
 #[tokio::test]
-async fn a_busy_loop_and_a_full_heap_end_with_named_errors_and_harm_nobody() {
+async fn r4_6_a_busy_loop_and_a_full_heap_end_with_named_errors_and_harm_nobody() {
     let server = Server::start().await;
     let steps = |code: &str| json!([{ "namespace": "first", "code": "export default defineComponent({ run() { return 1; } });" }, { "namespace": "hog", "code": code }]);
     for (code, error) in [

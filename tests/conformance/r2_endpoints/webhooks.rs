@@ -54,7 +54,7 @@ fn body(got: &Got) -> Value {
 }
 
 #[tokio::test]
-async fn an_event_is_posted_as_json_and_signed() {
+async fn r2_16_an_event_is_posted_as_json_and_signed() {
     let (server, receiver) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
     let (source, hook, secret) = heard(&server, &receiver).await;
     emit(&server, &source, json!({ "ns": [1, 2] })).await;
@@ -75,7 +75,7 @@ async fn an_event_is_posted_as_json_and_signed() {
 }
 
 #[tokio::test]
-async fn webhooks_are_made_listed_and_deleted() {
+async fn r2_16_webhooks_are_made_listed_and_deleted() {
     let server = Server::start().await;
     for url in ["", "nonsense", "ftp://a.test/x", "http://", "javascript:alert(1)"] {
         let refused = server.post("/webhooks", &json!({ "url": url })).await;
@@ -99,7 +99,7 @@ async fn webhooks_are_made_listed_and_deleted() {
 }
 
 #[tokio::test]
-async fn webhooks_hear_sources_workflows_globs_channels_and_errors() {
+async fn r2_16_webhooks_hear_sources_workflows_globs_channels_and_errors() {
     let (server, receiver) = (Server::start().await, Receiver::start(Does::says("204 No Content")).await);
     let source = id(&server.source(SOURCE, json!({})).await);
     let code = "export default defineComponent({ run({ $ }) { $.send.emit({ raw_event: { from: 'workflow' } }); throw new Error('x'); } });";
@@ -127,7 +127,7 @@ async fn webhooks_hear_sources_workflows_globs_channels_and_errors() {
 }
 
 #[tokio::test]
-async fn log_lines_are_sent_to_who_listens_to_them() {
+async fn r2_13_log_lines_are_sent_to_who_listens_to_them() {
     let (server, receiver) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
     let source = id(&server.source(SOURCE, json!({})).await);
     let (hook, _) = webhook(&server, &receiver.url).await;
@@ -139,7 +139,7 @@ async fn log_lines_are_sent_to_who_listens_to_them() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_fails_is_asked_again() {
+async fn r2_16_a_receiver_that_fails_is_asked_again() {
     let (server, receiver) = (Server::start().await, Receiver::start(Does::Resets).await);
     let (source, hook, secret) = heard(&server, &receiver).await;
     emit(&server, &source, json!({ "ns": [1] })).await;
@@ -156,7 +156,7 @@ async fn a_receiver_that_fails_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_and_an_endless_answer_not_read() {
+async fn r2_16_a_redirect_is_not_followed_and_an_endless_answer_not_read() {
     let (server, target) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
     let redirects = Receiver::start(Does::Says("307 Temporary Redirect", format!("location: {}", target.url))).await;
     let floods = Receiver::start(Does::Floods).await;
@@ -175,7 +175,7 @@ async fn a_redirect_is_not_followed_and_an_endless_answer_not_read() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_hangs_holds_up_no_other() {
+async fn r2_16_a_receiver_that_hangs_holds_up_no_other() {
     let (server, hangs, good) = (Server::start().await, Receiver::start(Does::Hangs).await, Receiver::start(Does::says("200 OK")).await);
     let (source, stuck, _) = heard(&server, &hangs).await;
     let (hook, _) = webhook(&server, &good.url).await;
@@ -188,7 +188,7 @@ async fn a_receiver_that_hangs_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn dead_letters_are_listed_and_replayed() {
+async fn r2_16_dead_letters_are_listed_and_replayed() {
     let (server, receiver) = (Server::start().await, Receiver::start(Does::says("410 Gone")).await);
     let (source, hook, _) = heard(&server, &receiver).await;
     emit(&server, &source, json!({ "ns": [1, 2, 3] })).await;
@@ -207,7 +207,7 @@ async fn dead_letters_are_listed_and_replayed() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_down_is_left_alone_for_a_while() {
+async fn r2_16_an_endpoint_that_is_down_is_left_alone_for_a_while() {
     let (server, receiver) = (Server::start().await, Receiver::start(Does::says("503 Down")).await);
     let (source, hook, _) = heard(&server, &receiver).await;
     emit(&server, &source, json!({ "ns": [1, 2, 3, 4, 5, 6] })).await;
@@ -222,7 +222,7 @@ async fn an_endpoint_that_is_down_is_left_alone_for_a_while() {
 }
 
 #[tokio::test]
-async fn what_was_settled_is_delivered_after_a_crash() {
+async fn r2_16_what_was_settled_is_delivered_after_a_crash() {
     let (mut server, receiver) = (Server::start().await, Receiver::start(Does::says("503 Down")).await);
     let (source, hook, secret) = heard(&server, &receiver).await;
     emit(&server, &source, json!({ "ns": [1] })).await;
@@ -236,7 +236,7 @@ async fn what_was_settled_is_delivered_after_a_crash() {
 }
 
 #[tokio::test]
-async fn auto_subscriptions_hold_for_what_is_made_later() {
+async fn r2_15_auto_subscriptions_hold_for_what_is_made_later() {
     let (server, receiver) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
     let fails = "export default { name: 'f', version: '1', run() { throw new RangeError('x'); } };";
     let before = id(&server.source(fails, json!({})).await);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const SOURCE: &str = "export default { name: 's', version: '1', props: { http: '$.interface.http', n: { type: 'integer', optional: true }, text: { type: 'string', optional: true }, timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } } }, run() {} };";
 
 #[tokio::test]
-async fn requests_that_cannot_be() {
+async fn r1_3_requests_that_cannot_be() {
     let server = Server::start().await;
     let malformed = answer(server.raw(Method::POST, "/v1/sources").bearer_auth(&server.api_key).header("content-type", "application/json").body("{oops")).await;
     assert_eq!(malformed.refusal(), (400, "malformed_json"));
@@ -29,7 +29,7 @@ async fn requests_that_cannot_be() {
 }
 
 #[tokio::test]
-async fn props_that_cannot_be() {
+async fn r1_3_props_that_cannot_be() {
     let server = Server::start().await;
     for (props, prop) in [
         (json!({ "n": "x" }), "n"),
@@ -50,7 +50,7 @@ async fn props_that_cannot_be() {
 }
 
 #[tokio::test]
-async fn components_that_cannot_be() {
+async fn r1_3_components_that_cannot_be() {
     let server = Server::start().await;
     for (code, words) in [
         ("export default { version: '1', run() {} };", "no `name`"),
@@ -79,7 +79,7 @@ async fn components_that_cannot_be() {
 }
 
 #[tokio::test]
-async fn another_organization_sees_nothing() {
+async fn r1_3_another_organization_sees_nothing() {
     let server = Server::start().await;
     let other: Value = server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
     let key = other["api_key"].as_str().expect("a key");

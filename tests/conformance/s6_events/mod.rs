@@ -1,5 +1,8 @@
 //! Chapter 6: events, errors and their delivery.
 
+mod channels;
+mod deferred;
+
 use millrace_tests::smtp::MailServer;
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
@@ -42,6 +45,28 @@ async fn s6_4_events_with_ts_are_emitted_oldest_first() {
 }
 
 #[tokio::test]
+async fn s6_4_last_emits_everything_where_no_id_matches_and_caches_the_newest_timestamp() {
+    let server = Server::start().await;
+    let all = json!([[["a"], ["b"]], [["x"], ["y"]]]);
+    assert_eq!(emitted(&server, "last", all).await, [json!("a"), json!("b"), json!("x"), json!("y")]);
+    // `new` is the newest, though it was emitted first: only what is after it comes again.
+    let timed = json!([[["new", 300], ["old", 100]], [["old", 100], ["new", 300], ["newer", 400]]]);
+    assert_eq!(emitted(&server, "last", timed).await, [json!("old"), json!("new"), json!("newer")]);
+}
+
+#[tokio::test]
+async fn s6_4_greatest_needs_numbers_and_takes_texts_of_numbers() {
+    let server = Server::start().await;
+    assert_eq!(emitted(&server, "greatest", json!([[["9"], ["10"]], [["10"], ["11"]]])).await, [json!("9"), json!("10"), json!("11")]);
+    let code = "export default { name: 'n', version: '1', dedupe: 'greatest', run() { this.$emit({}, { id: 'abc' }); this.$emit({ ok: 1 }, { id: 1 }); } };";
+    let source = server.source(code, json!({})).await;
+    server.run_now(&source, json!({})).await;
+    let logs = server.get(&format!("/sources/{}/logs", source["id"].as_str().expect("an id"))).await.text;
+    assert!(logs.contains("abc"), "{logs}");
+    assert_eq!(server.emitted(&source).await, [json!({ "ok": 1 })]);
+}
+
+#[tokio::test]
 async fn s6_4_an_event_without_id_under_a_strategy_is_a_clear_error_in_the_log() {
     let server = Server::start().await;
     let id = server
@@ -76,6 +101,28 @@ async fn s6_1_every_listener_gets_each_error_once_and_an_error_in_a_handler_does
     // The handler's own errors are listed, and reached nobody: `good` still has its three runs.
     assert_eq!(server.get(&format!("/workflows/{}/$errors/event_summaries", id(&bad))).await.json["page_info"]["count"], 3);
     assert_eq!(server.get(&format!("/workflows/{}/runs", id(&good))).await.json["page_info"]["total_count"], 3);
+}
+
+#[tokio::test]
+async fn s6_1_a_workflow_id_receives_the_errors_of_that_workflow_only() {
+    let server = Server::start().await;
+    let step = [("a", "export default defineComponent({ run({ $ }) { throw new Error($.context.workflow_name); } });")];
+    let one = server.workflow("one", json!([{ "type": "http" }]), &step).await;
+    let two = server.workflow("two", json!([{ "type": "http" }]), &step).await;
+    let hears =
+        [("a", "export default defineComponent({ run({ steps }) { return [steps.trigger.event.error.message, steps.trigger.context.source_type]; } });")];
+    let of_one = server.workflow("of one", json!([]), &hears).await;
+    let of_all = server.workflow("of all", json!([]), &hears).await;
+    let id = |w: &Value| w["id"].as_str().expect("an id").to_owned();
+    for (emitter, listener) in [(id(&one), id(&of_one)), ("p_*".into(), id(&of_all))] {
+        server.post(&format!("/subscriptions?emitter_id={emitter}&listener_id={listener}&event_name=%24errors"), &json!({})).await.data();
+    }
+    for workflow in [&two, &one] {
+        answer(server.raw(Method::GET, &endpoint(workflow))).await;
+    }
+    server.until("both errors", &format!("/workflows/{}/runs?status=succeeded", id(&of_all)), |l| l["page_info"]["total_count"] == 2).await;
+    let runs = server.until("the one", &format!("/workflows/{}/runs?status=succeeded", id(&of_one)), |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(runs["data"][0]["steps"][0]["exports"]["$return_value"][0], "one");
 }
 
 #[tokio::test]

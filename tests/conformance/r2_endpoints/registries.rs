@@ -52,7 +52,7 @@ async fn upload(server: &Server, query: &str, body: Vec<u8>) -> Answer {
 }
 
 #[tokio::test]
-async fn a_folder_is_added_searched_and_deployed_from() {
+async fn r2_5_a_folder_is_added_searched_and_deployed_from() {
     let server = Server::start().await;
     let dir = tempfile::tempdir().expect("a folder");
     tree(dir.path());
@@ -88,7 +88,7 @@ async fn a_folder_is_added_searched_and_deployed_from() {
 }
 
 #[tokio::test]
-async fn an_update_replaces_what_was_there_and_a_removed_registry_leaves_what_runs() {
+async fn r2_4_an_update_replaces_what_was_there_and_a_removed_registry_leaves_what_runs() {
     let server = Server::start().await;
     let dir = tempfile::tempdir().expect("a folder");
     tree(dir.path());
@@ -119,7 +119,7 @@ async fn an_update_replaces_what_was_there_and_a_removed_registry_leaves_what_ru
 }
 
 #[tokio::test]
-async fn what_is_no_tree_is_refused_and_leaves_nothing() {
+async fn r2_4_what_is_no_tree_is_refused_and_leaves_nothing() {
     let server = Server::start().await;
     assert_eq!(upload(&server, "name=x", b"no archive".to_vec()).await.refusal(), (422, "invalid_archive"));
     assert_eq!(upload(&server, "name=x", Vec::new()).await.refusal(), (422, "missing_field"));
@@ -135,7 +135,7 @@ async fn what_is_no_tree_is_refused_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn another_organization_sees_nothing_of_it() {
+async fn r2_4_another_organization_sees_nothing_of_it() {
     let server = Server::start().await;
     let dir = tempfile::tempdir().expect("a folder");
     tree(dir.path());

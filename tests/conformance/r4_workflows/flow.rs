@@ -35,7 +35,7 @@ fn exports<'a>(run: &'a Value, namespace: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn a_delay_pauses_after_the_step_and_finished_steps_do_not_run_again() {
+async fn r4_4_a_delay_pauses_after_the_step_and_finished_steps_do_not_run_again() {
     let server = Server::start().await;
     let workflow = deploy(
         &server,
@@ -61,7 +61,7 @@ async fn a_delay_pauses_after_the_step_and_finished_steps_do_not_run_again() {
 }
 
 #[tokio::test]
-async fn a_suspended_run_outlives_a_kill_and_is_resumed_once_by_its_url() {
+async fn r4_4_a_suspended_run_outlives_a_kill_and_is_resumed_once_by_its_url() {
     let mut server = Server::start().await;
     let workflow = deploy(
         &server,
@@ -98,7 +98,7 @@ async fn a_suspended_run_outlives_a_kill_and_is_resumed_once_by_its_url() {
 }
 
 #[tokio::test]
-async fn a_suspended_run_is_cancelled_by_its_url_or_its_time() {
+async fn r4_4_a_suspended_run_is_cancelled_by_its_url_or_its_time() {
     let server = Server::start().await;
     let suspend = |name: &'static str, ms: u32| {
         let server = &server;
@@ -122,7 +122,7 @@ async fn a_suspended_run_is_cancelled_by_its_url_or_its_time() {
 }
 
 #[tokio::test]
-async fn a_callback_before_the_step_ends_is_kept() {
+async fn r4_4_a_callback_before_the_step_ends_is_kept() {
     let server = Server::start().await;
     let call = "const { resume_url } = $.flow.suspend(60_000); const first = await fetch(resume_url, { method: 'POST', body: 'early' });
                 const second = await fetch(resume_url); return [first.status, (await first.json()).data.status, second.status];";
@@ -134,7 +134,7 @@ async fn a_callback_before_the_step_ends_is_kept() {
 }
 
 #[tokio::test]
-async fn rerun_runs_the_same_step_again_with_its_context_until_its_last_retry() {
+async fn r4_4_rerun_runs_the_same_step_again_with_its_context_until_its_last_retry() {
     let server = Server::start().await;
     let code = "const { run } = $.context; const seen = [...(run.context?.seen ?? []), run.runs]; $.flow.rerun(10, { seen }, 3); return seen;";
     let workflow =
@@ -147,7 +147,7 @@ async fn rerun_runs_the_same_step_again_with_its_context_until_its_last_retry() 
 }
 
 #[tokio::test]
-async fn a_rerun_is_woken_by_its_url_and_sees_the_request() {
+async fn r4_4_a_rerun_is_woken_by_its_url_and_sees_the_request() {
     let server = Server::start().await;
     let code = "const { run } = $.context; if (run.callback_request) return [run.runs, run.context, run.callback_request.body.n];
                 $.export('url', $.flow.rerun(60_000, 'kept').resume_url); return 'not yet';";
@@ -162,7 +162,7 @@ async fn a_rerun_is_woken_by_its_url_and_sees_the_request() {
 }
 
 #[tokio::test]
-async fn a_test_run_does_not_pause_and_says_so() {
+async fn r4_4_a_test_run_does_not_pause_and_says_so() {
     let server = Server::start().await;
     let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("$.flow.delay(60_000);")), ("two", step("$.flow.suspend(); return 2;"))]).await;
     let run = server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({})).await.data();
@@ -172,7 +172,7 @@ async fn a_test_run_does_not_pause_and_says_so() {
 }
 
 #[tokio::test]
-async fn deleting_a_workflow_cancels_its_paused_runs() {
+async fn r4_4_deleting_a_workflow_cancels_its_paused_runs() {
     let server = Server::start().await;
     let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("return $.flow.delay(60_000);"))]).await;
     trigger(&server, &workflow, &json!({})).await;
@@ -184,7 +184,7 @@ async fn deleting_a_workflow_cancels_its_paused_runs() {
 }
 
 #[tokio::test]
-async fn after_a_crash_a_run_goes_on_behind_its_last_finished_step() {
+async fn r4_4_after_a_crash_a_run_goes_on_behind_its_last_finished_step() {
     let mut server = Server::start().await;
     // The second step waits for an answer that nobody gives while the first process lives.
     let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
@@ -223,7 +223,7 @@ async fn after_a_crash_a_run_goes_on_behind_its_last_finished_step() {
 }
 
 #[tokio::test]
-async fn a_replay_from_a_step_keeps_the_results_before_it() {
+async fn r2_24_a_replay_from_a_step_keeps_the_results_before_it() {
     let server = Server::start().await;
     let fails = step("if (!$.context.replay) throw new Error('not yet'); return steps.first.$return_value;");
     let steps = [("first", step("return Math.random();")), ("second", fails), ("third", step("return 3;"))];
@@ -248,7 +248,7 @@ async fn a_replay_from_a_step_keeps_the_results_before_it() {
 }
 
 #[tokio::test]
-async fn a_paused_run_can_be_cancelled_and_an_ended_one_cannot() {
+async fn r4_4_a_paused_run_can_be_cancelled_and_an_ended_one_cannot() {
     let server = Server::start().await;
     let workflow = deploy(&server, json!({ "name": "w" }), &[("one", step("$.flow.delay(60_000);"))]).await;
     trigger(&server, &workflow, &json!({})).await;
@@ -259,7 +259,7 @@ async fn a_paused_run_can_be_cancelled_and_an_ended_one_cannot() {
 }
 
 #[tokio::test]
-async fn a_failed_step_is_retried_and_its_error_withheld_until_the_last() {
+async fn r4_7_a_failed_step_is_retried_and_its_error_withheld_until_the_last() {
     let server = Server::start().await;
     let settings = |name: &str, max: u32| json!({ "name": name, "auto_retry": { "max": max, "first_ms": 20 } });
     let first = || ("first", step("console.log('first ran'); return $.context.id;"));
@@ -282,7 +282,7 @@ async fn a_failed_step_is_retried_and_its_error_withheld_until_the_last() {
 }
 
 #[tokio::test]
-async fn a_step_that_waits_for_its_retry_says_what_happened_and_can_be_run_at_once() {
+async fn r4_7_a_step_that_waits_for_its_retry_says_what_happened_and_can_be_run_at_once() {
     let server = Server::start().await;
     let code = step("if ((await (await fetch(steps.trigger.event.body.gate)).text()) !== 'open') throw new Error('closed'); return 'through';");
     let gate = deploy(&server, json!({ "name": "gate" }), &[("answer", step("await $.respond({ status: 200, body: 'shut' });"))]).await;
@@ -299,7 +299,7 @@ async fn a_step_that_waits_for_its_retry_says_what_happened_and_can_be_run_at_on
 }
 
 #[tokio::test]
-async fn runs_at_once_are_limited_and_a_full_queue_answers_429() {
+async fn r4_7_runs_at_once_are_limited_and_a_full_queue_answers_429() {
     let server = Server::start().await;
     let settings = json!({ "name": "w", "concurrency": 1, "queue_max": 2 });
     let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
@@ -325,7 +325,7 @@ async fn runs_at_once_are_limited_and_a_full_queue_answers_429() {
 }
 
 #[tokio::test]
-async fn a_workflow_with_limits_still_answers_for_itself_and_its_settings_are_checked() {
+async fn r4_7_a_workflow_with_limits_still_answers_for_itself_and_its_settings_are_checked() {
     let server = Server::start().await;
     let respond = [("answer", step("await $.respond({ status: 202, body: 'mine' });"))];
     let workflow = deploy(&server, json!({ "name": "w", "throttle": { "runs": 5, "interval_ms": 60_000 } }), &respond).await;
@@ -349,7 +349,7 @@ async fn a_workflow_with_limits_still_answers_for_itself_and_its_settings_are_ch
 }
 
 #[tokio::test]
-async fn what_is_sent_before_and_after_a_pause_is_delivered() {
+async fn r4_5_what_is_sent_before_and_after_a_pause_is_delivered() {
     let server = Server::start().await;
     let target = endpoint(&server.source("export default { name: 't', version: '1', props: { http: '$.interface.http' } };", json!({})).await);
     let sends = |n: u32| format!("$.send.http({{ method: 'POST', url: '{target}', data: {{ n: {n} }} }});");

@@ -1,5 +1,7 @@
 //! Chapter 7, and what an error leaves: events, groups, mail.
 
+mod objects;
+
 use millrace_tests::smtp::{MailServer, Mood};
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
@@ -288,7 +290,7 @@ async fn s6_3_several_recipients_get_the_mail_and_a_workflow_may_opt_out() {
 }
 
 #[tokio::test]
-async fn errors_are_grouped_by_class_step_and_place() {
+async fn s7_errors_are_grouped_by_class_step_and_place() {
     let server = Server::start().await;
     let code = "const kind = steps.trigger.event.body.kind;\nif (kind === 'a') throw new TypeError('one ' + Math.random());\nthrow new TypeError('two');";
     let workflow =

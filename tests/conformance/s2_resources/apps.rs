@@ -54,7 +54,7 @@ async fn s2_7_5_a_step_uses_the_accounts_that_its_own_props_name() {
 }
 
 #[tokio::test]
-async fn accounts_are_listed_and_their_credentials_only_shown_when_asked_for() {
+async fn r2_26_accounts_are_listed_and_their_credentials_only_shown_when_asked_for() {
     let server = Server::start().await;
     let account = connect(&server, "stripe", json!({ "api_key": "s3cret" })).await;
     connect(&server, "postgresql", json!({ "host": "h", "password": "p" })).await;
@@ -72,7 +72,7 @@ async fn accounts_are_listed_and_their_credentials_only_shown_when_asked_for() {
 }
 
 #[tokio::test]
-async fn accounts_that_cannot_be_are_refused() {
+async fn r2_26_accounts_that_cannot_be_are_refused() {
     let server = Server::start().await;
     server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "api_key" }] })).await.data();
     let refused = |app: &'static str, credentials: Value| {
@@ -99,7 +99,7 @@ async fn accounts_that_cannot_be_are_refused() {
 }
 
 #[tokio::test]
-async fn the_catalogue_of_apps_is_searched_and_an_own_app_takes_the_place_of_its_entry() {
+async fn r2_27_the_catalogue_of_apps_is_searched_and_an_own_app_takes_the_place_of_its_entry() {
     let server = Server::start().await;
     let found = server.get("/apps?q=stripe&limit=1").await;
     assert_eq!(found.json["data"][0]["name_slug"], "stripe");

@@ -103,7 +103,7 @@ async fn s2_7_5_a_revoked_account_is_unhealthy_and_its_runs_say_so_until_it_is_c
 }
 
 #[tokio::test]
-async fn an_answer_that_was_not_asked_for_connects_nothing() {
+async fn s2_7_5_an_answer_that_was_not_asked_for_connects_nothing() {
     let (server, provider) = (Server::start().await, Provider::start());
     provider.register(&server, "all").await;
     let link = server.post("/accounts/connect", &json!({ "app": "acme" })).await.data();

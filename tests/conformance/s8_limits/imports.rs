@@ -1,4 +1,4 @@
-//! Chapter 8: limits and imports. Packages come from the npm registry.
+//! Chapter 8: import rules. Packages come from the npm registry.
 
 use millrace_tests::Server;
 use serde_json::json;

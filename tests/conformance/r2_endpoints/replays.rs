@@ -76,7 +76,7 @@ impl Orders {
 }
 
 #[tokio::test]
-async fn one_run_is_replayed_with_the_same_event_and_says_so() {
+async fn r2_24_one_run_is_replayed_with_the_same_event_and_says_so() {
     let orders = Orders::start().await;
     orders.send(1, 2, "TypeError").await;
     let failed = orders.failed(1).await.remove(0);
@@ -90,7 +90,7 @@ async fn one_run_is_replayed_with_the_same_event_and_says_so() {
 }
 
 #[tokio::test]
-async fn all_errors_of_a_class_in_a_time_range_are_replayed_once() {
+async fn r2_24_all_errors_of_a_class_in_a_time_range_are_replayed_once() {
     let orders = Orders::start().await;
     orders.send(0, 3, "TypeError").await;
     orders.send(3, 5, "RangeError").await;
@@ -120,7 +120,7 @@ async fn all_errors_of_a_class_in_a_time_range_are_replayed_once() {
 }
 
 #[tokio::test]
-async fn a_selection_of_runs_and_a_group_are_replayed() {
+async fn r2_24_a_selection_of_runs_and_a_group_are_replayed() {
     let orders = Orders::start().await;
     orders.send(0, 4, "TypeError").await;
     orders.send(4, 5, "RangeError").await;
@@ -198,7 +198,7 @@ async fn a_replay_is_paused_resumed_cancelled_and_outlives_a_kill() {
 }
 
 #[tokio::test]
-async fn a_replay_that_is_cancelled_queues_no_more() {
+async fn r2_24_a_replay_that_is_cancelled_queues_no_more() {
     let orders = Orders::start().await;
     const RUNS: u64 = 250;
     orders.send(0, RUNS, "TypeError").await;
