@@ -6,6 +6,7 @@ mod data_stores;
 mod effects;
 mod flow;
 mod oauth;
+mod operations;
 mod postgres;
 mod registries;
 mod rest;

@@ -3,6 +3,7 @@
 mod accounts;
 mod api_keys;
 mod apps;
+mod audit;
 mod components;
 mod configure;
 mod data_stores;
@@ -11,7 +12,10 @@ mod error;
 mod events;
 mod extract;
 mod health;
+mod history;
 mod mail;
+mod metrics;
+mod oauth_clients;
 mod openapi;
 mod pages;
 mod registries;
@@ -32,10 +36,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use millrace_engine::Engine;
 
+pub use metrics::metrics_router;
 pub use openapi::document as openapi_document;
 
 /// The largest body of a request to `/v1`: a component with its files.
@@ -63,7 +68,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
-        .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)))
+        .nest("/v1", routes::router(table::v1()).layer(from_fn_with_state(app.clone(), audit::record)).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)))
         .merge(endpoints)
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
@@ -72,6 +77,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/oauth/callback", get(accounts::callback))
         .route("/openapi.json", get(openapi::show))
         .route("/docs", get(openapi::page))
+        .route("/metrics", get(metrics::show))
         .route("/", get(pages::page))
         .route("/runs/{id}", get(pages::page))
         .route("/assets/page.js", get(pages::script))
@@ -80,6 +86,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .method_not_allowed_fallback(error::no_method)
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
         .layer(from_fn(common_headers))
+        .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
 }
 

@@ -12,6 +12,8 @@ use crate::App;
 /// What a caller's key must be good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
+    /// No key: what is sent proves who asks.
+    Nothing,
     /// Any key will do.
     AnyKey,
     /// A key with this scope.
@@ -65,6 +67,8 @@ pub(crate) enum Gives {
     Bare(&'static str),
     /// Server-sent events.
     Stream,
+    /// A JSON line for each record.
+    Lines(&'static str),
 }
 
 /// One method of one path below `/v1`.

@@ -240,6 +240,34 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("created_at", "integer"),
         ],
     ),
+    ("OauthClient", "An OAuth client; its id is the `client_id` of requests", OAUTH_CLIENT),
+    ("OauthToken", "A token, shown this once", &[("access_token", "string"), ("token_type", "string"), ("expires_in", "integer"), ("created_at", "integer")]),
+    ("Nothing", "An empty answer", &[]),
+    (
+        "Retention",
+        "How much history of a workflow or source is kept: what was set for it, and what holds where nothing was",
+        &[("id", "string"), ("keep_days", "integer|null"), ("keep_count", "integer|null"), ("kept_days", "integer|null"), ("kept_count", "integer|null")],
+    ),
+    (
+        "ExportLine",
+        "A line of an export: `type` is `run`, `log`, `event`, and `end` for the last line, which counts the others",
+        &[("type", "string"), ("data", "object")],
+    ),
+    (
+        "AuditRecord",
+        "Who changed what: the names of the fields that were given, never their values",
+        &[
+            ("id", "string"),
+            ("user_id", "string"),
+            ("key_id", "string"),
+            ("action", "string"),
+            ("target", "string|null"),
+            ("fields", "[string]"),
+            ("request_id", "string"),
+            ("created_at", "integer"),
+            ("created_at_ms", "integer"),
+        ],
+    ),
     ("Deleted", "What was deleted", &[("id", "string"), ("deleted", "boolean")]),
     ("Removed", "How many were deleted", &[("deleted", "integer")]),
     (
@@ -260,6 +288,8 @@ const KEY: Fields = &[
     ("old_key_until", "integer|null"),
     ("created_at", "integer"),
 ];
+
+const OAUTH_CLIENT: Fields = &[("id", "string"), ("name", "string"), ("user_id", "string"), ("scopes", "[string]"), ("created_at", "integer")];
 
 const REGISTRY: Fields = &[
     ("id", "string"),
@@ -288,7 +318,11 @@ const WEBHOOK: Fields = &[
 /// All schemas by name.
 pub(crate) fn all() -> Map<String, Value> {
     let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
-    let shown_once = [("NewApiKey", "A new key, shown this once", with(KEY, "key")), ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret"))];
+    let shown_once = [
+        ("NewApiKey", "A new key, shown this once", with(KEY, "key")),
+        ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret")),
+        ("NewOauthClient", "A new OAuth client with its secret, shown this once", with(OAUTH_CLIENT, "client_secret")),
+    ];
     let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
     let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
     let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));

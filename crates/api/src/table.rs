@@ -5,9 +5,11 @@ use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
 use crate::{
-    accounts, api_keys, apps, components, configure, data_stores, events, mail, registries, runs, sources, sse, subscriptions, users, webhooks, workflows,
+    accounts, api_keys, apps, audit, components, configure, data_stores, events, history, mail, oauth_clients, registries, runs, sources, sse, subscriptions,
+    users, webhooks, workflows,
 };
 
+const NOTHING: Needs = Needs::Nothing;
 const ANY: Needs = Needs::AnyKey;
 const READ: Needs = Needs::Scope(Scope::Read);
 const INVOKE: Needs = Needs::Scope(Scope::Invoke);
@@ -51,6 +53,8 @@ pub(crate) fn v1() -> Vec<Route> {
         of_workflows(),
         of_runs(),
         of_data_stores(),
+        of_oauth_clients(),
+        of_history(),
     ]
     .into_iter()
     .flatten()
@@ -343,5 +347,54 @@ fn of_data_stores() -> Vec<Route> {
             .takes(&[key, Param::new("value", Kind::Any, "The value").required(), number("ttl", "Seconds after which it ends; absent: never")])
             .gives(Gives::One("DataStoreRecord")),
         delete("/data_stores/{id}/record", DEPLOY, "Remove a key", data_stores::delete).takes(&[key]).gives(Gives::One("DeletedKey")),
+    ]
+}
+
+fn of_oauth_clients() -> Vec<Route> {
+    let client = [text("client_id", "The client; it may stand in `Authorization: Basic` too"), text("client_secret", "Its secret")];
+    vec![
+        post("/oauth/clients", FULL, "Make an OAuth client; its secret is shown this once", oauth_clients::create)
+            .takes(&[
+                text("name", "What it is for").required(),
+                Param::new("scopes", Kind::Words, "What its tokens may do at most: `full` (where none is given), `read`, `deploy`, `invoke`"),
+                ORG,
+            ])
+            .gives(Gives::One("NewOauthClient")),
+        get("/oauth/clients", FULL, "OAuth clients, newest first; never their secrets", oauth_clients::list).takes(&[ORG]).page("OauthClient"),
+        get("/oauth/clients/{id}", FULL, "An OAuth client", oauth_clients::show).one("OauthClient"),
+        delete("/oauth/clients/{id}", FULL, "End an OAuth client and its tokens", oauth_clients::remove),
+        post("/oauth/token", NOTHING, "Get a token for a client; it is sent as an API key is, and is good for an hour", oauth_clients::token)
+            .takes(&[text("grant_type", "`client_credentials`").required()])
+            .takes(&client)
+            .takes(&[text("scope", "Less than the client may do; words with spaces between them")])
+            .gives(Gives::Bare("OauthToken")),
+        post("/oauth/revoke", NOTHING, "End a token", oauth_clients::revoke)
+            .takes(&[text("token", "The token").required()])
+            .takes(&client)
+            .gives(Gives::Bare("Nothing")),
+    ]
+}
+
+fn of_history() -> Vec<Route> {
+    let kept = [
+        number("keep_days", "Days after which its settled runs and its events go; null: as the server says"),
+        number("keep_count", "How many of its newest runs, and of its newest events, stay; null: as the server says"),
+    ];
+    let about = "How much history of it is kept";
+    let set = "Set how much history of it is kept; what is absent stays as it is";
+    vec![
+        get("/workflows/{id}/retention", READ, about, history::retention::<WorkflowId>).one("Retention"),
+        put("/workflows/{id}/retention", DEPLOY, set, history::set_retention::<WorkflowId>).takes(&kept).one("Retention"),
+        get("/sources/{id}/retention", READ, about, history::retention::<SourceId>).one("Retention"),
+        put("/sources/{id}/retention", DEPLOY, set, history::set_retention::<SourceId>).takes(&kept).one("Retention"),
+        get("/export", READ, "Runs with their results, logs and events as they are at one moment, a JSON line for each", history::export)
+            .takes(&[
+                text("owner_id", "Only of this workflow or source"),
+                number("from", "Accepted at or after, epoch milliseconds"),
+                number("to", "Accepted before, epoch milliseconds"),
+                ORG,
+            ])
+            .gives(Gives::Lines("ExportLine")),
+        get("/audit", FULL, "Who changed what, newest first", audit::list).takes(&[ORG]).page("AuditRecord"),
     ]
 }

@@ -10,6 +10,7 @@ use millrace_model::rate::Bucket;
 use millrace_model::tenant::{ApiKey, Caller, Scope, Scopes};
 use parking_lot::Mutex;
 
+use crate::oauth_clients::TOKEN_PREFIX;
 use crate::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 
@@ -77,7 +78,12 @@ impl Engine {
             Some(caller) => caller,
             None => {
                 let read_at = self.0.cache.generation();
-                let caller = self.0.store.caller_by_key_hash(&hash).await?.ok_or(EngineError::Unauthorized)?;
+                let caller = if key.starts_with(TOKEN_PREFIX) {
+                    self.0.store.caller_by_token_hash(&hash).await?
+                } else {
+                    self.0.store.caller_by_key_hash(&hash).await?
+                };
+                let caller = caller.ok_or(EngineError::Unauthorized)?;
                 self.0.cache.put_caller(read_at, hash, now, caller.clone());
                 caller
             }
@@ -190,10 +196,10 @@ impl Engine {
     }
 }
 
-fn key_name(name: &str) -> Result<String, EngineError> {
+pub(crate) fn key_name(name: &str) -> Result<String, EngineError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
-        return Err(EngineError::invalid("name", "the name of a key has 1 to 100 characters on one line"));
+        return Err(EngineError::invalid("name", "the name has 1 to 100 characters on one line"));
     }
     Ok(name.to_owned())
 }

@@ -6,6 +6,7 @@ mod accept;
 mod accounts;
 mod apps;
 mod asks;
+mod audit;
 mod cache;
 mod components;
 mod configure;
@@ -18,12 +19,15 @@ mod dispatch;
 mod error;
 mod events;
 mod execute;
+mod history;
 mod hooks;
 mod http_event;
 mod keys;
 mod mailer;
+mod metrics;
 mod notice;
 mod oauth;
+mod oauth_clients;
 mod pauses;
 mod program;
 mod progress;
@@ -39,6 +43,7 @@ mod streams;
 mod subscriptions;
 mod tasks;
 mod tenants;
+mod traces;
 mod views;
 mod webhooks;
 mod workflow_parts;
@@ -51,6 +56,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
+use millrace_model::retention::Retention;
 use millrace_model::{Clock, IdSource};
 use millrace_runner::Runner;
 use millrace_store::Store;
@@ -59,18 +65,23 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
 pub use apps::{AppFilter, NewApp};
+pub use audit::Deed;
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
+pub use history::{Export, RetentionView};
 pub use keys::{NewApiKey, UpdateApiKey};
-pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
+pub use metrics::{Door, Metrics};
+pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
+pub use oauth_clients::IssuedToken;
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
 pub use tenants::{FirstTenant, Me, NewOrganization};
+pub use traces::TraceConfig;
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
@@ -98,8 +109,10 @@ pub struct EngineConfig {
     pub attempts_max: i64,
     /// How often an event may be passed from workflow to workflow.
     pub hops_max: u32,
-    /// How long settled runs and events are kept.
-    pub keep_history: Duration,
+    /// How much history is kept, where nothing else was set for a workflow or source.
+    pub keep: Retention,
+    /// Days after which records of who changed what go; none: never.
+    pub keep_audit_days: Option<u32>,
     /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as many as it likes.
     pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
@@ -110,6 +123,8 @@ pub struct EngineConfig {
     pub mail_from: String,
     /// Where `$.send.s3` goes; none: it fails and says so.
     pub s3: Option<S3Config>,
+    /// Where traces go; none: nowhere.
+    pub traces: Option<TraceConfig>,
 }
 
 impl Default for EngineConfig {
@@ -123,12 +138,14 @@ impl Default for EngineConfig {
             source_timeout: Duration::from_secs(60),
             attempts_max: 3,
             hops_max: 16,
-            keep_history: Duration::from_secs(30 * 24 * 3600),
+            keep: Retention { keep_days: Some(30), keep_count: None },
+            keep_audit_days: Some(365),
             requests_per_minute: 6_000,
             smtp_url: None,
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
+            traces: None,
         }
     }
 }
@@ -167,6 +184,8 @@ struct Inner {
     rates: keys::Rates,
     search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
+    metrics: Metrics,
+    traces: traces::Traces,
     /// Places for runs under way.
     running: Arc<Semaphore>,
     /// Accepted and waiting for a place.
@@ -202,6 +221,7 @@ impl Engine {
             }
         }
         let running = Arc::new(Semaphore::new(config.running_max));
+        let (traces, sending) = traces::Traces::new(config.traces.as_ref())?;
         let engine = Self(Arc::new(Inner {
             config,
             store,
@@ -215,6 +235,8 @@ impl Engine {
             rates: keys::Rates::default(),
             search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
+            metrics: Metrics::default(),
+            traces,
             running,
             waiting: AtomicUsize::new(0),
             held: Mutex::default(),
@@ -236,6 +258,9 @@ impl Engine {
         engine.spawn_deliverer();
         engine.spawn_webhook_deliverer()?;
         engine.spawn_pruner();
+        if let Some(sending) = sending {
+            engine.spawn_tracer(sending);
+        }
         Ok(engine)
     }
 

@@ -218,6 +218,7 @@ impl Engine {
     }
 
     fn tell_streams(&self, events: Vec<Event>) {
+        self.0.metrics.settled_events(events.len());
         for event in events {
             let owner = event.emitter_id.clone();
             self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
-use millrace_engine::S3Config;
+use millrace_engine::{S3Config, TraceConfig};
 use millrace_model::egress::Allow;
+use millrace_model::retention::Retention;
 use serde::Deserialize;
 
 /// The form of the log.
@@ -88,6 +89,21 @@ pub struct ServeArgs {
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
+    /// Settled runs of a workflow or source, and events, of which the newest are kept [default: as many as there are]
+    #[arg(long, env = "MILLRACE_KEEP_COUNT")]
+    pub keep_count: Option<u32>,
+    /// Days that records of who changed what are kept [default: 365]
+    #[arg(long, env = "MILLRACE_KEEP_AUDIT_DAYS")]
+    pub keep_audit_days: Option<u32>,
+    /// An address and port for /metrics without a key; on --listen it asks for one
+    #[arg(long, env = "MILLRACE_METRICS_LISTEN")]
+    pub metrics_listen: Option<String>,
+    /// Where traces go, a collector that speaks OTLP over HTTP: http://127.0.0.1:4318
+    #[arg(long, env = "MILLRACE_OTLP_URL")]
+    pub otlp_url: Option<String>,
+    /// Headers for the collector: NAME=VALUE, with commas between them
+    #[arg(long, env = "MILLRACE_OTLP_HEADERS", hide_env_values = true)]
+    pub otlp_headers: Option<String>,
     /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
@@ -116,7 +132,10 @@ pub struct Config {
     pub node: PathBuf,
     pub npm_registry: String,
     pub http_body_max_bytes: usize,
-    pub keep_days: u32,
+    pub keep: Retention,
+    pub keep_audit_days: u32,
+    pub metrics_listen: Option<String>,
+    pub traces: Option<TraceConfig>,
     pub requests_per_minute: u32,
     pub sandbox: Sandbox,
     pub egress_allow: Vec<Allow>,
@@ -134,8 +153,14 @@ impl Config {
             None => ServeArgs::default(),
         };
         let s3 = s3(&args, &file)?;
+        let traces = traces(args.otlp_url.or(file.otlp_url), args.otlp_headers.or(file.otlp_headers))?;
+        let keep_days = Some(args.keep_days.or(file.keep_days).unwrap_or(30));
         let config = Self {
             s3,
+            traces,
+            keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
+            keep_audit_days: args.keep_audit_days.or(file.keep_audit_days).unwrap_or(365),
+            metrics_listen: args.metrics_listen.or(file.metrics_listen),
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
             database_url: args.database_url.or(file.database_url),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
@@ -146,7 +171,6 @@ impl Config {
             node: args.node.or(file.node).unwrap_or_else(|| "node".into()),
             npm_registry: args.npm_registry.or(file.npm_registry).unwrap_or_else(|| "https://registry.npmjs.org".into()),
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
-            keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
             egress_allow: if args.egress_allow.is_empty() { file.egress_allow } else { args.egress_allow },
@@ -157,11 +181,27 @@ impl Config {
         {
             bail!("`{url}` is not a base URL: it starts with http:// or https://");
         }
-        if config.http_body_max_bytes == 0 || config.keep_days == 0 {
-            bail!("http_body_max_bytes and keep_days are at least 1");
+        let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days)];
+        if config.http_body_max_bytes == 0 || kept.contains(&Some(0)) {
+            bail!("http_body_max_bytes, keep_days, keep_count and keep_audit_days are at least 1");
+        }
+        if config.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
+            bail!("keep_count is at most {}", Retention::COUNT_MAX);
         }
         Ok(config)
     }
+}
+
+/// Where traces go. The headers may hold a key: they are not shown in the error.
+fn traces(url: Option<String>, headers: Option<String>) -> Result<Option<TraceConfig>> {
+    let Some(url) = url.filter(|url| !url.is_empty()) else { return Ok(None) };
+    if !(url.starts_with("http://") || url.starts_with("https://")) {
+        bail!("`{url}` is not the address of a collector: it starts with http:// or https://");
+    }
+    let pairs = headers.as_deref().unwrap_or("").split(',').filter(|pair| !pair.trim().is_empty()).map(|pair| {
+        pair.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).context("otlp_headers is a list of NAME=VALUE")
+    });
+    Ok(Some(TraceConfig { headers: pairs.collect::<Result<_>>()?, url }))
 }
 
 /// Where `$.send.s3` goes; a part of it alone stops the start.
@@ -199,7 +239,7 @@ mod tests {
         std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\nsandbox = \"best-effort\"\ndatabase_url = \"postgres://db/app\"\negress_allow = [\"10.0.0.0/8:443\", \"db\"]\n").expect("writes");
         let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
         let config = Config::read(args).expect("reads");
-        assert_eq!((config.listen.as_str(), config.keep_days, config.sandbox), ("127.0.0.1:2", 7, Sandbox::BestEffort));
+        assert_eq!((config.listen.as_str(), config.keep.keep_days, config.sandbox), ("127.0.0.1:2", Some(7), Sandbox::BestEffort));
         assert_eq!(config.database_url.as_deref(), Some("postgres://db/app"));
         assert_eq!(config.egress_allow.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8:443", "db"]);
         let args = ServeArgs { config: Some(path.clone()), egress_allow: vec!["::1".parse().expect("an address")], ..ServeArgs::default() };

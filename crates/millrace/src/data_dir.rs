@@ -77,7 +77,7 @@ impl DataDir {
 }
 
 /// Whole or not at all, readable by the owner only.
-fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let part = path.with_extension("part");
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&part)?;
     file.write_all(bytes)?;

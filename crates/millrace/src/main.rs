@@ -1,5 +1,6 @@
 //! The binary: flags, configuration, wiring.
 
+mod backup;
 mod config;
 mod data_dir;
 mod egress;
@@ -25,6 +26,12 @@ enum Command {
     /// Run the server.
     #[command(after_help = "Example: millrace serve --data-dir ./data --listen 127.0.0.1:8787")]
     Serve(Box<config::ServeArgs>),
+    /// Copy what a server needs to go on into a new folder, also while it runs.
+    #[command(after_help = "Example: millrace backup /backups/millrace-$(date +%F) --data-dir ./data")]
+    Backup(backup::BackupArgs),
+    /// Make a data directory of a backup.
+    #[command(after_help = "Example: millrace restore /backups/millrace-2026-01-31 --data-dir ./data")]
+    Restore(backup::RestoreArgs),
     /// Bundles one component for a server that started this process.
     #[command(name = serve::BUNDLE_WORKER, hide = true)]
     BundleWorker,
@@ -46,6 +53,8 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
         },
+        Command::Backup(args) => done(backup::backup(args)),
+        Command::Restore(args) => done(backup::restore(args)),
         Command::BundleWorker => match runtime.block_on(serve::bundle_worker()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
@@ -55,6 +64,13 @@ fn main() -> ExitCode {
     };
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     code
+}
+
+fn done(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
 }
 
 /// What `cargo xtask openapi` writes: the same for all servers but for its address.

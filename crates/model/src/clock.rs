@@ -26,6 +26,11 @@ impl Timestamp {
         self.datetime().to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 
+    /// Reads a time in RFC 3339, such as [`Timestamp::iso`] gives; none where it is no such time.
+    pub fn parse_iso(text: &str) -> Option<Self> {
+        DateTime::parse_from_rfc3339(text).ok().map(|time| Self(time.timestamp_millis()))
+    }
+
     /// As a calendar date and time in UTC; out of range values become the epoch.
     pub fn datetime(self) -> DateTime<Utc> {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default()

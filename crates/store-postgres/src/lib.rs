@@ -4,17 +4,21 @@
 //! Connections are not encrypted yet (`NoTls`): use a socket or a network you trust, or a local proxy that speaks TLS.
 
 mod accounts;
+mod audit;
 mod components;
 mod data_stores;
 mod db;
 mod deliveries;
+mod export;
 mod history;
 mod interfaces;
 mod limits;
 mod mail;
 mod migrations;
+mod oauth_clients;
 mod pauses;
 mod registries;
+mod retention;
 mod rows;
 mod runs;
 mod settle;

@@ -77,6 +77,7 @@ pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> S
 pub(crate) async fn leave_nothing(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
     interfaces::remove(t, owner).await?;
     limits::replace(t, owner, None).await?;
+    execute(t, "DELETE FROM retentions WHERE owner_id = $1", &[&owner]).await?;
     subscriptions::remove_all(t, owner).await?;
     pauses::cancel_waiting(t, owner).await
 }

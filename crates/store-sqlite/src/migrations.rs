@@ -15,10 +15,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_pauses.sql"),
     include_str!("../migrations/0007_limits.sql"),
     include_str!("../migrations/0008_keys_webhooks.sql"),
+    include_str!("../migrations/0009_operations.sql"),
 ];
 
+/// The newest version known here.
+pub(crate) const KNOWN: i64 = MIGRATIONS.len() as i64;
+
 pub(crate) fn run(connection: &Connection) -> StoreResult<()> {
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    let known = KNOWN;
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
     if found > known {
         return Err(StoreError::NewerSchema { found, known });
