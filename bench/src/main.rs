@@ -2,6 +2,7 @@
 //! `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
 #![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
 
+mod history;
 mod load;
 mod process;
 mod report;
@@ -10,7 +11,7 @@ mod walls;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use crate::load::Cell;
@@ -30,6 +31,13 @@ const SOURCE: &str = "export default { name: 'cold', version: '1', props: { http
 #[tokio::main]
 async fn main() -> Result<()> {
     let binary = std::env::current_exe()?.with_file_name("millrace");
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        ["history"] => return history::compare(&binary, 1_000_000).await,
+        ["history", "--rows", rows] => return history::compare(&binary, rows.parse().context("--rows takes a number")?).await,
+        other => bail!("`{}` is not a benchmark; these are: nothing, or `history [--rows COUNT]`", other.join(" ")),
+    }
     let mut server = Server::start(&binary, "main", &[]).await?;
     let mut report = Report::default();
     report.line("server RSS, idle, MiB", process::rss_mib(server.pid())?);

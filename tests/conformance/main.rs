@@ -2,6 +2,7 @@
 
 mod accounts;
 mod bad_input;
+mod contract;
 mod data_stores;
 mod effects;
 mod flow;

@@ -16,7 +16,7 @@ cargo xtask test                build and run every test
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, tidiness
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
 cargo xtask openapi             write docs/openapi.json
-cargo xtask bench [ARGS]        measure a release build
+cargo xtask bench [ARGS]        measure a release build; `history --rows COUNT`: with a long history
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
 /// What cargo builds.
