@@ -19,6 +19,7 @@ mod oauth_clients;
 mod openapi;
 mod pages;
 mod registries;
+mod replays;
 mod routes;
 mod runs;
 mod schemas;

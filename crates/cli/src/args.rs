@@ -5,6 +5,7 @@ mod data_stores;
 mod keys;
 mod operations;
 mod registries;
+mod replays;
 mod runs;
 mod subscriptions;
 mod workflows;
@@ -18,6 +19,7 @@ pub use data_stores::DataStoreCommand;
 pub use keys::KeyCommand;
 pub use operations::{ExportArgs, OauthClientCommand, RetentionArgs};
 pub use registries::RegistryCommand;
+pub use replays::ReplayCommand;
 pub use runs::RunCommand;
 pub use subscriptions::{SubscriptionArgs, SubscriptionCommand};
 pub use workflows::WorkflowCommand;
@@ -169,11 +171,19 @@ pub enum ClientCommand {
     /// API keys of the organization
     #[command(subcommand)]
     Keys(KeyCommand),
-    /// List a workflow's errors, oldest first
+    /// List the errors of a workflow or source, oldest first
+    #[command(after_help = "Example: millrace errors orders --groups")]
     Errors {
-        /// Id or name
-        name: String,
+        /// Id or name; with --groups it may be left out
+        #[arg(required_unless_present = "groups")]
+        name: Option<String>,
+        /// By class, step and place in the code, with how many there were; the last seen first
+        #[arg(long)]
+        groups: bool,
     },
+    /// Replay many runs, as a job that outlives the server
+    #[command(subcommand)]
+    Replays(ReplayCommand),
     /// Data stores: values that workflows and sources share
     #[command(subcommand, visible_alias = "ds")]
     DataStores(DataStoreCommand),

@@ -17,6 +17,7 @@ mod deliver_http;
 mod deliver_webhooks;
 mod dispatch;
 mod error;
+mod error_events;
 mod events;
 mod execute;
 mod history;
@@ -32,6 +33,7 @@ mod pauses;
 mod program;
 mod progress;
 mod registries;
+mod replays;
 mod s3;
 mod scheduler;
 mod secrets;
@@ -76,6 +78,7 @@ pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exp
 pub use oauth::{ConnectLink, NewConnection};
 pub use oauth_clients::IssuedToken;
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
+pub use replays::{NewReplay, ReplayChange, ReplayView};
 pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
@@ -203,6 +206,7 @@ struct Inner {
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
+    wake_replayer: Notify,
     wake_deliverer: Notify,
     wake_webhooks: Notify,
     tasks: tasks::Tasks,
@@ -247,6 +251,7 @@ impl Engine {
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),
+            wake_replayer: Notify::new(),
             wake_deliverer: Notify::new(),
             wake_webhooks: Notify::new(),
             tasks: tasks::Tasks::default(),
@@ -255,6 +260,7 @@ impl Engine {
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
         engine.spawn_mailer();
+        engine.spawn_replayer();
         engine.spawn_deliverer();
         engine.spawn_webhook_deliverer()?;
         engine.spawn_pruner();

@@ -1,6 +1,7 @@
 //! The binary: flags, configuration, wiring.
 
 mod backup;
+mod clock;
 mod config;
 mod data_dir;
 mod egress;

@@ -26,9 +26,9 @@ impl Timestamp {
         self.datetime().to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 
-    /// Reads a time in RFC 3339, such as [`Timestamp::iso`] gives; none where it is no such time.
+    /// Reads a date and time with its offset (RFC 3339); None where the text is none.
     pub fn parse_iso(text: &str) -> Option<Self> {
-        DateTime::parse_from_rfc3339(text).ok().map(|time| Self(time.timestamp_millis()))
+        DateTime::parse_from_rfc3339(text).ok().map(|at| Self(at.timestamp_millis()))
     }
 
     /// As a calendar date and time in UTC; out of range values become the epoch.

@@ -225,6 +225,10 @@ id_type! {
     AuditId = "aud_";
     /// An OAuth client.
     OauthClientId = "oc_";
+    /// A group of errors.
+    ErrorGroupId = "eg_";
+    /// A replay of many runs.
+    ReplayId = "rpl_";
 }
 
 impl RunId {

@@ -23,7 +23,8 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, pa
     let narrow = match status {
         Some("queued" | "running") => "status IN ('queued', 'running') AND status = $3",
         Some("paused") => "status = 'paused' AND $3::text IS NOT NULL",
-        Some(_) => "status IN ('succeeded', 'failed', 'cancelled') AND status = $3",
+        Some("failed") => "status = 'failed' AND $3::text IS NOT NULL",
+        Some(_) => "status IN ('succeeded', 'cancelled') AND status = $3",
         None => "$3::text IS NULL",
     };
     let filter = format!("{narrow} AND owner_id = $1 AND created_at >= $4 AND created_at < $5");
@@ -66,7 +67,7 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
     // SQLite has one with CASE.
     let stream = match name {
         Some(_) => "left(name, 200) = left($3::text, 200) AND name = $3",
-        None => "name <> '$errors' AND $3::text IS NULL",
+        None => "name NOT IN ('$errors', '$test') AND $3::text IS NULL",
     };
     let shown = format!("SELECT {} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} ORDER BY ordinal DESC LIMIT $4", rows::EVENT);
     let (emitter, name, org, limit) = (text(emitter), name.map(text), org.as_str(), i64::from(page.limit));

@@ -8,6 +8,7 @@ use millrace_model::retention::Retention;
 use millrace_store::{Leftovers, Pruning, StoreResult};
 
 use crate::db::{database, text};
+use crate::errors;
 use crate::rows::{execute, one};
 
 pub(crate) async fn of(c: &Client, owner: &str) -> StoreResult<Option<Retention>> {
@@ -69,6 +70,7 @@ async fn prune_runs(t: &Transaction<'_>, p: &Pruning) -> StoreResult<u64> {
                 AND status NOT IN ('queued', 'running', 'paused') ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
               gone AS (DELETE FROM logs USING old WHERE run_id = old_id),
               ended AS (DELETE FROM pauses USING old WHERE run_id = old_id),
+              replayed AS (DELETE FROM replayed_runs USING old WHERE run_id = old_id OR original_id = old_id),
               unsent AS (DELETE FROM deliveries USING old WHERE run_id = old_id)
          DELETE FROM runs USING old WHERE id = old_id",
         &[&p.owner, &at, &id, &i64::from(p.limit)],
@@ -116,6 +118,8 @@ pub(crate) async fn prune_leftovers(t: &Transaction<'_>, l: &Leftovers) -> Store
     let mut gone = execute(t, &oldest("oauth_tokens", "token_hash", "expires_at", ""), &[&(l.now.ms() + 1), &limit]).await?;
     if let Some(before) = l.before.map(Timestamp::ms) {
         gone += execute(t, &oldest("webhook_deliveries", "id", "created_at", ""), &[&before, &limit]).await?;
+        gone += errors::prune(t, Timestamp(before), limit).await?;
+        gone += execute(t, &oldest("replays", "id", "updated_at", "AND status NOT IN ('running', 'paused')"), &[&before, &limit]).await?;
         gone += execute(t, &oldest("mail", "id", "created_at", "AND status <> 'queued'"), &[&before, &limit]).await?;
     }
     if let Some(before) = l.audit_before.map(Timestamp::ms) {

@@ -22,7 +22,8 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page
     let narrow = match status {
         Some("queued" | "running") => "status IN ('queued', 'running') AND status = ?3 AND",
         Some("paused") => "status = 'paused' AND ?3 IS NOT NULL AND",
-        Some(_) => "status IN ('succeeded', 'failed', 'cancelled') AND status = ?3 AND",
+        Some("failed") => "status = 'failed' AND ?3 IS NOT NULL AND",
+        Some(_) => "status IN ('succeeded', 'cancelled') AND status = ?3 AND",
         None => "?3 IS NULL AND",
     };
     let order = order(page);
@@ -59,7 +60,7 @@ pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&s
     let (below, above) = (bound(&page.after, i64::MAX, i64::MIN), bound(&page.before, i64::MIN, i64::MAX));
     // Only the newest hundred are shown; a page is a part of those.
     // Two texts, so that each is planned for its index.
-    let stream = if name.is_some() { "name = ?3" } else { "name <> '$errors' AND ?3 IS NULL" };
+    let stream = if name.is_some() { "name = ?3" } else { "name <> '$errors' AND name <> '$test' AND ?3 IS NULL" };
     let shown = format!("SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND {stream} ORDER BY ordinal DESC LIMIT ?4");
     let order = order(page);
     let mut items = many(

@@ -15,7 +15,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_pauses.sql"),
     include_str!("../migrations/0007_limits.sql"),
     include_str!("../migrations/0008_keys_webhooks.sql"),
-    include_str!("../migrations/0009_operations.sql"),
+    include_str!("../migrations/0009_errors.sql"),
+    include_str!("../migrations/0010_operations.sql"),
 ];
 
 /// The newest version known here.

@@ -7,6 +7,7 @@ use millrace_store::{Leftovers, Pruning, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
+use crate::errors;
 use crate::rows::{execute, many, one};
 
 pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Option<Retention>> {
@@ -112,6 +113,7 @@ pub(crate) fn prune(c: &Connection, owner: &str, found: &Found) -> StoreResult<u
         execute(c, "DELETE FROM logs WHERE run_id = ?1", [id])?;
         execute(c, "DELETE FROM deliveries WHERE run_id = ?1", [id])?;
         execute(c, "DELETE FROM pauses WHERE run_id = ?1", [id])?;
+        execute(c, "DELETE FROM replayed_runs WHERE run_id = ?1 OR original_id = ?1", [id])?;
         gone += execute(c, "DELETE FROM runs WHERE id = ?1", [id])?;
     }
     for ordinal in &found.events {
@@ -132,6 +134,12 @@ pub(crate) fn prune_leftovers(c: &Connection, l: &Leftovers) -> StoreResult<u64>
     if let Some(before) = l.before.map(Timestamp::ms) {
         let values = params![before, l.limit];
         gone += execute(c, "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < ?1 LIMIT ?2)", values)?;
+        gone += errors::prune(c, Timestamp(before), l.limit)?;
+        gone += execute(
+            c,
+            "DELETE FROM replays WHERE id IN (SELECT id FROM replays WHERE updated_at < ?1 AND status NOT IN ('running', 'paused') LIMIT ?2)",
+            values,
+        )?;
         // Organization by organization, as the index goes.
         gone += execute(
             c,

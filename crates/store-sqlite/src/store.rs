@@ -6,10 +6,12 @@ use millrace_model::audit::AuditRecord;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
@@ -24,8 +26,8 @@ use serde::Serialize;
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
 use crate::{
-    SqliteStore, accounts, audit, components, data_stores, deliveries, export, history, interfaces, limits, mail, oauth_clients, pauses, registries, retention,
-    runs, settle, sources, subscriptions, tenants, webhooks, workflows,
+    SqliteStore, accounts, audit, components, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses, registries,
+    replays, retention, runs, settle, sources, subscriptions, tenants, webhooks, workflows,
 };
 
 /// JSON text of a stored value.
@@ -527,6 +529,50 @@ impl Store for SqliteStore {
     async fn delete_oauth_token(&self, client: &OauthClientId, token_hash: &str) -> StoreResult<bool> {
         let (client, hash) = (client.to_string(), token_hash.to_owned());
         self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM oauth_tokens WHERE token_hash = ?2 AND client_id = ?1", [client, hash])? > 0)).await
+    }
+
+    async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
+        let (org, owner, page) = (org.clone(), owner.map(str::to_owned), page.clone());
+        self.db.read(move |c| errors::groups(c, &org, owner.as_deref(), &page)).await
+    }
+    async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>> {
+        by_id!(self, "error_groups", org, id, rows::error_group)
+    }
+    async fn failed_runs(&self, which: &FailedRuns) -> StoreResult<Vec<Run>> {
+        let which = which.clone();
+        self.db.read(move |c| errors::failed(c, &which)).await
+    }
+    async fn count_failed_runs(&self, which: &FailedRuns) -> StoreResult<u64> {
+        let which = which.clone();
+        self.db.read(move |c| errors::count_failed(c, &which)).await
+    }
+    async fn create_replay(&self, replay: Replay) -> StoreResult<()> {
+        self.db.write(move |c| replays::create(c, &replay)).await
+    }
+    async fn replay(&self, org: &OrgId, id: &ReplayId) -> StoreResult<Option<Replay>> {
+        by_id!(self, "replays", org, id, rows::replay)
+    }
+    async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "replays", "org_id = ?1", &[&org], &page, rows::replay)).await
+    }
+    async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>> {
+        self.db.read(move |c| replays::running(c, limit)).await
+    }
+    async fn step_replay(&self, step: ReplayStep) -> StoreResult<()> {
+        self.db.write(move |c| replays::step(c, &step)).await
+    }
+    async fn replay_counts(&self, id: &ReplayId) -> StoreResult<ReplayCounts> {
+        let id = id.clone();
+        self.db.read(move |c| replays::counts(c, &id)).await
+    }
+    async fn replay_under_way(&self, id: &ReplayId) -> StoreResult<u64> {
+        let id = id.clone();
+        self.db.read(move |c| replays::under_way(c, &id)).await
+    }
+    async fn replayed_runs(&self, id: &ReplayId, page: &Page) -> StoreResult<Listing<ReplayedRun>> {
+        let (id, page) = (id.clone(), page.clone());
+        self.db.read(move |c| replays::replayed(c, &id, &page)).await
     }
 
     async fn put_app(&self, app: App) -> StoreResult<()> {

@@ -6,8 +6,8 @@ CREATE TABLE retentions (
   keep_count BIGINT
 );
 
--- Settled runs by status; a run enters once, when it ends. Those that have not ended have indexes of their own.
-CREATE INDEX runs_ended ON runs (owner_id, status, created_at, id) WHERE status IN ('succeeded', 'failed', 'cancelled');
+-- Settled runs by status; a run enters once, when it ends. Other states have indexes of their own.
+CREATE INDEX runs_ended ON runs (owner_id, status, created_at, id) WHERE status IN ('succeeded', 'cancelled');
 -- History is pruned owner by owner: what these were for.
 DROP INDEX runs_age;
 DROP INDEX events_age;

@@ -6,10 +6,10 @@ CREATE TABLE retentions (
   keep_count INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- Settled runs by status; a run enters once, when it ends. Those that have not ended have indexes of their own.
-CREATE INDEX runs_ended ON runs (owner_id, status, created_at, id) WHERE status IN ('succeeded', 'failed', 'cancelled');
--- The summaries of all streams leave errors out; without this, an emitter of nothing but errors would be read to its end.
-CREATE INDEX events_not_errors ON events (emitter_id, ordinal) WHERE name <> '$errors';
+-- Settled runs by status; a run enters once, when it ends. Other states have indexes of their own.
+CREATE INDEX runs_ended ON runs (owner_id, status, created_at, id) WHERE status IN ('succeeded', 'cancelled');
+-- The summaries of all streams leave errors and tests out; without this, an emitter of nothing else would be read to its end.
+CREATE INDEX events_shown ON events (emitter_id, ordinal) WHERE name <> '$errors' AND name <> '$test';
 
 CREATE TABLE audit (
   id TEXT PRIMARY KEY,
