@@ -18,5 +18,6 @@ mod s4_endpoints;
 mod s6_events;
 mod s7_errors;
 mod s8_imports;
+mod sdk;
 mod webhooks;
 mod workflows;

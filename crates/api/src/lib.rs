@@ -6,6 +6,7 @@ mod apps;
 mod audit;
 mod components;
 mod configure;
+mod connect;
 mod data_stores;
 mod endpoints;
 mod error;

@@ -124,7 +124,7 @@ const FIELDS: &[Param] = &[
     Param::new("exclude", Kind::Text, "All but these fields"),
 ];
 
-const PAGE: &[Param] = &[
+pub(crate) const PAGE: &[Param] = &[
     Param::new("limit", Kind::Number, "Items on a page, 1 to 100; 10 where it is not given"),
     Param::new("after", Kind::Text, "Items after this cursor: the `end_cursor` of the page before"),
     Param::new("before", Kind::Text, "Items before this cursor: the `start_cursor` of the page after"),

@@ -264,6 +264,8 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("created_at", "integer"),
         ],
     ),
+    ("ActionRun", "What an action did: `os` are its log lines and what it threw", &[("exports", "object"), ("os", "[object]"), ("ret", "any")]),
+    ("Emitted", "An event of a deployed trigger", &[("e", "any"), ("k", "string"), ("ts", "integer"), ("id", "string")]),
     ("OauthClient", "An OAuth client; its id is the `client_id` of requests", OAUTH_CLIENT),
     ("OauthToken", "A token, shown this once", &[("access_token", "string"), ("token_type", "string"), ("expires_in", "integer"), ("created_at", "integer")]),
     ("Nothing", "An empty answer", &[]),
@@ -356,6 +358,8 @@ const WEBHOOK: Fields = &[
 /// All schemas by name.
 pub(crate) fn all() -> Map<String, Value> {
     let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
+    let deployed: Vec<_> = all_of("Source").iter().copied().chain([("webhook_signing_key?", "string")]).collect();
+    let deployed = [("DeployedTrigger".to_owned(), record("A deployed trigger; what signs its deliveries is shown this once", &deployed))];
     let shown_once = [
         ("NewApiKey", "A new key, shown this once", with(KEY, "key")),
         ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret")),
@@ -366,7 +370,17 @@ pub(crate) fn all() -> Map<String, Value> {
     let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
     let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
     let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
-    records.chain(uploaded).chain(replayed).chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)))).collect()
+    records
+        .chain(uploaded)
+        .chain(deployed)
+        .chain(replayed)
+        .chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields))))
+        .collect()
+}
+
+/// The fields of a record of the list.
+fn all_of(name: &str) -> Fields {
+    RECORDS.iter().find(|(record, _, _)| *record == name).map_or(&[], |(_, _, fields)| fields)
 }
 
 fn record(about: &str, fields: &[(&str, &str)]) -> Value {

@@ -4,6 +4,7 @@
 
 mod accept;
 mod accounts;
+mod actions;
 mod apps;
 mod asks;
 mod audit;
@@ -66,6 +67,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
+pub use actions::ActionRun;
 pub use apps::{AppFilter, NewApp};
 pub use audit::Deed;
 pub use components::CodeRef;
