@@ -31,8 +31,10 @@ mod notice;
 mod oauth;
 mod oauth_clients;
 mod pauses;
+mod places;
 mod program;
 mod progress;
+mod reach;
 mod registries;
 mod replays;
 mod s3;
@@ -51,11 +53,11 @@ mod views;
 mod webhooks;
 mod workflow_parts;
 mod workflows;
+mod wrong_keys;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
@@ -64,7 +66,7 @@ use millrace_model::{Clock, IdSource};
 use millrace_runner::Runner;
 use millrace_store::Store;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Notify, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
 pub use actions::ActionRun;
@@ -75,6 +77,7 @@ pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
 pub use history::{Export, RetentionView};
 pub use keys::{NewApiKey, UpdateApiKey};
+pub use mailer::check_smtp;
 pub use metrics::{Door, Metrics};
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
@@ -104,7 +107,7 @@ pub struct EngineConfig {
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
     pub running_max: usize,
-    /// Accepted runs that wait for one of those places, beyond which requests are refused.
+    /// Accepted runs that wait for one of those places, beyond which requests are refused; of one owner half as many.
     pub waiting_max: usize,
     /// How long a claimed run may go unrenewed.
     pub lease: Duration,
@@ -122,7 +125,7 @@ pub struct EngineConfig {
     pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
     pub smtp_url: Option<String>,
-    /// Which addresses code may send to: the policy of hosts.
+    /// Which addresses may be reached that users and code name: the policy of hosts.
     pub egress: millrace_model::egress::Shared,
     /// Sender of mail.
     pub mail_from: String,
@@ -187,14 +190,17 @@ struct Inner {
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    wrong_keys: wrong_keys::WrongKeys,
+    /// Reaches what code sends to.
+    sending: reach::Reach,
+    /// Reaches providers of OAuth.
+    providers: reach::Reach,
     search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
     metrics: Metrics,
     traces: traces::Traces,
-    /// Places for runs under way.
-    running: Arc<Semaphore>,
-    /// Accepted and waiting for a place.
-    waiting: AtomicUsize,
+    /// Places for runs under way, and who waits for one.
+    places: places::Places,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
     /// Who waits for a queued run's answer or end.
@@ -226,8 +232,10 @@ impl Engine {
                 tracing::info!(requeued, "runs that an earlier process left are queued again");
             }
         }
-        let running = Arc::new(Semaphore::new(config.running_max));
-        let (traces, sending) = traces::Traces::new(config.traces.as_ref())?;
+        let places = places::Places::new(config.running_max, config.waiting_max);
+        let sending = reach::Reach::new(config.egress.clone(), deliver_http::common);
+        let providers = reach::Reach::new(config.egress.clone(), oauth::common);
+        let (traces, spans) = traces::Traces::new(config.traces.as_ref())?;
         let engine = Self(Arc::new(Inner {
             config,
             store,
@@ -239,12 +247,14 @@ impl Engine {
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            wrong_keys: wrong_keys::WrongKeys::default(),
+            sending,
+            providers,
             search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
             metrics: Metrics::default(),
             traces,
-            running,
-            waiting: AtomicUsize::new(0),
+            places,
             held: Mutex::default(),
             waiters: Mutex::default(),
             settling: Mutex::default(),
@@ -264,10 +274,10 @@ impl Engine {
         engine.spawn_mailer();
         engine.spawn_replayer();
         engine.spawn_deliverer();
-        engine.spawn_webhook_deliverer()?;
+        engine.spawn_webhook_deliverer();
         engine.spawn_pruner();
-        if let Some(sending) = sending {
-            engine.spawn_tracer(sending);
+        if let Some(spans) = spans {
+            engine.spawn_tracer(spans);
         }
         Ok(engine)
     }
@@ -280,8 +290,7 @@ impl Engine {
     /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
     pub async fn shutdown(&self, grace: Duration) {
         self.0.tasks.stop();
-        let all = u32::try_from(self.0.config.running_max).unwrap_or(u32::MAX);
-        if tokio::time::timeout(grace, self.0.running.acquire_many(all)).await.is_err() {
+        if tokio::time::timeout(grace, self.0.places.idle()).await.is_err() {
             tracing::warn!(grace_s = grace.as_secs(), "some runs did not end in time; they run again at the next start");
         }
         self.0.runner.shutdown().await;

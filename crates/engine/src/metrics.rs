@@ -145,9 +145,9 @@ impl Engine {
         if let Ok(count) = unfinished {
             gauge("millrace_runs_unfinished", "Runs that are queued or under way, on all servers of the database", count.to_string());
         }
-        let free = self.0.running.available_permits();
-        gauge("millrace_runs_running", "Runs under way here", self.0.config.running_max.saturating_sub(free).to_string());
-        gauge("millrace_runs_waiting", "Runs accepted here that wait for a place", self.0.waiting.load(Ordering::Relaxed).to_string());
+        let (running, waiting) = self.0.places.counts();
+        gauge("millrace_runs_running", "Runs under way here", running.to_string());
+        gauge("millrace_runs_waiting", "Runs accepted here that wait for a place", waiting.to_string());
         let hosts = self.0.runner.stats();
         gauge("millrace_hosts", "Processes with code of components", hosts.hosts.to_string());
         gauge("millrace_hosts_blank", "Processes that wait for code", hosts.blank_hosts.to_string());

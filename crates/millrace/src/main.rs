@@ -4,7 +4,9 @@ mod backup;
 mod clock;
 mod config;
 mod data_dir;
+mod doctor;
 mod egress;
+mod http;
 mod serve;
 
 use std::process::ExitCode;
@@ -33,6 +35,11 @@ enum Command {
     /// Make a data directory of a backup.
     #[command(after_help = "Example: millrace restore /backups/millrace-2026-01-31 --data-dir ./data")]
     Restore(backup::RestoreArgs),
+    /// Check what a server needs here, and say what to mend.
+    #[command(after_help = "Takes what `serve` takes, from the same places, and changes nothing.\n\
+        Exit status: 0 where a server would work, 1 where not.\n\
+        Example: millrace doctor --data-dir ./data --json")]
+    Doctor(Box<config::ServeArgs>),
     /// Bundles one component for a server that started this process.
     #[command(name = serve::BUNDLE_WORKER, hide = true)]
     BundleWorker,
@@ -56,6 +63,7 @@ fn main() -> ExitCode {
         },
         Command::Backup(args) => done(backup::backup(args)),
         Command::Restore(args) => done(backup::restore(args)),
+        Command::Doctor(args) => runtime.block_on(doctor::doctor(*args, cli.global.json)),
         Command::BundleWorker => match runtime.block_on(serve::bundle_worker()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),

@@ -24,8 +24,8 @@ pub(crate) fn check(path: &Path) -> StoreResult<()> {
     if found == 0 {
         return Err(StoreError::Corrupt { what: "it is no database of Millrace".into() });
     }
-    if found > migrations::KNOWN {
-        return Err(StoreError::NewerSchema { found, known: migrations::KNOWN });
+    if found > migrations::known() {
+        return Err(StoreError::NewerSchema { found, known: migrations::known() });
     }
     let answer: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(database)?;
     if answer == "ok" { Ok(()) } else { Err(StoreError::Corrupt { what: answer }) }

@@ -31,7 +31,7 @@ mod workflows;
 
 use std::path::{Path, PathBuf};
 
-use millrace_store::StoreResult;
+use millrace_store::{Examined, StoreResult};
 
 /// Where the database is, and its bounds.
 #[derive(Clone, Debug)]
@@ -71,4 +71,12 @@ impl SqliteStore {
     pub fn check(path: &Path) -> StoreResult<()> {
         backup::check(path)
     }
+}
+
+/// Looks at a file as it is, whether a server uses it or not.
+///
+/// # Errors
+/// Where it cannot be opened or read as a database.
+pub fn examine(path: &std::path::Path) -> StoreResult<Examined> {
+    db::examine(path)
 }
