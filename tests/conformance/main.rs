@@ -2,8 +2,10 @@
 //! section 6.4; `r2_9_…` of the ninth row of the reference's table of endpoints, `r3_12_…` of the twelfth point of its section 3;
 //! `f5_7_…` of the seventh of the points on which naive runtimes break, in what is known of the public registry.
 
+mod contract;
 mod http_triggers;
 mod master_key;
+mod operations;
 mod postgres;
 mod r1_conventions;
 mod r2_endpoints;
@@ -18,3 +20,4 @@ mod s6_events;
 mod s7_errors;
 mod s8_limits;
 mod s9_versioning;
+mod sdk;
