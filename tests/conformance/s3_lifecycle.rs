@@ -173,7 +173,8 @@ async fn s3_2_what_fails_un_awaited_belongs_to_its_run_and_output_keeps_order_an
     let failed = run(false).await;
     assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("TypeError")));
     let shown = server.get(&format!("/runs/{}", failed["id"].as_str().expect("an id"))).await.data();
-    let lines: Vec<_> = shown["logs"].as_array().expect("lines").iter().take(4).map(|l| (l["level"].as_str().unwrap_or(""), l["text"].as_str().unwrap_or(""))).collect();
+    let lines: Vec<_> =
+        shown["logs"].as_array().expect("lines").iter().take(4).map(|l| (l["level"].as_str().unwrap_or(""), l["text"].as_str().unwrap_or(""))).collect();
     assert_eq!(lines, [("log", "one"), ("warn", "two"), ("log", "three"), ("error", "four")]);
     // What fails once the run is over changes nothing of it, nor of the next.
     let good = run(true).await;

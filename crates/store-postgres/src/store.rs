@@ -26,8 +26,8 @@ use millrace_store::*;
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients,
-    pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    PostgresStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses,
+    registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.

@@ -9,6 +9,7 @@ use millrace_model::subscription::DEFERRED;
 use millrace_store::{RunFilter, StoreResult, status_text};
 use rusqlite::{Connection, params};
 
+use crate::db::database;
 use crate::rows::{self, execute, many, newest_first, number, one, order};
 
 /// Events that a stream shows (spec 2.5, 8).

@@ -28,8 +28,8 @@ use serde::Serialize;
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
 use crate::{
-    SqliteStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients,
-    pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    SqliteStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses,
+    registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// JSON text of a stored value.

@@ -18,8 +18,8 @@ use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId,
-    OauthClientId, OrgId, RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
+    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId, OauthClientId,
+    OrgId, RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
