@@ -63,7 +63,7 @@ fn with_key(key: &ApiKey, text: &str) -> Value {
 }
 
 /// What the key may do; everything, where nothing is said.
-fn scopes(params: &Params) -> Result<Scopes, ApiError> {
+pub(crate) fn scopes(params: &Params) -> Result<Scopes, ApiError> {
     let Some(words) = params.words("scopes")? else { return Ok(Scopes::full()) };
     let allowed = || Scope::ALL.map(Scope::as_str).join(", ");
     let parsed = words.iter().map(|word| {
@@ -84,4 +84,9 @@ fn end(params: &Params) -> Result<Option<Option<Timestamp>>, ApiError> {
             _ => Err(ApiError::field("expires_at", "`expires_at` is not a time in epoch seconds")),
         },
     }
+}
+
+/// Another master key in the place of the one of now.
+pub(crate) async fn rotate_master(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
+    Ok(Fields::default().data(json!({ "master_key_id": app.engine.rotate_master_key(&caller).await? })))
 }

@@ -10,13 +10,14 @@ use millrace_model::page::Listing;
 use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
 use millrace_model::tenant::{ApiKey, Organization};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Trigger};
 use serde_json::{Map, Value, json};
 
 use crate::ApiConfig;
+use crate::audit::Shown;
 use crate::extract::{Params, encode_cursor};
 
 /// An event's data is shown without `expand=event` up to this size (reference 2).
@@ -50,7 +51,12 @@ impl Fields {
 
     /// `{"data": …}`.
     pub(crate) fn data(&self, value: Value) -> Response {
-        Json(json!({ "data": self.apply(value) })).into_response()
+        let shown = value["id"].as_str().map(|id| Shown(id.to_owned()));
+        let mut response = Json(json!({ "data": self.apply(value) })).into_response();
+        if let Some(shown) = shown {
+            response.extensions_mut().insert(shown);
+        }
+        response
     }
 
     /// `{"page_info": …, "data": […]}`; `cursor` gives an item's own.
@@ -159,6 +165,10 @@ pub(crate) fn webhook_delivery(d: &WebhookDelivery) -> Value {
 /// An event summary; `metadata` stands beside `event` (reference 2).
 pub(crate) fn event(e: &Event, expand: bool) -> Value {
     let mut metadata: Map<String, Value> = serde_json::from_str(&e.metadata).unwrap_or_default();
+    if e.name == DEFERRED {
+        // What it is delivered with is the engine's.
+        metadata.retain(|field, _| !["trace_id", "hops", "handles_error"].contains(&field.as_str()));
+    }
     metadata.insert("emitter_id".into(), json!(e.emitter_id));
     metadata.insert("emit_id".into(), json!(e.emit_id));
     metadata.insert("name".into(), json!(e.name));

@@ -80,7 +80,7 @@ impl Engine {
                 if !(1..=SECRET_BYTES_MAX).contains(&secret.len()) || (kind == AuthKind::Bearer && secret.bytes().any(|b| !b.is_ascii_graphic())) {
                     return Err(EngineError::invalid(&field, format!("the secret has 1 to {SECRET_BYTES_MAX} characters; those of a token are visible ASCII")));
                 }
-                Some(self.0.master_key.seal(&self.0.ids, workflow.as_str(), &secret)?)
+                Some(self.0.keyring.seal(&self.0.ids, workflow.as_str(), &secret)?)
             }
             (AuthKind::Bearer | AuthKind::Signature, None, None) => match before.filter(|b| b.kind == kind) {
                 Some(before) => before.secret.clone(),
@@ -97,7 +97,7 @@ impl Engine {
         for trigger in triggers {
             let Trigger::Http { id, auth: Some(auth), .. } = trigger else { continue };
             let secret = match &auth.secret {
-                Some(sealed) => self.0.master_key.open(workflow.as_str(), sealed)?,
+                Some(sealed) => self.0.keyring.open(workflow.as_str(), sealed)?,
                 None => String::new(),
             };
             let authorization = match (auth.kind, &auth.header) {
@@ -205,6 +205,7 @@ mod tests {
             headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             client_ip: String::new(),
             body: body.as_bytes().to_vec(),
+            parsed: None,
         }
     }
 

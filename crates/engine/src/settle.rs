@@ -8,13 +8,14 @@ use millrace_model::event::Event;
 use millrace_model::ids::{RunId, WebhookId};
 use millrace_model::run::{Context, LogLevel, LogLine, NewRun, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{ERRORS, LOGS};
+use millrace_model::subscription::{DEFERRED, ERRORS, LOGS};
 use millrace_runner::CallOutcome;
 use millrace_store::{Effects, Pausing, Settlement, SourceChange, StoreError};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::context::Origin;
+use crate::deferred::put_off_until;
 use crate::error_events::Failed;
 use crate::execute::Held;
 use crate::pauses::{Carried, Rest, may_pause};
@@ -66,7 +67,7 @@ impl Engine {
             self.add_error_event(&mut effects, &mut collected, Failed { held, error, result: &result }, program, &context).await?;
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
-        // What was cut of a chain is told in the run's log, beside its own lines.
+        // What was cut off on the way is in the log as well.
         collected.logs.append(&mut effects.logs);
         if let Some(rest) = rest {
             effects.logs = collected.logs;
@@ -110,6 +111,7 @@ impl Engine {
         let pausing = Pausing { run_id, attempt, now: self.now(), wake_at: rest.wake_at, then: rest.then, state, result, effects };
         let status = self.0.store.pause_run(pausing).await?;
         self.tell_streams(events);
+        self.0.streams.send(held.owner.as_str(), || StreamItem::Run(held.id.clone()));
         if listeners > 0 || status == RunStatus::Queued {
             self.0.wake_dispatch.notify_one();
         }
@@ -187,6 +189,7 @@ impl Engine {
         let effects = &settlement.effects;
         let (events, listeners, mail) = (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
         let (sent, to_webhooks) = (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
+        let run_id = settlement.run_id.clone();
         let isolate = match program {
             Program::Source(source) => Some(source.isolate.id.clone()),
             Program::Workflow(_) => None,
@@ -203,6 +206,7 @@ impl Engine {
             }
         }
         self.tell_streams(events);
+        self.0.streams.send(program.identity().owner.as_str(), || StreamItem::Run(run_id));
         if listeners > 0 {
             self.0.wake_dispatch.notify_one();
         }
@@ -218,8 +222,12 @@ impl Engine {
         Ok(())
     }
 
-    fn tell_streams(&self, events: Vec<Event>) {
+    pub(crate) fn tell_streams(&self, events: Vec<Event>) {
+        self.0.metrics.settled_events(events.len());
         for event in events {
+            if event.name == DEFERRED {
+                self.0.wake_scheduler.notify_one();
+            }
             let owner = event.emitter_id.clone();
             self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));
         }
@@ -258,10 +266,23 @@ impl Engine {
         if emits.is_empty() && db.is_empty() {
             return Ok(None);
         }
-        let metas: Vec<Map<String, Value>> = emits.iter().map(|e| meta_of(e.meta.as_deref())).collect();
+        let now = self.now();
+        let (mut metas, mut payloads) = (Vec::with_capacity(emits.len()), Vec::with_capacity(emits.len()));
+        for emit in emits {
+            let meta = meta_of(emit.meta.as_deref());
+            let payload = emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
+            match put_off_until(&meta, now) {
+                // The strategy does not see it: a source that puts a task off emits it under the same id once it is due.
+                Some(at) => effects.events.push(self.waiting_event(source, &channel_of(&meta), payload, &shown_meta(&meta), at, context)),
+                None => {
+                    metas.push(meta);
+                    payloads.push(payload);
+                }
+            }
+        }
         let candidates: Vec<Candidate> = metas.iter().map(|m| Candidate { id: m.get("id").cloned(), ts: m.get("ts").and_then(Value::as_f64) }).collect();
         let remembered = match source.strategy {
-            Some(_) if !emits.is_empty() => Some(self.remembered(turn, source).await?),
+            Some(_) if !metas.is_empty() => Some(self.remembered(turn, source).await?),
             _ => None,
         };
         let before = remembered.as_ref().map(|r| r.dedupe.clone()).unwrap_or_default();
@@ -270,9 +291,8 @@ impl Engine {
             effects.logs.push(self.error_line(&format!("Error: {error}")));
         }
         for index in outcome.emitted {
-            let payload = emits[index].event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
-            let name = metas[index].get("name").and_then(Value::as_str).unwrap_or("").to_owned();
-            let event = self.new_event(source.source.id.as_str(), &source.source.org_id, name, payload, shown_meta(&metas[index]));
+            let payload = std::mem::take(&mut payloads[index]);
+            let event = self.new_event(source.source.id.as_str(), &source.source.org_id, channel_of(&metas[index]), payload, shown_meta(&metas[index]));
             self.add_event(effects, event, context, context.handles_error).await?;
         }
         let changed = remembered.filter(|_| outcome.state != before);
@@ -359,6 +379,11 @@ fn is_state_changed(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> 
 
 fn meta_of(meta: Option<&RawValue>) -> Map<String, Value> {
     meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default()
+}
+
+/// The channel that an emit is for.
+fn channel_of(meta: &Map<String, Value>) -> String {
+    meta.get("name").and_then(Value::as_str).unwrap_or("").to_owned()
 }
 
 /// What the history keeps of an emit's metadata.

@@ -46,6 +46,15 @@ pub struct TriggerRequest {
     pub props: Map<String, Value>,
     /// The source's channel.
     pub event_name: Option<String>,
+    /// What stands beside `props`, where records show it: it counts as if it stood there, so that what was read can be written back.
+    #[serde(flatten)]
+    pub beside: Map<String, Value>,
+}
+
+impl TriggerRequest {
+    fn settings(&self) -> Map<String, Value> {
+        self.beside.iter().chain(&self.props).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
 }
 
 /// A step in a request.
@@ -209,7 +218,6 @@ impl Engine {
                 Some(artifact) => artifact.uses_respond,
                 None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
             };
-            self.infer_apps(caller, &component.manifest.props).await?;
             // Values that are expressions are known only in a run: code that cannot do without them says so there.
             let dynamic_props = self.definitions(caller, &component, &request.props).await.unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
@@ -218,7 +226,7 @@ impl Engine {
             checked.map_err(|e| in_step(e, &request.namespace))?;
             let checked = self.check_data_stores(&caller.org_id, defs, &mut values, Site::Step).await;
             checked.map_err(|e| in_step(e, &request.namespace))?;
-            self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
+            self.0.keyring.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
             steps.push(Step {
                 id,
@@ -259,13 +267,13 @@ impl Engine {
             let field = format!("triggers[{index}]");
             triggers.push(match request.kind.as_str() {
                 "http" => {
-                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.props.get(*k) == Some(&Value::Bool(true)));
+                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.settings().get(*k) == Some(&Value::Bool(true)));
                     let (id, key, auth) = kept_http.next().unwrap_or_else(|| (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key(), None));
-                    let auth = self.endpoint_auth(&field, workflow, request.props.get("auth"), auth.as_ref())?;
+                    let auth = self.endpoint_auth(&field, workflow, request.settings().get("auth"), auth.as_ref())?;
                     Trigger::Http { id, key, custom_response, auth }
                 }
                 "timer" => {
-                    let schedule = props::parse_timer(&Value::Object(request.props.clone()), self.now())?.ok_or_else(|| {
+                    let schedule = props::parse_timer(&Value::Object(request.settings()), self.now())?.ok_or_else(|| {
                         EngineError::missing(&format!("{field}.props"), "a timer needs `intervalSeconds` or `cron`, such as {\"intervalSeconds\": 60}")
                     })?;
                     let id = match kept_timers.next() {

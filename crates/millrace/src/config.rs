@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
-use millrace_engine::S3Config;
+use millrace_engine::{S3Config, TraceConfig};
 use millrace_model::domain::{host_of, is_domain};
 use millrace_model::egress::Allow;
+use millrace_model::retention::Retention;
 use serde::Deserialize;
 
 /// The form of the log.
@@ -95,12 +96,42 @@ pub struct ServeArgs {
     /// Connections at once, beyond which clients are told to come again [default: 10000]
     #[arg(long, env = "MILLRACE_CONNECTIONS_MAX")]
     pub connections_max: Option<usize>,
+    /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be kept as a file [default: 104857600]
+    #[arg(long, env = "MILLRACE_UPLOAD_MAX_BYTES")]
+    pub upload_max_bytes: Option<usize>,
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
+    /// Settled runs of a workflow or source, and events, of which the newest are kept [default: as many as there are]
+    #[arg(long, env = "MILLRACE_KEEP_COUNT")]
+    pub keep_count: Option<u32>,
+    /// Days that records of who changed what are kept [default: 365]
+    #[arg(long, env = "MILLRACE_KEEP_AUDIT_DAYS")]
+    pub keep_audit_days: Option<u32>,
+    /// An address and port for /metrics without a key; on --listen it asks for one
+    #[arg(long, env = "MILLRACE_METRICS_LISTEN")]
+    pub metrics_listen: Option<String>,
+    /// Where traces go, a collector that speaks OTLP over HTTP: http://127.0.0.1:4318
+    #[arg(long, env = "MILLRACE_OTLP_URL")]
+    pub otlp_url: Option<String>,
+    /// Headers for the collector: NAME=VALUE, with commas between them
+    #[arg(long, env = "MILLRACE_OTLP_HEADERS", hide_env_values = true)]
+    pub otlp_headers: Option<String>,
     /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
+    /// The file of the master key, under which all secrets are kept: 32 bytes, or those in hex or base64 [default: master.key in the data directory]
+    #[arg(long, env = "MILLRACE_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
+    /// The master key itself; prefer the environment, a command line can be seen by others
+    #[arg(long, env = "MILLRACE_MASTER_KEY", hide_env_values = true)]
+    pub master_key: Option<String>,
+    /// The master key before it, for the one start that changes it
+    #[arg(long, env = "MILLRACE_MASTER_KEY_OLD", hide_env_values = true)]
+    pub master_key_old: Option<String>,
+    /// A shell command that prints the master key, such as one that asks a key service
+    #[arg(long, env = "MILLRACE_MASTER_KEY_COMMAND")]
+    pub master_key_command: Option<String>,
     /// The walls around code that runs here [default: required]
     #[arg(long, env = "MILLRACE_SANDBOX")]
     pub sandbox: Option<Sandbox>,
@@ -110,6 +141,21 @@ pub struct ServeArgs {
     /// The form of the log [default: text]
     #[arg(long, env = "MILLRACE_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
+}
+
+/// Where the master key is; at most one of the places is given.
+#[derive(Default)]
+pub struct MasterKeyConfig {
+    pub file: Option<PathBuf>,
+    pub key: Option<String>,
+    pub old: Option<String>,
+    pub command: Option<String>,
+}
+
+impl std::fmt::Debug for MasterKeyConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MasterKeyConfig").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 /// Settings, complete.
@@ -129,8 +175,13 @@ pub struct Config {
     pub http_body_max_bytes: usize,
     pub request_timeout_seconds: u32,
     pub connections_max: usize,
-    pub keep_days: u32,
+    pub upload_max_bytes: usize,
+    pub keep: Retention,
+    pub keep_audit_days: u32,
+    pub metrics_listen: Option<String>,
+    pub traces: Option<TraceConfig>,
     pub requests_per_minute: u32,
+    pub master_key: MasterKeyConfig,
     pub sandbox: Sandbox,
     pub egress_allow: Vec<Allow>,
     pub log_format: LogFormat,
@@ -147,8 +198,16 @@ impl Config {
             None => ServeArgs::default(),
         };
         let s3 = s3(&args, &file)?;
+        let master_key = master_key(&args, &file)?;
+        let traces = traces(args.otlp_url.or(file.otlp_url), args.otlp_headers.or(file.otlp_headers))?;
+        let keep_days = Some(args.keep_days.or(file.keep_days).unwrap_or(30));
         let config = Self {
             s3,
+            traces,
+            master_key,
+            keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
+            keep_audit_days: args.keep_audit_days.or(file.keep_audit_days).unwrap_or(365),
+            metrics_listen: args.metrics_listen.or(file.metrics_listen),
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
             database_url: args.database_url.or(file.database_url),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
@@ -162,7 +221,7 @@ impl Config {
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
             request_timeout_seconds: args.request_timeout_seconds.or(file.request_timeout_seconds).unwrap_or(30),
             connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
-            keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
+            upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
             egress_allow: if args.egress_allow.is_empty() { file.egress_allow } else { args.egress_allow },
@@ -178,11 +237,27 @@ impl Config {
         {
             bail!("`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one");
         }
-        if config.http_body_max_bytes == 0 || config.keep_days == 0 || config.request_timeout_seconds == 0 || config.connections_max == 0 {
-            bail!("http_body_max_bytes, keep_days, request_timeout_seconds and connections_max are at least 1");
+        let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days)];
+        if config.http_body_max_bytes == 0 || kept.contains(&Some(0)) || config.request_timeout_seconds == 0 || config.connections_max == 0 {
+            bail!("http_body_max_bytes, keep_days, keep_count, keep_audit_days, request_timeout_seconds and connections_max are at least 1");
+        }
+        if config.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
+            bail!("keep_count is at most {}", Retention::COUNT_MAX);
         }
         Ok(config)
     }
+}
+
+/// Where traces go. The headers may hold a key: they are not shown in the error.
+fn traces(url: Option<String>, headers: Option<String>) -> Result<Option<TraceConfig>> {
+    let Some(url) = url.filter(|url| !url.is_empty()) else { return Ok(None) };
+    if !(url.starts_with("http://") || url.starts_with("https://")) {
+        bail!("`{url}` is not the address of a collector: it starts with http:// or https://");
+    }
+    let pairs = headers.as_deref().unwrap_or("").split(',').filter(|pair| !pair.trim().is_empty()).map(|pair| {
+        pair.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).context("otlp_headers is a list of NAME=VALUE")
+    });
+    Ok(Some(TraceConfig { headers: pairs.collect::<Result<_>>()?, url }))
 }
 
 /// Where `$.send.s3` goes; a part of it alone stops the start.
@@ -203,6 +278,23 @@ fn s3(args: &ServeArgs, file: &ServeArgs) -> Result<Option<S3Config>> {
     Ok(Some(S3Config { endpoint, region, access_key_id, secret_access_key, buckets }))
 }
 
+fn master_key(args: &ServeArgs, file: &ServeArgs) -> Result<MasterKeyConfig> {
+    let text = |field: fn(&ServeArgs) -> &Option<String>| field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty());
+    let found = MasterKeyConfig {
+        file: args.master_key_file.clone().or_else(|| file.master_key_file.clone()),
+        key: text(|a| &a.master_key),
+        old: text(|a| &a.master_key_old),
+        command: text(|a| &a.master_key_command),
+    };
+    if u8::from(found.file.is_some()) + u8::from(found.key.is_some()) + u8::from(found.command.is_some()) > 1 {
+        bail!("of master_key_file, master_key and master_key_command only one can be given: the master key has one place");
+    }
+    if found.old.is_some() && found.key.is_none() {
+        bail!("master_key_old belongs to master_key, the new key");
+    }
+    Ok(found)
+}
+
 fn read_file(path: &Path) -> Result<ServeArgs> {
     let text = std::fs::read_to_string(path).with_context(|| format!("could not read the configuration `{}`", path.display()))?;
     toml::from_str(&text).with_context(|| format!("the configuration `{}` is not valid", path.display()))
@@ -220,7 +312,7 @@ mod tests {
         std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\nsandbox = \"best-effort\"\ndatabase_url = \"postgres://db/app\"\negress_allow = [\"10.0.0.0/8:443\", \"db\"]\n").expect("writes");
         let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
         let config = Config::read(args).expect("reads");
-        assert_eq!((config.listen.as_str(), config.keep_days, config.sandbox), ("127.0.0.1:2", 7, Sandbox::BestEffort));
+        assert_eq!((config.listen.as_str(), config.keep.keep_days, config.sandbox), ("127.0.0.1:2", Some(7), Sandbox::BestEffort));
         assert_eq!(config.database_url.as_deref(), Some("postgres://db/app"));
         assert_eq!(config.egress_allow.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8:443", "db"]);
         let args = ServeArgs { config: Some(path.clone()), egress_allow: vec!["::1".parse().expect("an address")], ..ServeArgs::default() };

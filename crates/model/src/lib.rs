@@ -4,6 +4,7 @@
 //! then [`dedupe`], [`schedule`] and [`props`].
 
 pub mod account;
+pub mod audit;
 pub mod clock;
 pub mod component;
 pub mod data_store;
@@ -21,12 +22,14 @@ pub mod props;
 pub mod rate;
 pub mod registry;
 pub mod replay;
+pub mod retention;
 pub mod run;
 pub mod schedule;
 pub mod slug;
 pub mod source;
 pub mod subscription;
 pub mod tenant;
+pub mod upload;
 pub mod webhook;
 pub mod workflow;
 
