@@ -2,6 +2,8 @@
 //! `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
 #![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
 
+mod errors;
+mod history;
 mod load;
 mod process;
 mod report;
@@ -10,7 +12,7 @@ mod walls;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use crate::load::Cell;
@@ -20,6 +22,8 @@ use crate::server::Server;
 /// Warm-up and length of a cell.
 const WARM: Duration = Duration::from_secs(3);
 const CELL: Duration = Duration::from_secs(10);
+/// Errors of the load of errors (`cargo xtask bench errors`), where no other number is given.
+const ERRORS: u64 = 100_000;
 /// How often cold start, deploy and redeploy are measured; the median is shown.
 const REPEATS: usize = 7;
 
@@ -30,6 +34,15 @@ const SOURCE: &str = "export default { name: 'cold', version: '1', props: { http
 #[tokio::main]
 async fn main() -> Result<()> {
     let binary = std::env::current_exe()?.with_file_name("millrace");
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        ["errors"] => return errors::run(ERRORS).await,
+        ["errors", count] => return errors::run(count.parse().context("how many errors: a number")?).await,
+        ["history"] => return history::compare(&binary, 1_000_000).await,
+        ["history", "--rows", rows] => return history::compare(&binary, rows.parse().context("--rows takes a number")?).await,
+        other => bail!("`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, or `history [--rows COUNT]`", other.join(" ")),
+    }
     let mut server = Server::start(&binary, "main", &[]).await?;
     let mut report = Report::default();
     report.line("server RSS, idle, MiB", process::rss_mib(server.pid())?);

@@ -56,6 +56,10 @@ impl Server {
         self.send(self.http.post(format!("{}/v1{path}", self.url)).json(body)).await
     }
 
+    pub async fn get(&self, path: &str) -> Result<Value> {
+        self.send(self.http.get(format!("{}/v1{path}", self.url))).await
+    }
+
     /// Milliseconds, and the answer.
     pub async fn timed_post(&self, path: &str, body: &Value) -> Result<(f64, Value)> {
         let started = Instant::now();
@@ -67,6 +71,19 @@ impl Server {
         let started = Instant::now();
         let answer = self.send(self.http.put(format!("{}/v1{path}", self.url)).json(body)).await?;
         Ok((started.elapsed().as_secs_f64() * 1000.0, answer))
+    }
+
+    pub async fn timed_get(&self, path: &str) -> Result<(f64, Value)> {
+        let started = Instant::now();
+        let answer = self.send(self.http.get(format!("{}/v1{path}", self.url))).await?;
+        Ok((started.elapsed().as_secs_f64() * 1000.0, answer))
+    }
+
+    /// Ends the server and leaves its folder, which another of the same name takes up.
+    pub fn halt(mut self) -> Result<PathBuf> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(self.dir.clone())
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {

@@ -30,6 +30,15 @@ const linesByFile = new Map<string, string[]>();
 /** A longer line is no help. */
 const LINE_MAX = 200;
 
+let ownTmp: string | undefined;
+
+/** From now on, errors name the folder `own` as code knows it: /tmp. */
+export function showAsTmp(own: string): void {
+  ownTmp = own;
+}
+
+const asCodeKnows = (shown: string): string => (ownTmp === undefined ? shown : shown.replaceAll(ownTmp, "/tmp"));
+
 /** From now on, stacks name files below the folder of `path` without it, and show lines of what it was made of. */
 export function hideFolderOf(path: string): void {
   folders.add(`${dirname(path)}/`);
@@ -71,7 +80,7 @@ function withSourceLine(stack: string): string {
 
 /** A stack without the frames of this program: they tell an author nothing. */
 function ownFrames(stack: string): string {
-  let shown = stack
+  let shown = asCodeKnows(stack)
     .split("\n")
     .filter((line) => !(line.includes(import.meta.url) && line.trimStart().startsWith("at ")))
     .join("\n");
@@ -88,11 +97,11 @@ export function wireError(thrown: unknown): WireError {
     // A class of its own without a name of its own still tells its class; platform errors rewrite `name` to a sentence.
     const plain = /^[\w$.]+$/.test(name) ? name : (name.split(" ")[0] ?? "Error");
     const code = plain === "Error" && className && className !== "Object" ? className : plain;
-    const message = cut(text(error.message ?? ""), MESSAGE_MAX);
+    const message = cut(asCodeKnows(text(error.message ?? "")), MESSAGE_MAX);
     const stack = typeof error.stack === "string" && error.stack !== "" ? ownFrames(withSourceLine(error.stack)) : `${code}: ${message}`;
     return { code, name, message, stack: cut(stack, STACK_MAX) };
   }
-  const message = cut(text(thrown), MESSAGE_MAX);
+  const message = cut(asCodeKnows(text(thrown)), MESSAGE_MAX);
   return { code: "Error", name: "Error", message, stack: `Error: ${message}` };
 }
 

@@ -248,6 +248,25 @@ impl Server {
         self.post("/workflows", &json!({ "triggers": triggers, "steps": steps, "settings": { "name": name } })).await.data()
     }
 
+    /// Runs a source now and gives the run, whether it succeeded or not.
+    pub async fn run_now(&self, source: &Value, event: Value) -> Value {
+        self.post(&format!("/sources/{}/run", id(source)), &json!({ "event": event })).await.data()
+    }
+
+    /// What a source with this code returns when it is run now, with an event of `{}`.
+    pub async fn returned(&self, code: &str, props: Value) -> Value {
+        let source = self.source(code, props).await;
+        let run = self.run_now(&source, json!({})).await;
+        assert_eq!(run["status"], "succeeded", "{run}");
+        run["return_value"].clone()
+    }
+
+    /// The whole events that a source emitted so far, the oldest first.
+    pub async fn emitted(&self, source: &Value) -> Vec<Value> {
+        let list = self.get(&format!("/sources/{}/event_summaries?expand=event", id(source))).await.json;
+        list["data"].as_array().expect("events").iter().rev().map(|e| e["event"].clone()).collect()
+    }
+
     /// Asks until `fits`, or fails with what was there last.
     pub async fn until(&self, what: &str, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + DEADLINE;
@@ -274,6 +293,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The id of a record.
+pub fn id(record: &Value) -> &str {
+    record["id"].as_str().expect("an id")
 }
 
 /// The endpoint of a source or workflow.

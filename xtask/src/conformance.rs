@@ -3,7 +3,7 @@
 //! does (`spec 6.4`). Tests of the runtime that begin with a number are of that point of the registry facts' section 5.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -91,17 +91,30 @@ pub fn check(root: &Path) -> Result<()> {
 fn tests(root: &Path) -> Result<Vec<Held>> {
     let mut found = Vec::new();
     for folder in FOLDERS {
-        let mut files = std::fs::read_dir(root.join(folder))?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-        files.sort();
-        for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
-            let text = std::fs::read_to_string(path)?;
-            let file = format!("{folder}/{}", path.file_name().unwrap_or_default().to_string_lossy());
+        for path in files_below(&root.join(folder))? {
+            let text = std::fs::read_to_string(&path)?;
+            let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
             found.extend(of_rust(&text).into_iter().map(|(clauses, name)| Held { clauses, file: file.clone(), name }));
         }
     }
     let text = std::fs::read_to_string(root.join(RUNTIME))?;
     found.extend(of_runtime(&text).into_iter().map(|(clauses, name)| Held { clauses, file: RUNTIME.into(), name }));
     Ok(found)
+}
+
+/// Rust files of a folder and the folders in it, in the order of their paths.
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(files_below(&path)?);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Test functions with the clauses that their names and doc comments name.

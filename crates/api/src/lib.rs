@@ -3,21 +3,28 @@
 mod accounts;
 mod api_keys;
 mod apps;
+mod audit;
 mod components;
 mod configure;
+mod connect;
 mod data_stores;
+mod domains;
 mod endpoints;
 mod error;
 mod events;
 mod extract;
 mod guard;
 mod health;
+mod history;
 mod mail;
+mod metrics;
+mod oauth_clients;
 mod openapi;
 mod pages;
 mod registries;
 mod replays;
 mod routes;
+mod run_stream;
 mod runs;
 mod schemas;
 mod sources;
@@ -40,6 +47,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use millrace_engine::Engine;
 
+pub use metrics::metrics_router;
 pub use openapi::document as openapi_document;
 
 /// The largest body of a request to `/v1`: a component with its files.
@@ -50,10 +58,19 @@ pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
 pub struct ApiConfig {
     /// Where clients reach this server.
     pub base_url: String,
+    /// Where endpoints have hosts of their own; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// The largest body of a request to an endpoint (facts 4.14).
     pub http_body_max_bytes: usize,
     /// How long a body may take beyond what its length explains.
     pub body_timeout: Duration,
+}
+
+impl ApiConfig {
+    /// Where an endpoint is reached.
+    pub(crate) fn endpoint_url(&self, key: &str) -> String {
+        millrace_model::domain::endpoint_url(&self.base_url, self.endpoint_domain.as_deref(), key)
+    }
 }
 
 /// What handlers share.
@@ -70,7 +87,13 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
-        .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)).layer(from_fn(guard::as_it_is)))
+        .nest(
+            "/v1",
+            routes::router(table::v1())
+                .layer(from_fn_with_state(app.clone(), audit::record))
+                .layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX))
+                .layer(from_fn(guard::as_it_is)),
+        )
         .merge(endpoints)
         .route("/uploads/{token}", get(uploads::show))
         .route("/resume/{token}", any(endpoints::resume))
@@ -80,15 +103,18 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/oauth/callback", get(accounts::callback))
         .route("/openapi.json", get(openapi::show))
         .route("/docs", get(openapi::page))
+        .route("/metrics", get(metrics::show))
         .route("/", get(pages::page))
         .route("/runs/{id}", get(pages::page))
         .route("/assets/page.js", get(pages::script))
         .route("/assets/page.css", get(pages::style))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_method)
+        .layer(from_fn_with_state(app.clone(), domains::by_host))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
         .layer(from_fn_with_state(app.clone(), guard::body_in_time))
         .layer(from_fn_with_state(is_https, common_headers))
+        .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
 }
 

@@ -5,10 +5,11 @@ use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
 use crate::{
-    accounts, api_keys, apps, components, configure, data_stores, events, mail, registries, replays, runs, sources, sse, subscriptions, users, webhooks,
-    workflows,
+    accounts, api_keys, apps, audit, components, configure, connect, data_stores, domains, events, history, mail, oauth_clients, registries, replays,
+    run_stream, runs, sources, sse, subscriptions, users, webhooks, workflows,
 };
 
+const NOTHING: Needs = Needs::Nothing;
 const ANY: Needs = Needs::AnyKey;
 const READ: Needs = Needs::Scope(Scope::Read);
 const INVOKE: Needs = Needs::Scope(Scope::Invoke);
@@ -52,7 +53,11 @@ pub(crate) fn v1() -> Vec<Route> {
         of_workflows(),
         of_runs(),
         of_errors(),
+        of_domains(),
         of_data_stores(),
+        of_oauth_clients(),
+        of_history(),
+        of_connect(),
     ]
     .into_iter()
     .flatten()
@@ -112,7 +117,14 @@ fn apps_and_accounts() -> Vec<Route> {
         object("oauth", "How accounts are connected: `{authorize_url, token_url, scopes, client_id, client_secret}`; the secret is never shown"),
     ];
     vec![
-        get("/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
+        get("/apps", READ, "Apps, by words and by what there is of them", apps::list)
+            .takes(&[
+                text("q", "Words of the name"),
+                flag("has_components", "Only apps with components, published or in a registry; `0`: only those without"),
+                flag("has_actions", "Only apps with actions"),
+                flag("has_triggers", "Only apps with sources"),
+            ])
+            .page("App"),
         post("/apps", DEPLOY, "Register an app", apps::create).takes(&[text("name_slug", "How components name it").required(), ORG]).takes(&fields).one("App"),
         get("/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
         put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", apps::update)
@@ -320,7 +332,11 @@ fn of_workflows() -> Vec<Route> {
             .takes(&[text("deployment_id", "The deployment").required()])
             .gives(Gives::One("Deployment")),
         post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
-            .takes(&[Param::new("event", Kind::Any, "The event"), text("up_to", "The last step to run")])
+            .takes(&[
+                Param::new("event", Kind::Any, "The event"),
+                text("event_id", "In its place a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)"),
+                text("up_to", "The last step to run"),
+            ])
             .one("Run"),
         summaries(get("/workflows/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<WorkflowId>)).takes(&[EVENT_NAME]),
         summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),
@@ -335,11 +351,28 @@ fn of_workflows() -> Vec<Route> {
 fn of_runs() -> Vec<Route> {
     vec![
         get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one("Run"),
+        get(
+            "/runs/{id}/sse",
+            READ,
+            "A run as it goes on: `run` when its state changes, `step` as each begins and ends, `log`; ends with the run",
+            run_stream::run,
+        )
+        .gives(Gives::Stream),
         post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
             .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
             .gives(Gives::One("Run")),
         post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
+    ]
+}
+
+fn of_domains() -> Vec<Route> {
+    vec![
+        get("/domains", READ, "Domains that stand for endpoints, newest first", domains::list).takes(&[ORG]).page("Domain"),
+        post("/domains", DEPLOY, "Let a domain stand for an endpoint; its name must lead to this server", domains::create)
+            .takes(&[text("domain", "The domain").required(), text("endpoint_id", "The endpoint: the `hi_` id of a trigger").required(), ORG])
+            .gives(Gives::One("Domain")),
+        delete("/domains/{domain}", DEPLOY, "Let a domain stand for nothing any more", domains::remove),
     ]
 }
 
@@ -391,4 +424,115 @@ fn of_data_stores() -> Vec<Route> {
             .gives(Gives::One("DataStoreRecord")),
         delete("/data_stores/{id}/record", DEPLOY, "Remove a key", data_stores::delete).takes(&[key]).gives(Gives::One("DeletedKey")),
     ]
+}
+
+fn of_oauth_clients() -> Vec<Route> {
+    let client = [text("client_id", "The client; it may stand in `Authorization: Basic` too"), text("client_secret", "Its secret")];
+    vec![
+        post("/oauth/clients", FULL, "Make an OAuth client; its secret is shown this once", oauth_clients::create)
+            .takes(&[
+                text("name", "What it is for").required(),
+                Param::new("scopes", Kind::Words, "What its tokens may do at most: `full` (where none is given), `read`, `deploy`, `invoke`"),
+                ORG,
+            ])
+            .gives(Gives::One("NewOauthClient")),
+        get("/oauth/clients", FULL, "OAuth clients, newest first; never their secrets", oauth_clients::list).takes(&[ORG]).page("OauthClient"),
+        get("/oauth/clients/{id}", FULL, "An OAuth client", oauth_clients::show).one("OauthClient"),
+        delete("/oauth/clients/{id}", FULL, "End an OAuth client and its tokens", oauth_clients::remove),
+        post("/oauth/token", NOTHING, "Get a token for a client; it is sent as an API key is, and is good for an hour", oauth_clients::token)
+            .takes(&[text("grant_type", "`client_credentials`").required()])
+            .takes(&client)
+            .takes(&[text("scope", "Less than the client may do; words with spaces between them")])
+            .gives(Gives::Bare("OauthToken")),
+        post("/oauth/revoke", NOTHING, "End a token", oauth_clients::revoke)
+            .takes(&[text("token", "The token").required()])
+            .takes(&client)
+            .gives(Gives::Bare("Nothing")),
+    ]
+}
+
+fn of_history() -> Vec<Route> {
+    let kept = [
+        number("keep_days", "Days after which its settled runs and its events go; null: as the server says"),
+        number("keep_count", "How many of its newest runs, and of its newest events, stay; null: as the server says"),
+    ];
+    let about = "How much history of it is kept";
+    let set = "Set how much history of it is kept; what is absent stays as it is";
+    vec![
+        get("/workflows/{id}/retention", READ, about, history::retention::<WorkflowId>).one("Retention"),
+        put("/workflows/{id}/retention", DEPLOY, set, history::set_retention::<WorkflowId>).takes(&kept).one("Retention"),
+        get("/sources/{id}/retention", READ, about, history::retention::<SourceId>).one("Retention"),
+        put("/sources/{id}/retention", DEPLOY, set, history::set_retention::<SourceId>).takes(&kept).one("Retention"),
+        get("/export", READ, "Runs with their results, logs and events as they are at one moment, a JSON line for each", history::export)
+            .takes(&[
+                text("owner_id", "Only of this workflow or source"),
+                number("from", "Accepted at or after, epoch milliseconds"),
+                number("to", "Accepted before, epoch milliseconds"),
+                ORG,
+            ])
+            .gives(Gives::Lines("ExportLine")),
+        get("/audit", FULL, "Who changed what, newest first", audit::list).takes(&[ORG]).page("AuditRecord"),
+    ]
+}
+
+/// What clients for end users of such platforms ask for; only the paths are other than above.
+fn of_connect() -> Vec<Route> {
+    let user = text("external_user_id", "Taken and not looked at: accounts and sources are the organization's");
+    let component = [text("id", "A saved component's id, or a key").required(), object("configured_props", "Values of its props"), user];
+    let dynamic = text("dynamic_props_id", "Of an earlier answer");
+    let mut routes = vec![
+        get("/connect/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
+        get("/connect/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
+        get("/connect/{project}/accounts", READ, "Connected accounts", connect::accounts)
+            .takes(&[text("app", "Only of the app with this slug"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
+            .page("Account"),
+        get("/connect/{project}/accounts/{id}", READ, "A connected account", connect::account)
+            .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
+            .gives(Gives::Bare("Account")),
+        post(
+            "/connect/{project}/actions/run",
+            INVOKE,
+            "Run an action by itself and wait for its end; it leaves no run, and sends nothing of `$.send`",
+            connect::run_action,
+        )
+        .takes(&component)
+        .takes(&[dynamic])
+        .gives(Gives::Bare("ActionRun")),
+        post("/connect/{project}/triggers/deploy", DEPLOY, "Deploy a source", connect::deploy)
+            .takes(&component)
+            .takes(&[dynamic, text("workflow_id", "A workflow that its events go to"), text("webhook_url", "An address that its events are posted to, signed")])
+            .gives(Gives::One("DeployedTrigger")),
+        get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers).takes(crate::routes::PAGE).gives(Gives::Page("Source")),
+        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).gives(Gives::One("Source")),
+        delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger),
+        get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)
+            .takes(&[number("n", "How many, 1 to 100; 20 where it is not given")])
+            .gives(Gives::List("Emitted")),
+    ];
+    for (configure, props) in [
+        ("/connect/{project}/components/configure", "/connect/{project}/components/props"),
+        ("/connect/{project}/actions/configure", "/connect/{project}/actions/props"),
+        ("/connect/{project}/triggers/configure", "/connect/{project}/triggers/props"),
+    ] {
+        let more = [
+            text("prop_name", "The prop").required(),
+            number("page", "Counts from 0"),
+            object("prev_context", "What the page before gave as `context`"),
+            text("query", "What was typed to search"),
+        ];
+        routes.push(
+            post(configure, DEPLOY, "The options of a prop: runs its options method", connect::configure)
+                .takes(&component)
+                .takes(&more)
+                .takes(&[dynamic])
+                .gives(Gives::Bare("Options")),
+        );
+        routes.push(
+            post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", connect::props)
+                .takes(&component)
+                .takes(&[dynamic])
+                .gives(Gives::Bare("DynamicProps")),
+        );
+    }
+    routes
 }

@@ -4,31 +4,40 @@
 
 mod accept;
 mod accounts;
+mod actions;
 mod app_hooks;
 mod apps;
 mod asks;
+mod audit;
 mod cache;
 mod components;
 mod configure;
 mod context;
 mod data_stores;
+mod deferred;
 mod deliver;
 mod deliver_http;
 mod deliver_webhooks;
 mod dispatch;
+mod domains;
+mod endpoint_auth;
 mod error;
 mod error_events;
 mod events;
 mod execute;
+mod history;
 mod hooks;
 mod http_event;
 mod keyring;
 mod keys;
 mod mailer;
+mod metrics;
 mod notice;
 mod oauth;
+mod oauth_clients;
 mod pauses;
 mod places;
+mod platform_api;
 mod program;
 mod progress;
 mod reach;
@@ -45,7 +54,9 @@ mod streams;
 mod subscriptions;
 mod tasks;
 mod tenants;
+mod turns;
 mod uploads;
+mod traces;
 mod views;
 mod webhooks;
 mod workflow_parts;
@@ -58,6 +69,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
+use millrace_model::retention::Retention;
 use millrace_model::{Clock, IdSource};
 use millrace_runner::Runner;
 use millrace_store::Store;
@@ -65,28 +77,34 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
+pub use actions::ActionRun;
 pub use app_hooks::AppEvent;
 pub use apps::{AppFilter, NewApp};
+pub use audit::Deed;
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
+pub use history::{Export, RetentionView};
 pub use keyring::{MasterKeyError, MasterKeys};
 pub use keys::{NewApiKey, UpdateApiKey};
 pub use mailer::check_smtp;
-pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
+pub use metrics::{Door, Metrics};
+pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
+pub use oauth_clients::IssuedToken;
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use replays::{NewReplay, ReplayChange, ReplayView};
 pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
-pub use streams::StreamItem;
+pub use streams::{StepEnd, StreamItem};
 pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use uploads::{FilesIn, Pieces};
+pub use traces::TraceConfig;
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
-pub use workflows::ReplayFrom;
+pub use workflows::{ReplayFrom, TestEvent};
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -96,6 +114,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct EngineConfig {
     /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
     pub base_url: String,
+    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// Where built modules are kept for hosts.
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
@@ -110,8 +130,10 @@ pub struct EngineConfig {
     pub attempts_max: i64,
     /// How often an event may be passed from workflow to workflow.
     pub hops_max: u32,
-    /// How long settled runs and events are kept.
-    pub keep_history: Duration,
+    /// How much history is kept, where nothing else was set for a workflow or source.
+    pub keep: Retention,
+    /// Days after which records of who changed what go; none: never.
+    pub keep_audit_days: Option<u32>,
     /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as many as it likes.
     pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
@@ -124,12 +146,15 @@ pub struct EngineConfig {
     pub s3: Option<S3Config>,
     /// Bytes that the files of one request to an endpoint may have.
     pub upload_max_bytes: usize,
+    /// Where traces go; none: nowhere.
+    pub traces: Option<TraceConfig>,
 }
 
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8787".into(),
+            endpoint_domain: None,
             artifact_dir: "artifacts".into(),
             running_max: 256,
             waiting_max: 10_000,
@@ -137,13 +162,15 @@ impl Default for EngineConfig {
             source_timeout: Duration::from_secs(60),
             attempts_max: 3,
             hops_max: 16,
-            keep_history: Duration::from_secs(30 * 24 * 3600),
+            keep: Retention { keep_days: Some(30), keep_count: None },
+            keep_audit_days: Some(365),
             requests_per_minute: 6_000,
             smtp_url: None,
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
             upload_max_bytes: 100 << 20,
+            traces: None,
         }
     }
 }
@@ -183,6 +210,7 @@ struct Inner {
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    domains: domains::Domains,
     wrong_keys: wrong_keys::WrongKeys,
     /// Reaches what code sends to.
     sending: reach::Reach,
@@ -190,6 +218,8 @@ struct Inner {
     providers: reach::Reach,
     search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
+    metrics: Metrics,
+    traces: traces::Traces,
     /// Places for runs under way, and who waits for one.
     places: places::Places,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
@@ -197,7 +227,7 @@ struct Inner {
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
-    settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    turns: turns::Turns,
     /// One refresh of an account's token at a time within this node.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
@@ -227,6 +257,7 @@ impl Engine {
         let places = places::Places::new(config.running_max, config.waiting_max);
         let sending = reach::Reach::new(config.egress.clone(), deliver_http::common);
         let providers = reach::Reach::new(config.egress.clone(), oauth::common);
+        let (traces, spans) = traces::Traces::new(config.traces.as_ref())?;
         let engine = Self(Arc::new(Inner {
             config,
             store,
@@ -240,15 +271,18 @@ impl Engine {
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            domains: domains::Domains::default(),
             wrong_keys: wrong_keys::WrongKeys::default(),
             sending,
             providers,
             search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
+            metrics: Metrics::default(),
+            traces,
             places,
             held: Mutex::default(),
             waiters: Mutex::default(),
-            settling: Mutex::default(),
+            turns: turns::Turns::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),
@@ -267,6 +301,9 @@ impl Engine {
         engine.spawn_deliverer();
         engine.spawn_webhook_deliverer();
         engine.spawn_pruner();
+        if let Some(spans) = spans {
+            engine.spawn_tracer(spans);
+        }
         Ok(engine)
     }
 

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::accounts::{AccountUse, PROVISION};
 use crate::components::MODULE;
 use crate::data_stores::StoreGrants;
+use crate::endpoint_auth::Authorization;
 use crate::{Engine, EngineError};
 
 /// Calls that one host of a workflow serves at once.
@@ -58,6 +59,8 @@ pub(crate) struct WorkflowProgram {
     pub(crate) stores: StoreGrants,
     /// Names of the steps that are not disabled, in order.
     pub(crate) namespaces: Vec<String>,
+    /// Who may call its endpoints, by their ids; the others may be called by anybody.
+    pub(crate) authorizations: Vec<(String, Authorization)>,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
@@ -297,6 +300,7 @@ impl Engine {
             isolate,
             steps: Inputs::new(Value::Array(steps), accounts),
             stores,
+            authorizations: self.authorizations(&workflow.id, &version.triggers)?,
             namespaces: version.steps.iter().filter(|s| !s.disabled).map(|s| s.namespace.clone()).collect(),
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,
@@ -307,7 +311,7 @@ impl Engine {
 }
 
 /// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.
-fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
+pub(crate) fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
     all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
 }
 

@@ -4,10 +4,12 @@
 //! then [`dedupe`], [`schedule`] and [`props`].
 
 pub mod account;
+pub mod audit;
 pub mod clock;
 pub mod component;
 pub mod data_store;
 pub mod dedupe;
+pub mod domain;
 pub mod egress;
 pub mod error_event;
 pub mod event;
@@ -20,6 +22,7 @@ pub mod props;
 pub mod rate;
 pub mod registry;
 pub mod replay;
+pub mod retention;
 pub mod run;
 pub mod schedule;
 pub mod slug;

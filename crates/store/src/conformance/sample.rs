@@ -18,7 +18,7 @@ use millrace_model::workflow::{Deployment, Settings, Trigger, Workflow, Workflow
 use serde_json::json;
 
 use super::Database;
-use crate::{Claim, Effects, Interfaces, Mail, MailStatus, NewDeployment, NewTenant, Notice, Settlement, Store};
+use crate::{Claim, Effects, Interfaces, Leftovers, Mail, MailStatus, NewDeployment, NewTenant, Notice, Pruning, Settlement, Store};
 
 pub(super) const NOW: Timestamp = Timestamp(1_767_225_600_000);
 pub(super) const LEASE_MS: i64 = 30_000;
@@ -351,6 +351,16 @@ impl Org {
         self.store.list_mail(&self.id, &page(100)).await.expect("lists").items
     }
 
+    /// Prunes what is older, in every owner and beside: one step of each.
+    pub(super) async fn prune(&self, before: Timestamp, limit: u32) -> u64 {
+        let mut gone = 0;
+        for owner in self.store.history_owners("", 1000).await.expect("lists") {
+            gone += self.store.prune(Pruning { owner, before: Some(before), keep_count: None, limit }).await.expect("prunes");
+        }
+        let leftovers = Leftovers { before: Some(before), audit_before: Some(before), now: before, limit };
+        gone + self.store.prune_leftovers(leftovers).await.expect("prunes")
+    }
+
     pub(super) async fn events(&self, emitter: &str) -> Vec<Event> {
         self.store.events_after(&self.id, emitter, EventId { ms: 0, seq: 0 }, 1000).await.expect("reads")
     }
@@ -378,7 +388,7 @@ pub(super) fn artifact() -> Artifact {
 }
 
 pub(super) fn version(memory_mb: u32) -> WorkflowVersion {
-    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false };
+    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false, auth: None };
     WorkflowVersion { triggers: vec![trigger], steps: Vec::new(), settings: Settings { memory_mb: Some(memory_mb), ..Settings::default() } }
 }
 
