@@ -9,7 +9,7 @@ use millrace_model::run::{LogLine, Run};
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{RunFilter, StoreResult, status_text};
 
-use crate::db::text;
+use crate::db::{database, text};
 use crate::rows::{self, Cursors, Params, execute, many, newest_first, number, one, order};
 
 /// Events that a stream shows (spec 2.5, 8).
