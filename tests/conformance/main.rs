@@ -1,11 +1,14 @@
 //! A file for each chapter of the spec, a test for each clause, named after it.
 
 mod accounts;
+mod app_hooks;
+mod bad_components;
 mod bad_input;
 mod contract;
 mod data_stores;
 mod effects;
 mod flow;
+mod master_key;
 mod oauth;
 mod operations;
 mod postgres;
@@ -19,5 +22,6 @@ mod s6_events;
 mod s7_errors;
 mod s8_imports;
 mod sdk;
+mod uploads;
 mod webhooks;
 mod workflows;

@@ -170,6 +170,11 @@ impl Server {
         }
     }
 
+    /// What it is started with from its next start on; components may reach the servers of the tests.
+    pub fn set_args(&mut self, args: &[&str]) {
+        self.args = [args, &["--egress-allow", "127.0.0.0/8"]].concat().iter().map(|a| (*a).to_owned()).collect();
+    }
+
     /// The process id of the server.
     pub fn pid(&self) -> u32 {
         self.child.as_ref().map_or(0, Child::id)

@@ -1,6 +1,7 @@
 //! `cargo xtask …`: what a fresh clone needs, with Rust and Node 20+ installed.
 #![expect(clippy::print_stderr, clippy::print_stdout, reason = "a developer's tool speaks to the terminal")]
 
+mod conformance;
 mod runtime;
 mod tidy;
 mod up;
@@ -16,6 +17,7 @@ cargo xtask test                build and run every test
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, tidiness
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
 cargo xtask openapi             write docs/openapi.json
+cargo xtask conformance         run the tests of the interface and write docs/conformance.md
 cargo xtask bench [ARGS]        measure a release build; `history --rows COUNT`: with a long history
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         ["check"] => check(),
         ["tidy"] => tidy::tidy(&root()),
         ["openapi"] => openapi(),
+        ["conformance"] => build(Profile::Dev).and_then(|()| conformance::write(&root())),
         ["bench", args @ ..] => bench(args),
         ["compat", args @ ..] => compat(args),
         ["help" | "--help" | "-h"] | [] => {
@@ -131,6 +134,7 @@ fn has_postgres() -> bool {
 fn check() -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     tidy::tidy(&root())?;
+    conformance::check(&root())?;
     runtime::build(&root())?;
     run(&root().join("runtime"), "npm", &["run", "--silent", "typecheck"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])

@@ -2,9 +2,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{AppFilter, NewApp};
+use millrace_engine::{AppEvent, AppFilter, NewApp};
 use millrace_model::account::{AppDefinition, AuthType, CustomField, OauthClient};
 use millrace_model::tenant::Caller;
+use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
@@ -42,6 +43,18 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
 pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, params: Params) -> Result<Response, ApiError> {
     let found = app.engine.app(&caller, &slug).await?;
     put(&app, &caller, &params, found.name_slug, found.definition).await
+}
+
+/// An event of an app, for the sources that listen for it with `$.interface.apphook`.
+pub(crate) async fn event(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, params: Params) -> Result<Response, ApiError> {
+    let names = match params.0.get("event_name") {
+        Some(Value::String(name)) => vec![name.clone()],
+        Some(names @ Value::Array(_)) => serde_json::from_value(names.clone()).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let event = AppEvent { app: slug, names, event: params.0.get("event").cloned().unwrap_or_default() };
+    let sources = app.engine.deliver_app_event(&caller, event).await?;
+    Ok(Fields::default().data(json!({ "sources": sources })))
 }
 
 async fn put(app: &App, caller: &Caller, params: &Params, name_slug: String, before: AppDefinition) -> Result<Response, ApiError> {

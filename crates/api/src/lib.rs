@@ -29,6 +29,7 @@ mod sources;
 mod sse;
 mod subscriptions;
 mod table;
+mod uploads;
 mod users;
 mod webhooks;
 mod wire;
@@ -83,6 +84,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
                 .layer(from_fn(guard::as_it_is)),
         )
         .merge(endpoints)
+        .route("/uploads/{token}", get(uploads::show))
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))

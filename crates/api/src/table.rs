@@ -94,6 +94,13 @@ fn keys() -> Vec<Route> {
         post("/api_keys/{id}/rotate", FULL, "Put a new key in its place, shown this once", api_keys::rotate)
             .takes(&[number("grace_seconds", "How long the key before is still taken; 0 where it is not given, at most 30 days")])
             .gives(Gives::One("NewApiKey")),
+        post(
+            "/master_key/rotate",
+            FULL,
+            "Put a new master key in the place of the one under which all secrets are kept; only for the organization that was made first",
+            api_keys::rotate_master,
+        )
+        .gives(Gives::One("MasterKey")),
     ]
 }
 
@@ -115,6 +122,12 @@ fn apps_and_accounts() -> Vec<Route> {
         put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", apps::update)
             .takes(&fields)
             .one("App"),
+        post("/apps/{id}/events", INVOKE, "Hand over an event of an app to the sources that listen for it with `$.interface.apphook`", apps::event)
+            .takes(&[
+                Param::new("event_name", Kind::Words, "What sources may listen for it by: a name, or a list of names").required(),
+                Param::new("event", Kind::Any, "What the code gets"),
+            ])
+            .gives(Gives::One("AppEvent")),
         get("/accounts", READ, "Connected accounts", accounts::list).takes(&[text("app", "Only of the app with this slug"), credentials, ORG]).page("Account"),
         post("/accounts", FULL, "Connect an account", accounts::create)
             .takes(&[text("app", "The app's slug").required(), text("name", "Its name"), object("credentials", "A value for each field of the app"), ORG])
@@ -145,8 +158,8 @@ fn code_params() -> [Param; 6] {
         text("component_code", "The code itself; wins over `component_url`, which is then kept as metadata"),
         object("component_files", "Files that its relative imports reach: path to text"),
         text("component_entry", "The path of the code among these files"),
-        text("component_url", "Where the code is"),
-        text("key", "A published key"),
+        text("component_url", "Where the code is; `url` means the same"),
+        text("key", "A published key, or one of a registry; with `@version` behind it, that version"),
     ]
 }
 

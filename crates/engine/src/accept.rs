@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// Makes an event's run durable, and starts it where nothing holds it back.
-    async fn accept_event(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
+    pub(crate) async fn accept_event(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
         match &*program {
             Program::Workflow(workflow) if workflow.settings.limits().is_some() => {
                 if self.0.tasks.stopping() {
@@ -87,7 +87,7 @@ impl Engine {
         }
     }
 
-    async fn endpoint(&self, key: &str) -> Result<Option<Arc<HttpInterface>>, EngineError> {
+    pub(crate) async fn endpoint(&self, key: &str) -> Result<Option<Arc<HttpInterface>>, EngineError> {
         if let Some(endpoint) = self.0.cache.endpoint(key) {
             return Ok(Some(endpoint));
         }

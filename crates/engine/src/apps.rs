@@ -1,6 +1,6 @@
 //! Apps: those that an organization registered, and the catalogue that ships with Millrace.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::OnceLock;
 
 use millrace_model::Timestamp;
@@ -17,6 +17,12 @@ use crate::{Engine, EngineError};
 const CATALOGUE: &str = include_str!("../data/auth_keys.tsv");
 /// Keys of `$auth` that OAuth gives; other keys of such an app are asked for.
 const OAUTH_KEYS: [&str; 4] = ["oauth_access_token", "oauth_refresh_token", "oauth_client_id", "oauth_uid"];
+
+/// A longer name of a key is none.
+const KEY_BYTES_MAX: usize = 200;
+
+/// Keys of `$auth` that code reads, by the app's slug.
+pub(crate) type AuthKeys = BTreeMap<String, BTreeSet<String>>;
 
 struct Catalogue {
     /// In the order of slugs.
@@ -152,20 +158,38 @@ impl Engine {
             ("", None) => {
                 return Err(EngineError::missing("oauth.client_secret", "`oauth.client_secret` is missing; the provider gives it with the client's id"));
             }
-            (secret, _) => self.0.master_key.seal(&self.0.ids, app.as_str(), secret)?,
+            (secret, _) => self.0.keyring.seal(&self.0.ids, app.as_str(), secret)?,
         };
         Ok(())
     }
 
-    /// Registers the apps that a component names and nobody knows yet, so that accounts of them can be connected.
-    pub(crate) async fn infer_apps(&self, caller: &Caller, defs: &[PropDef]) -> Result<(), EngineError> {
+    /// Registers the apps that a component names and nobody knows yet, with the keys of `$auth` that its code reads, so that
+    /// accounts of them can be connected. An app that was registered so before learns keys that only this code reads.
+    pub(crate) async fn infer_apps(&self, caller: &Caller, defs: &[PropDef], keys: &AuthKeys) -> Result<(), EngineError> {
+        let none = BTreeSet::new();
         for slug in defs.iter().filter(|def| def.prop_type == "app").filter_map(|def| def.rest.get("app")?.as_str()) {
-            if is_slug(slug) && self.find_app(&caller.org_id, slug).await?.is_none() {
-                let now = self.now();
-                let id = AppId::generate(&self.0.ids);
-                let app = App { id, org_id: Some(caller.org_id.clone()), created_at: now, updated_at: now, ..inferred(slug, std::iter::empty()) };
-                self.0.store.put_app(app).await?;
+            if !is_slug(slug) {
+                continue;
             }
+            let read = keys.get(slug).unwrap_or(&none).iter().filter(|key| key.len() <= KEY_BYTES_MAX).take(FIELDS_MAX).map(String::as_str);
+            let now = self.now();
+            let app = match self.find_app(&caller.org_id, slug).await? {
+                None => {
+                    let id = AppId::generate(&self.0.ids);
+                    App { id, org_id: Some(caller.org_id.clone()), created_at: now, updated_at: now, ..inferred(slug, read) }
+                }
+                Some(known) if known.org_id.is_some() && known.definition.open => {
+                    let before: Vec<String> = known.definition.custom_fields.iter().map(|f| f.name.clone()).collect();
+                    let all: BTreeSet<&str> = before.iter().map(String::as_str).chain(read).collect();
+                    if all.len() == before.len() || all.len() > FIELDS_MAX {
+                        continue;
+                    }
+                    let AppDefinition { auth_type, custom_fields, .. } = inferred(slug, all.into_iter()).definition;
+                    App { updated_at: now, definition: AppDefinition { auth_type, custom_fields, ..known.definition }, ..known }
+                }
+                Some(_) => continue,
+            };
+            self.0.store.put_app(app).await?;
         }
         Ok(())
     }

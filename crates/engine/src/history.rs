@@ -124,11 +124,12 @@ impl Engine {
                 break;
             }
         }
-        loop {
-            if self.0.store.purge_data_stores(self.now(), PRUNE_ROWS).await? == 0 || paused(stop).await {
-                return Ok(gone);
+        while self.0.store.purge_data_stores(self.now(), PRUNE_ROWS).await? + self.0.store.purge_uploads(self.now(), PRUNE_ROWS).await? > 0 {
+            if paused(stop).await {
+                break;
             }
         }
+        Ok(gone)
     }
 
     async fn prune_owner(&self, owner: &str, stop: &CancellationToken) -> Result<u64, EngineError> {

@@ -5,6 +5,7 @@
 mod accept;
 mod accounts;
 mod actions;
+mod app_hooks;
 mod apps;
 mod asks;
 mod audit;
@@ -24,6 +25,7 @@ mod execute;
 mod history;
 mod hooks;
 mod http_event;
+mod keyring;
 mod keys;
 mod mailer;
 mod metrics;
@@ -49,6 +51,7 @@ mod subscriptions;
 mod tasks;
 mod tenants;
 mod traces;
+mod uploads;
 mod views;
 mod webhooks;
 mod workflow_parts;
@@ -70,12 +73,14 @@ use tokio::sync::{Notify, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
 pub use actions::ActionRun;
+pub use app_hooks::AppEvent;
 pub use apps::{AppFilter, NewApp};
 pub use audit::Deed;
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
 pub use history::{Export, RetentionView};
+pub use keyring::{MasterKeyError, MasterKeys};
 pub use keys::{NewApiKey, UpdateApiKey};
 pub use mailer::check_smtp;
 pub use metrics::{Door, Metrics};
@@ -90,6 +95,7 @@ pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
 pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use traces::TraceConfig;
+pub use uploads::{FilesIn, Pieces};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
@@ -133,6 +139,8 @@ pub struct EngineConfig {
     pub s3: Option<S3Config>,
     /// Where traces go; none: nowhere.
     pub traces: Option<TraceConfig>,
+    /// Bytes that the files of one request to an endpoint may have.
+    pub upload_max_bytes: usize,
 }
 
 impl Default for EngineConfig {
@@ -154,6 +162,7 @@ impl Default for EngineConfig {
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
             traces: None,
+            upload_max_bytes: 100 << 20,
         }
     }
 }
@@ -170,8 +179,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Ids and randomness.
     pub ids: Arc<IdSource>,
-    /// Seals secrets.
-    pub master_key: MasterKey,
+    /// Where the master key is kept, which seals what secrets are sealed under.
+    pub master_keys: Arc<dyn MasterKeys>,
 }
 
 /// Accepts, runs and settles. Cheap to clone.
@@ -185,7 +194,10 @@ struct Inner {
     runner: Runner,
     clock: Arc<dyn Clock>,
     ids: Arc<IdSource>,
-    master_key: MasterKey,
+    keyring: secrets::Keyring,
+    master_keys: Arc<dyn MasterKeys>,
+    /// One change of the master key at a time within this node.
+    rotating: tokio::sync::Mutex<()>,
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
@@ -223,7 +235,8 @@ struct Inner {
 impl Engine {
     /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverers and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
-        let Parts { store, bundler, runner, clock, ids, master_key } = parts;
+        let Parts { store, bundler, runner, clock, ids, master_keys } = parts;
+        let keyring = secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
         let node = format!("node_{}", ids.base62(12));
         if store.single_node() {
@@ -243,7 +256,9 @@ impl Engine {
             runner,
             clock,
             ids,
-            master_key,
+            keyring,
+            master_keys,
+            rotating: tokio::sync::Mutex::default(),
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),

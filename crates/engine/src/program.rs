@@ -199,7 +199,7 @@ impl Engine {
     pub(crate) async fn prepare_source(&self, source: Source, manifest: Manifest, artifact_id: &str, interfaces: &Interfaces) -> Result<Program, EngineError> {
         let strategy = manifest.dedupe_strategy()?;
         let mut props = source.configured_props.clone();
-        self.0.master_key.open_props(source.id.as_str(), &mut props)?;
+        self.0.keyring.open_props(source.id.as_str(), &mut props)?;
         let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
         for def in defs {
             if def.prop_type == "$.interface.http"
@@ -266,7 +266,7 @@ impl Engine {
                 modules.push(ModuleSpec { name: step.artifact_id.clone(), path: self.stored_artifact_path(&step.artifact_id).await? });
             }
             let mut props = step.props.clone();
-            self.0.master_key.open_props(workflow.id.as_str(), &mut props)?;
+            self.0.keyring.open_props(workflow.id.as_str(), &mut props)?;
             let needs_manifest = step.props.values().any(|value| value.get(PROVISION).is_some()) || StoreGrants::may_name(&step.props);
             let manifest = match needs_manifest || step.dynamic_props.is_some() {
                 true => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),

@@ -209,7 +209,6 @@ impl Engine {
                 Some(artifact) => artifact.uses_respond,
                 None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
             };
-            self.infer_apps(caller, &component.manifest.props).await?;
             // Values that are expressions are known only in a run: code that cannot do without them says so there.
             let dynamic_props = self.definitions(caller, &component, &request.props).await.unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
@@ -218,7 +217,7 @@ impl Engine {
             checked.map_err(|e| in_step(e, &request.namespace))?;
             let checked = self.check_data_stores(&caller.org_id, defs, &mut values, Site::Step).await;
             checked.map_err(|e| in_step(e, &request.namespace))?;
-            self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
+            self.0.keyring.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
             steps.push(Step {
                 id,

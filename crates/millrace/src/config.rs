@@ -92,6 +92,9 @@ pub struct ServeArgs {
     /// Connections at once, beyond which clients are told to come again [default: 10000]
     #[arg(long, env = "MILLRACE_CONNECTIONS_MAX")]
     pub connections_max: Option<usize>,
+    /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be kept as a file [default: 104857600]
+    #[arg(long, env = "MILLRACE_UPLOAD_MAX_BYTES")]
+    pub upload_max_bytes: Option<usize>,
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
@@ -113,6 +116,18 @@ pub struct ServeArgs {
     /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
+    /// The file of the master key, under which all secrets are kept: 32 bytes, or those in hex or base64 [default: master.key in the data directory]
+    #[arg(long, env = "MILLRACE_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
+    /// The master key itself; prefer the environment, a command line can be seen by others
+    #[arg(long, env = "MILLRACE_MASTER_KEY", hide_env_values = true)]
+    pub master_key: Option<String>,
+    /// The master key before it, for the one start that changes it
+    #[arg(long, env = "MILLRACE_MASTER_KEY_OLD", hide_env_values = true)]
+    pub master_key_old: Option<String>,
+    /// A shell command that prints the master key, such as one that asks a key service
+    #[arg(long, env = "MILLRACE_MASTER_KEY_COMMAND")]
+    pub master_key_command: Option<String>,
     /// The walls around code that runs here [default: required]
     #[arg(long, env = "MILLRACE_SANDBOX")]
     pub sandbox: Option<Sandbox>,
@@ -122,6 +137,21 @@ pub struct ServeArgs {
     /// The form of the log [default: text]
     #[arg(long, env = "MILLRACE_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
+}
+
+/// Where the master key is; at most one of the places is given.
+#[derive(Default)]
+pub struct MasterKeyConfig {
+    pub file: Option<PathBuf>,
+    pub key: Option<String>,
+    pub old: Option<String>,
+    pub command: Option<String>,
+}
+
+impl std::fmt::Debug for MasterKeyConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MasterKeyConfig").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 /// Settings, complete.
@@ -140,11 +170,13 @@ pub struct Config {
     pub http_body_max_bytes: usize,
     pub request_timeout_seconds: u32,
     pub connections_max: usize,
+    pub upload_max_bytes: usize,
     pub keep: Retention,
     pub keep_audit_days: u32,
     pub metrics_listen: Option<String>,
     pub traces: Option<TraceConfig>,
     pub requests_per_minute: u32,
+    pub master_key: MasterKeyConfig,
     pub sandbox: Sandbox,
     pub egress_allow: Vec<Allow>,
     pub log_format: LogFormat,
@@ -161,10 +193,12 @@ impl Config {
             None => ServeArgs::default(),
         };
         let s3 = s3(&args, &file)?;
+        let master_key = master_key(&args, &file)?;
         let traces = traces(args.otlp_url.or(file.otlp_url), args.otlp_headers.or(file.otlp_headers))?;
         let keep_days = Some(args.keep_days.or(file.keep_days).unwrap_or(30));
         let config = Self {
             s3,
+            master_key,
             traces,
             keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
             keep_audit_days: args.keep_audit_days.or(file.keep_audit_days).unwrap_or(365),
@@ -181,6 +215,7 @@ impl Config {
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
             request_timeout_seconds: args.request_timeout_seconds.or(file.request_timeout_seconds).unwrap_or(30),
             connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
+            upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
             egress_allow: if args.egress_allow.is_empty() { file.egress_allow } else { args.egress_allow },
@@ -230,6 +265,23 @@ fn s3(args: &ServeArgs, file: &ServeArgs) -> Result<Option<S3Config>> {
     let buckets = buckets.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let region = value(|a| &a.s3_region).unwrap_or_else(|| "us-east-1".into());
     Ok(Some(S3Config { endpoint, region, access_key_id, secret_access_key, buckets }))
+}
+
+fn master_key(args: &ServeArgs, file: &ServeArgs) -> Result<MasterKeyConfig> {
+    let text = |field: fn(&ServeArgs) -> &Option<String>| field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty());
+    let found = MasterKeyConfig {
+        file: args.master_key_file.clone().or_else(|| file.master_key_file.clone()),
+        key: text(|a| &a.master_key),
+        old: text(|a| &a.master_key_old),
+        command: text(|a| &a.master_key_command),
+    };
+    if u8::from(found.file.is_some()) + u8::from(found.key.is_some()) + u8::from(found.command.is_some()) > 1 {
+        bail!("of master_key_file, master_key and master_key_command only one can be given: the master key has one place");
+    }
+    if found.old.is_some() && found.key.is_none() {
+        bail!("master_key_old belongs to master_key, the new key");
+    }
+    Ok(found)
 }
 
 fn read_file(path: &Path) -> Result<ServeArgs> {

@@ -23,6 +23,7 @@ use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
 use crate::egress::Surroundings;
 use crate::http;
+use crate::master_key::KeyPlace;
 
 /// Our answers to package names.
 const PLATFORM_MODULES: &[(&str, &str)] =
@@ -129,10 +130,12 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         smtp_url: config.smtp_url.clone(),
         mail_from: config.mail_from.clone(),
         s3: config.s3.clone(),
+        upload_max_bytes: config.upload_max_bytes,
         egress,
         ..EngineConfig::default()
     };
-    let parts = Parts { store, bundler, runner, clock: clock(), master_key: data.master_key(&ids)?, ids };
+    let master_keys = Arc::new(KeyPlace::open(&config.master_key, &data.file("master.key"), &ids)?);
+    let parts = Parts { store, bundler, runner, clock: clock(), master_keys, ids };
     Ok(Engine::start(engine_config, parts).await?)
 }
 

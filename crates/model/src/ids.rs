@@ -225,6 +225,10 @@ id_type! {
     AuditId = "aud_";
     /// An OAuth client.
     OauthClientId = "oc_";
+    /// A file that a request to an endpoint carried.
+    UploadId = "upl_";
+    /// A key that secrets are sealed under.
+    DataKeyId = "dk_";
     /// A group of errors.
     ErrorGroupId = "eg_";
     /// A replay of many runs.

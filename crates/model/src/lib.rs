@@ -28,6 +28,7 @@ pub mod slug;
 pub mod source;
 pub mod subscription;
 pub mod tenant;
+pub mod upload;
 pub mod webhook;
 pub mod workflow;
 

@@ -6,6 +6,7 @@
 mod accounts;
 mod audit;
 mod components;
+mod data_keys;
 mod data_stores;
 mod db;
 mod deliveries;
@@ -28,6 +29,7 @@ mod sources;
 mod store;
 mod subscriptions;
 mod tenants;
+mod uploads;
 mod webhooks;
 mod workflows;
 

@@ -15,8 +15,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0007_limits.sql"),
     include_str!("../migrations/0008_keys_webhooks.sql"),
     include_str!("../migrations/0009_errors.sql"),
-    include_str!("../migrations/0018_turns.sql"),
-    include_str!("../migrations/0019_operations.sql"),
+    include_str!("../migrations/0010_component_api.sql"),
+    include_str!("../migrations/0011_turns.sql"),
+    include_str!("../migrations/0012_operations.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;

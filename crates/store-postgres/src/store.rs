@@ -14,9 +14,10 @@ use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
-use millrace_model::source::{HttpInterface, Source, Timer};
+use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organization, User};
+use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
@@ -24,8 +25,8 @@ use millrace_store::*;
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, audit, components, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses, registries,
-    replays, retention, runs, settle, sources, subscriptions, tenants, webhooks, workflows,
+    PostgresStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses,
+    registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -102,9 +103,21 @@ impl Store for PostgresStore {
     async fn component(&self, org: &OrgId, id: &ComponentId) -> StoreResult<Option<SavedComponent>> {
         by_id!(self, "components", rows::COMPONENT, org, id, rows::component)
     }
-    async fn component_by_key(&self, org: &OrgId, key: &str) -> StoreResult<Option<SavedComponent>> {
-        let sql = format!("SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND published", rows::COMPONENT);
-        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(key)], rows::component).await
+    async fn component_by_hash(&self, org: &OrgId, code_hash: &str, artifact: Option<&str>) -> StoreResult<Option<SavedComponent>> {
+        let sql = format!(
+            "SELECT {} FROM components WHERE org_id = $1 AND code_hash = $2 AND ($3::text IS NULL OR artifact_id = $3) ORDER BY created_at DESC, id DESC LIMIT 1",
+            rows::COMPONENT
+        );
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(code_hash), &artifact], rows::component).await
+    }
+    async fn component_by_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>> {
+        let sql = format!(
+            "SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND (published OR superseded)
+               AND CASE WHEN $3::text IS NULL THEN published ELSE manifest::json ->> 'version' = $3 END
+             ORDER BY published DESC, created_at DESC, id DESC LIMIT 1",
+            rows::COMPONENT
+        );
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(key), &version.map(text)], rows::component).await
     }
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
         components::published(&self.db.client().await?, org, page).await
@@ -124,18 +137,55 @@ impl Store for PostgresStore {
         transaction!(self.db, |t| registries::delete(&t, org, name))
     }
     async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>> {
-        let sql = format!("SELECT {} FROM registry_components WHERE registry_id = $1 ORDER BY path LIMIT 100000", rows::REGISTRY_COMPONENT);
+        let sql = format!("SELECT {} FROM registry_components WHERE registry_id = $1 AND until IS NULL ORDER BY path LIMIT 100000", rows::REGISTRY_COMPONENT);
         many(&self.db.client().await?, &sql, &[&id.as_str()], rows::registry_component).await
     }
-    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>> {
-        let sql = "SELECT c.registry_id, c.path, c.key, c.name, c.description, c.version, c.component_type, c.app, c.hash
-                   FROM registry_components c JOIN registries r ON r.id = c.registry_id
-                   WHERE r.org_id = $1 AND c.key = $2 ORDER BY r.created_at, r.id, c.path LIMIT 1";
-        one(&self.db.client().await?, sql, &[&org.as_str(), &text(key)], rows::component_in_registry).await
+    async fn registry_component(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<FoundComponent>> {
+        registries::find(&self.db.client().await?, org, key, version).await
     }
-    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>> {
-        let sql = format!("SELECT {} FROM registry_files WHERE registry_id = $1 AND app = $2 ORDER BY path", rows::REGISTRY_FILE);
-        many(&self.db.client().await?, &sql, &[&id.as_str(), &text(app)], rows::registry_file).await
+    async fn registry_versions(&self, org: &OrgId, key: &str) -> StoreResult<Vec<String>> {
+        registries::versions(&self.db.client().await?, org, key).await
+    }
+    async fn registry_files(&self, id: &RegistryId, app: &str, generation: i64) -> StoreResult<Vec<RegistryFile>> {
+        registries::files(&self.db.client().await?, id, app, generation).await
+    }
+
+    async fn app_hook_owners(&self, org: &OrgId, app: &str, event_names: &[String]) -> StoreResult<Vec<Owner>> {
+        interfaces::app_hook_owners(&self.db.client().await?, org, app, event_names).await
+    }
+    async fn create_upload(&self, upload: Upload) -> StoreResult<()> {
+        uploads::create(&self.db.client().await?, &upload).await
+    }
+    async fn add_upload_part(&self, id: &UploadId, position: i64, bytes: Vec<u8>) -> StoreResult<()> {
+        uploads::add_part(&self.db.client().await?, id, position, &bytes).await
+    }
+    async fn finish_upload(&self, id: &UploadId, size: i64) -> StoreResult<()> {
+        uploads::finish(&self.db.client().await?, id, size).await
+    }
+    async fn upload(&self, id: &UploadId) -> StoreResult<Option<Upload>> {
+        by_unique!(self, "uploads", rows::UPLOAD, "id", id.as_str(), rows::upload)
+    }
+    async fn upload_part(&self, id: &UploadId, position: i64) -> StoreResult<Option<Vec<u8>>> {
+        let sql = "SELECT bytes FROM upload_parts WHERE upload_id = $1 AND position = $2";
+        one(&self.db.client().await?, sql, &[&id.as_str(), &position], |row| row.try_get(0).map_err(database)).await
+    }
+    async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
+        transaction!(self.db, |t| uploads::purge(&t, now, limit))
+    }
+
+    async fn data_keys(&self) -> StoreResult<Vec<DataKey>> {
+        let sql = format!("SELECT {} FROM data_keys ORDER BY created_at, id", rows::DATA_KEY);
+        many(&self.db.client().await?, &sql, &[], rows::data_key).await
+    }
+    async fn add_first_data_key(&self, key: DataKey) -> StoreResult<bool> {
+        transaction!(self.db, |t| data_keys::add_first(&t, &key))
+    }
+    async fn rewrap_data_keys(&self, from: &str, keys: Vec<DataKey>) -> StoreResult<()> {
+        transaction!(self.db, |t| data_keys::rewrap(&t, from, &keys))
+    }
+    async fn first_organization(&self) -> StoreResult<Option<OrgId>> {
+        let sql = "SELECT id FROM organizations ORDER BY created_at, id LIMIT 1";
+        one(&self.db.client().await?, sql, &[], |row| row.try_get(0).map(OrgId::from_row).map_err(database)).await
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {

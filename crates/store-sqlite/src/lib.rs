@@ -4,6 +4,7 @@ mod accounts;
 mod audit;
 mod backup;
 mod components;
+mod data_keys;
 mod data_stores;
 mod db;
 mod deliveries;
@@ -26,6 +27,7 @@ mod sources;
 mod store;
 mod subscriptions;
 mod tenants;
+mod uploads;
 mod webhooks;
 mod workflows;
 

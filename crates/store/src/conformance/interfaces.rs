@@ -2,7 +2,7 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::run::{NewRun, RunStatus};
-use millrace_model::source::{HttpInterface, Owner, Timer};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Timer};
 
 use super::Database;
 use super::sample::{NODE, Org, at, page, settlement};
@@ -131,4 +131,28 @@ pub async fn a_timer_that_is_gone_or_inactive_is_skipped(database: &dyn Database
         assert_eq!(org.store.fire_timer(&timer.id, at(1_000), at(2_000), tick(&org, timer, 1_000)).await.expect("skips"), Fired::Skipped);
     }
     assert_eq!((next_at(&org, &owner).await, runs(&org, &owner).await), (at(1_000), 0));
+}
+
+pub async fn hooks_of_apps_are_found_by_event(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let hook = |owner: &Owner, event_name: &str, active| AppHook {
+        org_id: org.id.clone(),
+        owner: owner.clone(),
+        app: "zoom".into(),
+        event_name: event_name.into(),
+        active,
+    };
+    let (ended, _) =
+        owner_with(&org, "a", |owner| Interfaces { app_hooks: vec![hook(owner, "ended", true), hook(owner, "started", true)], ..Interfaces::default() }).await;
+    let (all, _) = owner_with(&org, "b", |owner| Interfaces { app_hooks: vec![hook(owner, "", true)], ..Interfaces::default() }).await;
+    owner_with(&org, "c", |owner| Interfaces { app_hooks: vec![hook(owner, "ended", false)], ..Interfaces::default() }).await;
+    let found = |org: &Org, app: &'static str, names: &[&str]| {
+        let (store, org, names) = (org.store.clone(), org.id.clone(), names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
+        async move { store.app_hook_owners(&org, app, &names).await.expect("reads").into_iter().collect::<std::collections::HashSet<_>>() }
+    };
+    assert_eq!(found(&org, "zoom", &["ended", "started"]).await, [ended, all.clone()].into());
+    assert_eq!(found(&org, "zoom", &["created"]).await, [all.clone()].into());
+    assert_eq!(found(&org, "zoom", &[]).await, [all].into());
+    assert!(found(&org, "slack", &["ended"]).await.is_empty() && found(&other, "zoom", &["ended"]).await.is_empty());
 }
