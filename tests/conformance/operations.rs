@@ -358,7 +358,7 @@ fn what_is_no_backup_is_not_restored() {
     std::fs::write(backup.join("backup.json"), manifest.to_string()).expect("writes");
     refused("--master-key");
     std::fs::write(backup.join("master.key"), [7; 31]).expect("writes");
-    refused("has 31 bytes");
+    refused("the master key");
     std::fs::write(backup.join("master.key"), [7; 32]).expect("writes");
     refused("cannot be used");
     std::fs::write(backup.join("millrace.db"), "not a database, however long it goes on").expect("writes");

@@ -203,6 +203,7 @@ impl Config {
         let keep_days = Some(args.keep_days.or(file.keep_days).unwrap_or(30));
         let config = Self {
             s3,
+            master_key,
             traces,
             master_key,
             keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
