@@ -106,7 +106,11 @@ impl Engine {
             Program::Workflow(_) => Receiver::Workflow,
         };
         let scope = AskScope { org: held.org_id.clone(), stores: program.stores().clone(), run: Some(AskingRun::of(held)) };
-        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder, Some(scope));
+        let turn = match &*program {
+            Program::Source(source) => Some(self.0.writes.enter(&source.source.id)),
+            Program::Workflow(_) => None,
+        };
+        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), turn.clone(), responder, Some(scope));
         let mut carried = self.carried(held).await?;
         let held = &*held;
         if let Program::Workflow(workflow) = &*program
@@ -146,7 +150,7 @@ impl Engine {
                     Err(outcome) => return Ok(outcome),
                 };
                 let body = source_call(&props, &source.dynamic_props, None, &held.event)?;
-                (self.source_isolate(source).await?, Call { body, timeout: self.0.config.source_timeout })
+                (self.source_isolate(source), Call { body, timeout: self.0.config.source_timeout })
             }
             Program::Workflow(workflow) => {
                 let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));

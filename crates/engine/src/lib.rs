@@ -43,6 +43,7 @@ mod views;
 mod webhooks;
 mod workflow_parts;
 mod workflows;
+mod writes;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -177,6 +178,8 @@ struct Inner {
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
     settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    /// The order in which sources wrote to their `$.service.db`.
+    writes: Arc<writes::Writes>,
     /// One refresh of an account's token at a time within this node.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
@@ -220,6 +223,7 @@ impl Engine {
             held: Mutex::default(),
             waiters: Mutex::default(),
             settling: Mutex::default(),
+            writes: Arc::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),

@@ -128,12 +128,17 @@ impl Engine {
         for _ in 0..TRIES_MAX {
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
-            self.add_emits(&mut effects, source, context, &collected.emits, &collected.db).await?;
+            let db = self.0.writes.not_overtaken(&source.source.id, &collected.db);
+            self.add_emits(&mut effects, source, context, &collected.emits, &db).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
             match self.commit(program, attempt).await {
                 Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
-                other => return other,
+                Ok(()) => {
+                    self.0.writes.settled(&source.source.id, &collected.db);
+                    return Ok(());
+                }
+                failed => return failed,
             }
         }
         Err(EngineError::internal("a source's state kept changing while its run was settled", held.id.to_string()))
@@ -160,12 +165,14 @@ impl Engine {
                 log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
                 ..Effects::default()
             };
-            self.add_emits(&mut effects, source, &context, &collected.emits, &collected.db).await?;
+            let db = self.0.writes.not_overtaken(&source.source.id, &collected.db);
+            self.add_emits(&mut effects, source, &context, &collected.emits, &db).await?;
             let events = effects.events.clone();
             match self.0.store.settle_effects(effects).await {
                 Err(StoreError::StateChanged) => {}
                 other => {
                     other?;
+                    self.0.writes.settled(&source.source.id, &collected.db);
                     self.tell_streams(events);
                     self.0.wake_dispatch.notify_one();
                     self.0.wake_webhooks.notify_one();
