@@ -100,7 +100,7 @@ impl Engine {
         let held = Held::claimed_here(&run);
         self.hold(&held);
         if let Err(error) = self.0.store.accept(run, &self.0.node).await {
-            self.unhold(&held.id);
+            self.unhold(&held.id, held.attempt);
             self.0.waiting.fetch_sub(1, Ordering::SeqCst);
             return Err(error.into());
         }

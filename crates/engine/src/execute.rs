@@ -67,29 +67,46 @@ impl Held {
     }
 }
 
+/// Lets go of a run at its end, also where that is a panic: its lease would be renewed for ever.
+struct Grip {
+    engine: Engine,
+    id: RunId,
+    attempt: i64,
+}
+
+impl Drop for Grip {
+    fn drop(&mut self) {
+        self.engine.unhold(&self.id, self.attempt);
+    }
+}
+
 impl Engine {
     pub(crate) fn hold(&self, held: &Held) {
         self.0.held.lock().insert(held.id.clone(), held.attempt);
     }
 
-    pub(crate) fn unhold(&self, id: &RunId) {
-        self.0.held.lock().remove(id);
-        self.0.waiters.lock().remove(id);
-    }
-
-    /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
-    pub(crate) async fn execute(&self, mut held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
-        if let Err(error) = self.try_execute(&mut held, program, responder).await {
-            let chain = error_chain(&error);
-            tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
-        }
+    /// Lets go of a run. Not where a later attempt of it holds it meanwhile: that one's lease goes on, and its end is waited for.
+    pub(crate) fn unhold(&self, id: &RunId, attempt: i64) {
         let waiter = {
-            self.0.held.lock().remove(&held.id);
-            self.0.waiters.lock().remove(&held.id)
+            let mut held = self.0.held.lock();
+            match held.get(id) {
+                Some(holds) if *holds != attempt => return,
+                _ => held.remove(id),
+            };
+            self.0.waiters.lock().remove(id)
         };
         if let Some(waiter) = waiter {
             // The caller may have gone away.
             let _ = waiter.send(());
+        }
+    }
+
+    /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
+    pub(crate) async fn execute(&self, mut held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
+        let _grip = Grip { engine: self.clone(), id: held.id.clone(), attempt: held.attempt };
+        if let Err(error) = self.try_execute(&mut held, program, responder).await {
+            let chain = error_chain(&error);
+            tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
         }
     }
 
