@@ -10,6 +10,7 @@ use millrace_model::run::{NewRun, Run, Start};
 use millrace_model::source::HttpInterface;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::Settings;
+use millrace_store::fail_point;
 use tokio::sync::oneshot;
 
 use crate::context::Origin;
@@ -113,6 +114,7 @@ impl Engine {
                 engine.execute(held, Some(program), responder).await;
             }
         });
+        fail_point!("engine.accept.before_answer");
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! Dispatching: queued runs are claimed when there is room, leases are renewed, history is pruned.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use millrace_store::Claim;
+use millrace_model::run::Run;
+use millrace_store::{Claim, StoreResult, fail_point};
 
 use crate::Engine;
 use crate::execute::{Held, error_chain};
@@ -12,13 +14,14 @@ const POLL: Duration = Duration::from_millis(500);
 /// Runs claimed at once.
 const CLAIM_MAX: usize = 64;
 /// How often history is pruned, and how many rows in a step.
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
+const PRUNE_EVERY: Duration = Duration::from_secs(if cfg!(feature = "fail-points") { 1 } else { 60 });
 const PRUNE_ROWS: u32 = 1000;
+/// A clock that is put right by less was not moved.
+const CLOCK_TOLERANCE_MS: i64 = 1_000;
 
 impl Engine {
     pub(crate) fn spawn_dispatcher(&self) {
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
-        self.0.tasks.spawn(async move {
+        self.keep("dispatcher", |engine, stop| async move {
             loop {
                 let full = engine.dispatch().await;
                 tokio::select! {
@@ -47,8 +50,13 @@ impl Engine {
             }
         }
         let wanted = places.len();
-        let claim = Claim { node: &self.0.node, now: self.now(), lease_until: self.lease_until(), limit: u32::try_from(wanted).unwrap_or(1) };
-        let runs = match self.0.store.claim(claim).await {
+        if self.leases_ended()
+            && let Err(error) = self.renew_leases().await
+        {
+            tracing::error!(error = error_chain(&error), "could not renew leases; nothing is claimed meanwhile");
+            return false;
+        }
+        let runs = match self.claim(u32::try_from(wanted).unwrap_or(1)).await {
             Ok(runs) => runs,
             Err(error) => {
                 tracing::error!(error = error_chain(&error), "could not claim runs; trying again");
@@ -68,33 +76,55 @@ impl Engine {
         count == wanted
     }
 
+    async fn claim(&self, limit: u32) -> StoreResult<Vec<Run>> {
+        let claim = Claim { node: &self.0.node, now: self.now(), lease_until: self.lease_until(), limit };
+        let runs = self.0.store.claim(claim).await?;
+        if !runs.is_empty() {
+            fail_point!("engine.claim.before_start");
+        }
+        Ok(runs)
+    }
+
     pub(crate) fn spawn_lease_keeper(&self) {
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
         let every = self.0.config.lease / 3;
-        self.0.tasks.spawn(async move {
+        self.keep("lease keeper", move |engine, stop| async move {
             loop {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(every) => {}
                 }
-                let held: Vec<_> = engine.0.held.lock().iter().map(|(id, attempt)| (id.clone(), *attempt)).collect();
-                if held.is_empty() {
-                    continue;
-                }
-                match engine.0.store.renew(&held, engine.lease_until()).await {
-                    Ok(lost) if lost.is_empty() => {}
-                    Ok(lost) => tracing::warn!(count = lost.len(), "leases were lost; those runs settle elsewhere"),
-                    Err(error) => tracing::error!(error = error_chain(&error), "could not renew leases"),
+                if let Err(error) = engine.renew_leases().await {
+                    tracing::error!(error = error_chain(&error), "could not renew leases");
                 }
             }
         });
     }
 
+    /// Whether leases of this node may have ended by the clock, or end much later than they should: it was moved. Renewed before anything is
+    /// claimed, runs that go on here are not taken for lost and started a second time.
+    fn leases_ended(&self) -> bool {
+        let until = self.0.leases_until.load(Ordering::SeqCst);
+        let latest = self.lease_until().plus_ms(CLOCK_TOLERANCE_MS);
+        self.now().ms() >= until || until > latest.ms()
+    }
+
+    async fn renew_leases(&self) -> StoreResult<()> {
+        let until = self.lease_until();
+        let held: Vec<_> = self.0.held.lock().iter().map(|(id, attempt)| (id.clone(), *attempt)).collect();
+        if !held.is_empty() {
+            let lost = self.0.store.renew(&held, until).await?;
+            if !lost.is_empty() {
+                tracing::warn!(count = lost.len(), "leases were lost; those runs settle elsewhere");
+            }
+        }
+        self.0.leases_until.store(until.ms(), Ordering::SeqCst);
+        Ok(())
+    }
+
     pub(crate) fn spawn_pruner(&self) {
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
         let keep_ms = i64::try_from(self.0.config.keep_history.as_millis()).unwrap_or(i64::MAX);
-        self.0.tasks.spawn(async move {
+        self.keep("pruner", move |engine, stop| async move {
             loop {
                 tokio::select! {
                     biased;

@@ -31,6 +31,8 @@ pub enum ErrorKind {
     TooMany,
     /// Try again later.
     Overloaded,
+    /// There is no room left to store anything.
+    StorageFull,
     /// Ours to mend.
     Internal,
 }
@@ -114,6 +116,12 @@ pub enum EngineError {
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
+    /// The database's disk is full.
+    #[error("the disk of the server's database is full: nothing was stored; the server goes on by itself once its operator has made room")]
+    StorageFull,
+    /// The database cannot be reached.
+    #[error("the server's database cannot be reached; what was asked for may have been done or not; try again in a moment")]
+    DatabaseUnavailable,
     /// Ours to mend.
     #[error("{what}")]
     Internal {
@@ -158,7 +166,8 @@ impl EngineError {
             Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull => ErrorKind::TooMany,
-            Self::Overloaded => ErrorKind::Overloaded,
+            Self::Overloaded | Self::DatabaseUnavailable => ErrorKind::Overloaded,
+            Self::StorageFull => ErrorKind::StorageFull,
             Self::Internal { .. } => ErrorKind::Internal,
         }
     }
@@ -176,6 +185,8 @@ impl EngineError {
             Self::TooLarge { .. } => "too_large",
             Self::QueueFull => "queue_full",
             Self::Overloaded => "overloaded",
+            Self::StorageFull => "storage_full",
+            Self::DatabaseUnavailable => "database_unavailable",
             Self::Internal { .. } => "internal",
         }
     }
@@ -184,7 +195,8 @@ impl EngineError {
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
             Self::TooMany { wait, .. } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
-            Self::Overloaded | Self::QueueFull => Some(1),
+            Self::Overloaded | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
+            Self::StorageFull => Some(10),
             _ => None,
         }
     }
@@ -206,6 +218,11 @@ impl From<StoreError> for EngineError {
         match error {
             StoreError::Overloaded => Self::Overloaded,
             StoreError::QueueFull => Self::QueueFull,
+            StoreError::StorageFull => Self::StorageFull,
+            StoreError::Unavailable(cause) => {
+                tracing::debug!(error = %cause, "the database cannot be reached");
+                Self::DatabaseUnavailable
+            }
             StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
             StoreError::Full => Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() },
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },

@@ -6,6 +6,7 @@ use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
 use millrace_runner::{Call, CallFailure, CallOutcome, FailureKind};
+use millrace_store::fail_point;
 use serde_json::value::RawValue;
 
 use crate::accept::no_response;
@@ -180,7 +181,10 @@ impl Engine {
                 (workflow.isolate.clone(), Call { body, timeout })
             }
         };
-        Ok(self.0.runner.call(isolate, call, sink).await)
+        fail_point!("engine.run.before_call");
+        let outcome = self.0.runner.call(isolate, call, sink).await;
+        fail_point!("engine.run.after_call");
+        Ok(outcome)
     }
 
     /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.

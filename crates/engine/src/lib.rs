@@ -27,6 +27,7 @@ mod oauth;
 mod pauses;
 mod program;
 mod progress;
+mod readiness;
 mod registries;
 mod s3;
 mod scheduler;
@@ -48,7 +49,7 @@ mod writes;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
@@ -57,6 +58,7 @@ use millrace_runner::Runner;
 use millrace_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
 pub use apps::{AppFilter, NewApp};
@@ -66,6 +68,7 @@ pub use error::{EngineError, ErrorKind};
 pub use keys::{NewApiKey, UpdateApiKey};
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
+pub use readiness::Readiness;
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use s3::S3Config;
 pub use secrets::MasterKey;
@@ -174,6 +177,10 @@ struct Inner {
     waiting: AtomicUsize,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
+    /// When the first of their leases may end; by a clock that was moved, sooner than the lease keeper comes.
+    leases_until: AtomicI64,
+    /// The latest time that the scheduler saw.
+    latest: AtomicI64,
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
@@ -221,6 +228,8 @@ impl Engine {
             running,
             waiting: AtomicUsize::new(0),
             held: Mutex::default(),
+            leases_until: AtomicI64::new(0),
+            latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
             settling: Mutex::default(),
             writes: Arc::default(),
@@ -233,6 +242,7 @@ impl Engine {
             wake_webhooks: Notify::new(),
             tasks: tasks::Tasks::default(),
         }));
+        engine.0.leases_until.store(engine.lease_until().ms(), Ordering::SeqCst);
         engine.spawn_dispatcher();
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
@@ -243,9 +253,9 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Whether events are accepted: the store answers and no shutdown has begun.
+    /// Whether events are accepted; [`Engine::readiness`] says why not.
     pub async fn ready(&self) -> bool {
-        !self.0.tasks.stopping() && self.0.store.ping().await.is_ok()
+        self.readiness().await.accepts()
     }
 
     /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
@@ -264,6 +274,12 @@ impl Engine {
             }
         }
         self.0.store.close().await;
+    }
+
+    /// Starts a task that goes on until the engine stops.
+    fn keep<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
+        let engine = self.clone();
+        self.0.tasks.keep(name, move || task(engine.clone(), engine.0.tasks.token()));
     }
 
     fn now(&self) -> millrace_model::Timestamp {

@@ -41,11 +41,29 @@ impl DataDir {
         self.path.join(name)
     }
 
+    /// Fails where this directory has had a database and it is gone: a new one in its place would look as if nothing had been there.
+    pub fn refuse_lost(&self, database: &Path) -> Result<()> {
+        let there = std::fs::metadata(database).is_ok_and(|file| file.len() > 0);
+        if !there && (self.file("credentials.json").exists() || self.file("master.key").exists()) {
+            bail!(
+                "the database `{}` is missing or empty, though this data directory has been used; restore it from a backup (docs/durability.md), give --database-url if the data is in Postgres, or choose a new --data-dir",
+                database.display()
+            );
+        }
+        Ok(())
+    }
+
     /// The key that seals secrets; made at the first start.
     pub fn master_key(&self, ids: &IdSource) -> Result<MasterKey> {
         let path = self.file("master.key");
         let describe = || format!("could not use the master key `{}`", path.display());
         if !path.exists() {
+            if self.file("credentials.json").exists() {
+                bail!(
+                    "the master key `{}` is missing, though this data directory has been used: without it no stored secret can be read; restore it from a backup",
+                    path.display()
+                );
+            }
             write_private(&path, &ids.bytes::<32>()).with_context(describe)?;
         }
         let mut bytes = Vec::new();

@@ -4,6 +4,8 @@ mod config;
 mod data_dir;
 mod egress;
 mod serve;
+#[cfg(feature = "fail-points")]
+mod skew;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@
 //! Connections are not encrypted yet (`NoTls`): use a socket or a network you trust, or a local proxy that speaks TLS.
 
 mod accounts;
+mod clock;
 mod components;
 mod data_stores;
 mod db;

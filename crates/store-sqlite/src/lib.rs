@@ -1,7 +1,9 @@
 //! The embedded engine of the store: SQLite with one writer that commits many operations as one transaction.
 
 mod accounts;
+mod clock;
 mod components;
+mod damage;
 mod data_stores;
 mod db;
 mod deliveries;
@@ -50,7 +52,7 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, brings its schema up to date and starts the writer.
+    /// Opens the file, brings its schema up to date and starts the writer. `Damaged` where the file is there and cannot be read whole.
     pub fn open(options: &SqliteOptions) -> StoreResult<Self> {
         Ok(Self { db: db::Db::open(options)? })
     }

@@ -1,6 +1,6 @@
 //! Settling: everything a run leaves, fenced by (run, attempt).
 
-use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
+use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult, fail_point};
 use rusqlite::{Connection, params};
 
 use crate::rows::{execute, number};
@@ -53,14 +53,17 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
     }
 }
 
-/// Queues the mail only where none went out since; the upsert changes the row only then.
+/// Queues the mail only where none went out since; the upsert changes the row only then. One that went out later than a window from now was
+/// sent by a clock that was wrong.
 fn notify(c: &Connection, n: &Notice) -> StoreResult<()> {
     let due = execute(
         c,
         "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES (?1, ?2, ?3, 0)
-         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE last_at <= ?4",
+         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE last_at <= ?4
+           OR last_at > 2 * excluded.last_at - ?4",
         params![n.owner, n.class, n.mail.created_at.ms(), n.unless_since.ms()],
     )?;
+    fail_point!("store.notice.before_commit");
     if due > 0 {
         return mail::queue(c, &n.mail);
     }

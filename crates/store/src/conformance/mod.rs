@@ -6,6 +6,7 @@
 #![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one is written as a list of many is")]
 
 pub mod accounts;
+pub mod clock;
 pub mod components;
 pub mod data_stores;
 pub mod deliveries;
@@ -196,6 +197,12 @@ macro_rules! suite {
                 one_notice_for_a_class_and_owner,
                 the_window_of_notices_has_an_exact_edge,
                 the_window_of_notices_outlives_the_server,
+            }
+            clock {
+                late_timers_are_moved_and_nothing_fires,
+                what_waits_is_moved_with_the_clock,
+                tries_of_deliveries_are_moved_with_the_clock,
+                a_notice_of_a_clock_that_was_wrong_holds_up_none,
             }
             history {
                 a_run_is_of_its_organization,
