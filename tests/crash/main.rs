@@ -1,4 +1,10 @@
-//! Nothing acknowledged is lost when the server is killed at any moment.
+//! Nothing acknowledged is lost when the server, its hosts or its database are killed at any moment, or the disk fails.
+
+mod clock;
+mod points;
+mod process;
+mod random;
+mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

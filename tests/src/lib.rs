@@ -3,8 +3,11 @@
 /// The tests of the Postgres store start theirs in the same way.
 #[path = "../../crates/store-postgres/tests/it/cluster.rs"]
 pub mod cluster;
+pub mod flow;
+pub mod kills;
 pub mod openapi;
 pub mod receiver;
+pub mod schedule;
 pub mod smtp;
 
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -31,12 +34,22 @@ pub fn binary() -> PathBuf {
     path
 }
 
+/// The same with fail points, built beside it.
+pub fn binary_with_fail_points() -> PathBuf {
+    let path = binary().with_file_name("millrace-fail-points");
+    assert!(path.exists(), "{} is missing: run `cargo xtask test`, which builds it first", path.display());
+    path
+}
+
 /// A server with a data directory that goes with it.
 pub struct Server {
     dir: TempDir,
     args: Vec<String>,
     /// As `nobody`, where the tests run as root.
     unprivileged: bool,
+    /// With fail points, and these variables.
+    failing: bool,
+    env: Vec<(String, String)>,
     child: Option<Child>,
     pub url: String,
     pub api_key: String,
@@ -82,7 +95,31 @@ impl Server {
         Self::start_as(args, true).await
     }
 
+    /// The program that has fail points; it starts with the first [`Server::launch`].
+    pub fn failing(args: &[&str]) -> Self {
+        let mut server = Self::new(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false);
+        server.failing = true;
+        server
+    }
+
+    /// One that starts with the first [`Server::launch`].
+    pub fn new_at_rest(args: &[&str]) -> Self {
+        Self::new(args, false)
+    }
+
+    /// A variable of its environment, from the next start on.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.env.retain(|(set, _)| set != name);
+        self.env.push((name.to_owned(), value.to_owned()));
+    }
+
     async fn start_as(args: &[&str], unprivileged: bool) -> Self {
+        let mut server = Self::new(args, unprivileged);
+        server.launch().await;
+        server
+    }
+
+    fn new(args: &[&str], unprivileged: bool) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let unprivileged = unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
         if unprivileged {
@@ -90,19 +127,19 @@ impl Server {
             // The checkout may lie where only root looks.
             std::fs::copy(binary(), dir.path().join("millrace")).expect("copies the program");
         }
-        let mut server = Self {
+        Self {
             dir,
             args: args.iter().map(|a| (*a).to_owned()).collect(),
             unprivileged,
+            failing: false,
+            env: Vec::new(),
             child: None,
             url: String::new(),
             api_key: String::new(),
             org_id: String::new(),
             document: Value::Null,
             http: reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client"),
-        };
-        server.launch().await;
-        server
+        }
     }
 
     pub fn data_dir(&self) -> PathBuf {
@@ -111,9 +148,18 @@ impl Server {
 
     /// Starts the process; after the first time at the same address.
     pub async fn launch(&mut self) {
+        assert!(self.try_launch().await, "the server ended before it was ready: {}", self.log());
+    }
+
+    /// As [`Server::launch`]; false where it ended before it was ready.
+    pub async fn try_launch(&mut self) -> bool {
         let listen = if self.url.is_empty() { "127.0.0.1:0" } else { self.url.trim_start_matches("http://") };
         let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
-        let program = if self.unprivileged { self.dir.path().join("millrace") } else { binary() };
+        let program = match (self.unprivileged, self.failing) {
+            (true, _) => self.dir.path().join("millrace"),
+            (false, true) => binary_with_fail_points(),
+            (false, false) => binary(),
+        };
         let mut command = Command::new(program);
         if self.unprivileged {
             command.uid(NOBODY).gid(NOBODY);
@@ -123,6 +169,7 @@ impl Server {
             .arg(self.data_dir())
             .args(["--listen", listen])
             .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -137,13 +184,26 @@ impl Server {
                 let text = |field: &str| credentials[field].as_str().unwrap_or("").to_owned();
                 (self.url, self.api_key, self.org_id) = (text("url"), text("api_key"), text("org_id"));
                 if self.http.get(format!("{}/readyz", self.url)).send().await.is_ok_and(|r| r.status().is_success()) {
-                    self.document = answer(self.raw(Method::GET, "/openapi.json")).await.json;
-                    return;
+                    // One that fails at its first write may be gone by now.
+                    if let Some(document) = self.http.get(format!("{}/openapi.json", self.url)).send().await.ok()
+                        && let Ok(document) = document.json().await
+                    {
+                        self.document = document;
+                        return true;
+                    }
                 }
+            }
+            if self.ended() {
+                return false;
             }
             assert!(Instant::now() < deadline, "the server did not become ready: {}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Whether the process has ended by itself.
+    pub fn ended(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| child.try_wait().expect("waits").is_some())
     }
 
     /// The process id of the server.
@@ -158,7 +218,8 @@ impl Server {
     /// SIGKILL, with nothing said before.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            child.kill().expect("kills");
+            // It may have ended by itself.
+            let _ = child.kill();
             child.wait().expect("reaps");
         }
     }
