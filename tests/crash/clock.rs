@@ -1,6 +1,5 @@
 //! A clock that jumps, in both directions: nothing fires twice, nothing waits for ever, and no run that goes on is taken for lost.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use millrace_tests::cluster::cluster;
@@ -14,29 +13,23 @@ const TICKS: &str =
 /// Runs of it take longer than the jumps between.
 const SLOW: &str = "export default { name: 'slow', version: '1', props: { http: '$.interface.http' }, async run(e) { await new Promise((done) => setTimeout(done, 4000)); this.$emit({ n: e.body.n }); } };";
 
-/// A server, and the file that moves its clock.
+/// A server whose clock goes, and is moved.
 struct Held {
     server: Server,
-    skew: PathBuf,
-    _folder: tempfile::TempDir,
 }
 
 impl Held {
     async fn start(args: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let skew = folder.path().join("skew");
-        let mut server = Server::failing(args);
-        server.set_env("MILLRACE_CLOCK_SKEW_FILE", skew.to_str().expect("UTF-8"));
+        let mut server = Server::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
+        server.skew_clock(0);
         server.launch().await;
-        Self { server, skew, _folder: folder }
+        Self { server }
     }
 
     /// Another server of the same database, with a clock of its own.
     async fn beside(&self, args: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let skew = folder.path().join("skew");
-        let mut server = Server::failing(args);
-        server.set_env("MILLRACE_CLOCK_SKEW_FILE", skew.to_str().expect("UTF-8"));
+        let mut server = Server::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
+        server.skew_clock(0);
         let (from, to) = (self.server.data_dir(), server.data_dir());
         std::fs::create_dir_all(&to).expect("a folder");
         std::fs::copy(from.join("master.key"), to.join("master.key")).expect("copies");
@@ -44,14 +37,12 @@ impl Held {
         let credentials = std::fs::read_to_string(from.join("credentials.json")).expect("reads").replace(&self.server.url, "");
         std::fs::write(to.join("credentials.json"), credentials).expect("writes");
         server.launch().await;
-        Self { server, skew, _folder: folder }
+        Self { server }
     }
 
     /// The clock is so much off from now on.
-    fn jump(&self, ms: i64) {
-        // In one go: half a number would be another.
-        let part = self.skew.with_extension("part");
-        std::fs::write(&part, ms.to_string()).and_then(|()| std::fs::rename(part, &self.skew)).expect("writes");
+    fn jump(&mut self, ms: i64) {
+        self.server.skew_clock(ms);
     }
 
     async fn count(&self, path: &str) -> u64 {
@@ -65,7 +56,7 @@ fn runs(record: &Value) -> String {
 
 #[tokio::test]
 async fn intervals_go_on_and_make_up_for_nothing() {
-    let held = Held::start(&[]).await;
+    let mut held = Held::start(&[]).await;
     let path = runs(&held.server.source(TICKS, json!({})).await);
     held.server.until("a first tick", &path, |l| l["page_info"]["total_count"] == 1).await;
     for jump in [HOUR, -HOUR, 0, -48 * HOUR] {
@@ -91,7 +82,7 @@ async fn an_interval_goes_on_where_the_clock_was_put_right_while_the_server_was_
 
 #[tokio::test]
 async fn a_pause_is_not_prolonged_by_a_clock_that_goes_back() {
-    let held = Held::start(&[]).await;
+    let mut held = Held::start(&[]).await;
     let step = "export default defineComponent({ run({ $ }) { $.flow.delay(3000); return 1; } });";
     let workflow =
         held.server.workflow("pauses", json!([{ "type": "http" }]), &[("a", step), ("b", "export default defineComponent({ run() { return 2; } });")]).await;
@@ -108,19 +99,19 @@ async fn a_pause_is_not_prolonged_by_a_clock_that_goes_back() {
 /// Leases are times of the clock: one that jumps makes all of them look ended.
 #[tokio::test]
 async fn runs_that_go_on_are_not_taken_for_lost() {
-    let held = Held::start(&[]).await;
-    go_on(&held).await;
+    let mut held = Held::start(&[]).await;
+    go_on(&mut held).await;
 }
 
 #[tokio::test]
 async fn runs_that_go_on_are_not_taken_for_lost_on_postgres() {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
-    let held = Held::start(&["--database-url", &database.url()]).await;
-    go_on(&held).await;
+    let mut held = Held::start(&["--database-url", &database.url()]).await;
+    go_on(&mut held).await;
 }
 
-async fn go_on(held: &Held) {
+async fn go_on(held: &mut Held) {
     let source = held.server.source(SLOW, json!({})).await;
     for n in 0..8 {
         assert_eq!(answer(held.server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": n }))).await.status, 200);
@@ -141,7 +132,7 @@ async fn a_run_whose_lease_ends_while_it_goes_on_settles_once() {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
     let first = Held::start(&["--database-url", &database.url()]).await;
-    let second = first.beside(&["--database-url", &database.url()]).await;
+    let mut second = first.beside(&["--database-url", &database.url()]).await;
     let source = first.server.source(SLOW, json!({})).await;
     for n in 0..5 {
         assert_eq!(answer(first.server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": n }))).await.status, 200);

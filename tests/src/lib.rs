@@ -50,6 +50,8 @@ pub struct Server {
     /// With fail points, and these variables.
     failing: bool,
     env: Vec<(String, String)>,
+    /// Where the time is held, where a test does.
+    clock: Option<PathBuf>,
     child: Option<Child>,
     pub url: String,
     pub api_key: String,
@@ -87,12 +89,36 @@ impl Server {
 
     /// Components may reach the servers of the tests, and this one, which are on loopback addresses.
     pub async fn start_with(args: &[&str]) -> Self {
-        Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false).await
+        Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false, None).await
+    }
+
+    /// At a time that stands still until [`Server::set_clock`] moves it, also while the server is down. Epoch milliseconds.
+    pub async fn start_at(ms: i64, args: &[&str]) -> Self {
+        Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false, Some(ms)).await
+    }
+
+    /// Holds the time at another place.
+    pub fn set_clock(&self, ms: i64) {
+        self.write_clock(&ms.to_string());
+    }
+
+    /// Lets the clock go on, but so much off, milliseconds; before the first start, for a server whose clock a test moves.
+    pub fn skew_clock(&mut self, ms: i64) {
+        self.clock.get_or_insert_with(|| self.dir.path().join("clock"));
+        self.write_clock(&format!("{ms:+}"));
+    }
+
+    fn write_clock(&self, text: &str) {
+        let path = self.clock.as_ref().expect("a clock that is held");
+        // Replaced as a whole: the server never reads a half of it.
+        let next = path.with_extension("next");
+        std::fs::write(&next, text).expect("writes");
+        std::fs::rename(next, path).expect("renames");
     }
 
     /// As an ordinary user, also where the tests run as root. Components reach public addresses only, unless `args` say otherwise.
     pub async fn start_unprivileged(args: &[&str]) -> Self {
-        Self::start_as(args, true).await
+        Self::start_as(args, true, None).await
     }
 
     /// The program that has fail points; it starts with the first [`Server::launch`].
@@ -113,8 +139,12 @@ impl Server {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
-    async fn start_as(args: &[&str], unprivileged: bool) -> Self {
+    async fn start_as(args: &[&str], unprivileged: bool, clock: Option<i64>) -> Self {
         let mut server = Self::new(args, unprivileged);
+        if let Some(ms) = clock {
+            server.clock = Some(server.dir.path().join("clock"));
+            server.set_clock(ms);
+        }
         server.launch().await;
         server
     }
@@ -133,6 +163,7 @@ impl Server {
             unprivileged,
             failing: false,
             env: Vec::new(),
+            clock: None,
             child: None,
             url: String::new(),
             api_key: String::new(),
@@ -163,6 +194,9 @@ impl Server {
         let mut command = Command::new(program);
         if self.unprivileged {
             command.uid(NOBODY).gid(NOBODY);
+        }
+        if let Some(clock) = &self.clock {
+            command.env("MILLRACE_TEST_CLOCK", clock);
         }
         let child = command
             .args(["serve", "--data-dir"])

@@ -1,8 +1,26 @@
-//! What can be typed.
+//! What can be typed. A group of commands has a file of its own.
+
+mod accounts;
+mod data_stores;
+mod keys;
+mod registries;
+mod replays;
+mod runs;
+mod subscriptions;
+mod workflows;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+
+pub use accounts::AccountCommand;
+pub use data_stores::DataStoreCommand;
+pub use keys::KeyCommand;
+pub use registries::RegistryCommand;
+pub use replays::ReplayCommand;
+pub use runs::RunCommand;
+pub use subscriptions::{SubscriptionArgs, SubscriptionCommand};
+pub use workflows::WorkflowCommand;
 
 /// Flags of every command.
 #[derive(Args, Clone, Debug, Default)]
@@ -151,11 +169,19 @@ pub enum ClientCommand {
     /// API keys of the organization
     #[command(subcommand)]
     Keys(KeyCommand),
-    /// List a workflow's errors, oldest first
+    /// List the errors of a workflow or source, oldest first
+    #[command(after_help = "Example: millrace errors orders --groups")]
     Errors {
-        /// Id or name
-        name: String,
+        /// Id or name; with --groups it may be left out
+        #[arg(required_unless_present = "groups")]
+        name: Option<String>,
+        /// By class, step and place in the code, with how many there were; the last seen first
+        #[arg(long)]
+        groups: bool,
     },
+    /// Replay many runs, as a job that outlives the server
+    #[command(subcommand)]
+    Replays(ReplayCommand),
     /// Data stores: values that workflows and sources share
     #[command(subcommand, visible_alias = "ds")]
     DataStores(DataStoreCommand),
@@ -205,271 +231,4 @@ pub enum InitKind {
     Source,
     /// Runs as a step of workflows
     Action,
-}
-
-/// Commands for workflows.
-#[derive(Subcommand, Debug)]
-pub enum WorkflowCommand {
-    /// Make a workflow from a file, or update the one made from it before, and deploy it
-    Deploy {
-        /// A workflow file (JSON or YAML)
-        file: PathBuf,
-    },
-    /// List workflows
-    List,
-    /// Show a workflow
-    Describe {
-        /// Id or name
-        name: String,
-    },
-    /// Delete a workflow
-    Delete {
-        /// Id or name
-        name: String,
-    },
-    /// Run a workflow's newest steps on an event as a test
-    Test {
-        /// Id or name
-        name: String,
-        /// The event, JSON
-        #[arg(long, default_value = "{}", value_name = "JSON")]
-        event: String,
-        /// The last step to run
-        #[arg(long, value_name = "STEP")]
-        up_to: Option<String>,
-    },
-    /// List a workflow's runs
-    Runs {
-        /// Id or name
-        name: String,
-    },
-    /// List a workflow's deployments
-    Deployments {
-        /// Id or name
-        name: String,
-    },
-    /// Make an earlier deployment live again
-    Rollback {
-        /// Id or name
-        name: String,
-        /// The deployment's id
-        deployment: String,
-    },
-}
-
-/// Commands for accounts.
-#[derive(Subcommand, Debug)]
-pub enum AccountCommand {
-    /// List accounts
-    List {
-        /// Only those of this app
-        #[arg(long, value_name = "SLUG")]
-        app: Option<String>,
-    },
-    /// Connect an account: asks for its fields, or reads them from standard input as a JSON object
-    #[command(after_help = "Example: millrace accounts add stripe < fields.json, where fields.json is such as {\"api_key\": \"…\"}")]
-    Add {
-        /// The app's slug
-        app: String,
-        /// A name to tell it by
-        #[arg(long)]
-        name: Option<String>,
-    },
-    /// Show an account, without its credentials
-    Show {
-        /// The account's id
-        id: String,
-    },
-    /// Give an account a new name, or without one new values of its fields
-    Update {
-        /// The account's id
-        id: String,
-        /// A new name
-        #[arg(long)]
-        name: Option<String>,
-    },
-    /// Disconnect an account
-    Delete {
-        /// The account's id
-        id: String,
-    },
-}
-
-/// Commands for registries.
-#[derive(Subcommand, Debug)]
-pub enum RegistryCommand {
-    /// Add a tree of components; it is read here and sent to the server
-    #[command(after_help = "A tree is laid out as components/<app>/sources/<slug>/<slug>.mjs (or actions).\n\
-        Example: millrace registry add https://github.com/acme/components --name acme")]
-    Add {
-        /// A folder, a git repository's address, the address of a .tar.gz, or npm:PACKAGE
-        what: String,
-        /// Its name [default: the last part of where it comes from]
-        #[arg(long)]
-        name: Option<String>,
-    },
-    /// List registries
-    #[command(visible_alias = "ls")]
-    List,
-    /// Remove a registry; what was deployed from it goes on
-    Remove {
-        /// Its name
-        name: String,
-    },
-    /// Read a registry again from where it came
-    Update {
-        /// Its name
-        name: String,
-        /// From somewhere else from now on
-        what: Option<String>,
-    },
-    /// Search the components of all registries
-    Search {
-        /// Words of the key, name or description
-        words: Vec<String>,
-        /// Only of this app
-        #[arg(long)]
-        app: Option<String>,
-        /// How many
-        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
-        limit: u32,
-    },
-}
-
-/// Commands for runs.
-#[derive(Subcommand, Debug)]
-pub enum RunCommand {
-    /// List the runs of a workflow or source
-    List {
-        /// Id or name
-        name: String,
-        /// Only runs in this state
-        #[arg(long, value_parser = ["queued", "running", "paused", "succeeded", "failed", "cancelled"])]
-        status: Option<String>,
-    },
-    /// Show a run with its steps, error and logs
-    Show {
-        /// The run's id
-        id: String,
-    },
-    /// Run the same event again, as a new run
-    #[command(after_help = "Example: millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge")]
-    Replay {
-        /// The run's id
-        id: String,
-        /// The step to begin with; the steps before keep their results
-        #[arg(long, conflicts_with = "from_failed")]
-        from_step: Option<String>,
-        /// Begin with the step that failed
-        #[arg(long)]
-        from_failed: bool,
-    },
-    /// Cancel a run that is queued or paused
-    Cancel {
-        /// The run's id
-        id: String,
-    },
-}
-
-/// Commands for data stores.
-#[derive(Subcommand, Debug)]
-pub enum DataStoreCommand {
-    /// List data stores
-    List,
-    /// Make a data store
-    Create {
-        /// Its name
-        name: String,
-    },
-    /// Show a data store and its first keys
-    Show {
-        /// Id or name
-        store: String,
-    },
-    /// Print what a data store holds under a key
-    Get {
-        /// Id or name
-        store: String,
-        /// The key
-        key: String,
-    },
-    /// Write a value
-    #[command(after_help = "Example: millrace data-stores set orders last-seen 42 --ttl 3600")]
-    Set {
-        /// Id or name
-        store: String,
-        /// The key
-        key: String,
-        /// JSON where it is an object, array, number or true, false, null, else text
-        value: String,
-        /// Seconds until it ends; never where absent
-        #[arg(long, value_name = "SECONDS")]
-        ttl: Option<f64>,
-    },
-    /// Delete a key, or without one the data store with all it holds
-    Delete {
-        /// Id or name
-        store: String,
-        /// The key
-        key: Option<String>,
-    },
-}
-
-/// Commands for API keys.
-#[derive(Subcommand, Debug)]
-pub enum KeyCommand {
-    /// List keys; never the keys themselves
-    List,
-    /// Make a key; it is shown this once
-    #[command(after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
-    Create {
-        /// What it is for
-        name: String,
-        /// What it may do; everything where nothing is said
-        #[arg(long = "scope", value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
-        scopes: Vec<String>,
-        /// When it ends, such as 12h or 90d; never where nothing is said
-        #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
-        expires_in: Option<i64>,
-        /// Requests a minute [default: the server's setting]
-        #[arg(long, value_name = "COUNT")]
-        rate: Option<u32>,
-    },
-    /// End a key at once
-    Revoke {
-        /// The key's id
-        id: String,
-    },
-    /// Put a new key in the place of one; it is shown this once
-    Rotate {
-        /// The key's id
-        id: String,
-        /// How long the key before is still taken, such as 24h; not at all where nothing is said
-        #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
-        grace: Option<i64>,
-    },
-}
-
-/// Commands for subscriptions.
-#[derive(Subcommand, Debug)]
-pub enum SubscriptionCommand {
-    /// Let a listener run on what an emitter emits
-    #[command(after_help = "Example: millrace subscriptions add o_Qa8Ium1 error-handler '$errors'")]
-    Add(SubscriptionArgs),
-    /// End a subscription
-    Delete(SubscriptionArgs),
-    /// List subscriptions
-    List,
-}
-
-/// What names a subscription.
-#[derive(Args, Debug)]
-pub struct SubscriptionArgs {
-    /// Id or name of a source or workflow, an organization's id, or `p_*`, `dc_*`
-    pub emitter: String,
-    /// Id or name of a workflow or source, or a webhook's id
-    pub listener: String,
-    /// The channel, such as `$errors`; the default channel where absent
-    #[arg(default_value = "")]
-    pub event_name: String,
 }

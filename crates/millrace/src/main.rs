@@ -1,11 +1,10 @@
 //! The binary: flags, configuration, wiring.
 
+mod clock;
 mod config;
 mod data_dir;
 mod egress;
 mod serve;
-#[cfg(feature = "fail-points")]
-mod skew;
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use millrace_api::ApiConfig;
 use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
-use millrace_model::{Clock, IdSource};
+use millrace_model::IdSource;
 use millrace_runner::{Runner, RunnerConfig, Walls};
 use millrace_store::{Store, StoreError};
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use crate::clock::clock;
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
 use crate::egress::Surroundings;
@@ -105,16 +106,6 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
     };
     let parts = Parts { store, bundler, runner, clock: clock(), master_key: data.master_key(&ids)?, ids };
     Ok(Engine::start(engine_config, parts).await?)
-}
-
-#[cfg(not(feature = "fail-points"))]
-fn clock() -> Arc<dyn Clock> {
-    Arc::new(millrace_model::SystemClock)
-}
-
-#[cfg(feature = "fail-points")]
-fn clock() -> Arc<dyn Clock> {
-    Arc::new(crate::skew::SkewedClock::of_environment())
 }
 
 fn tell_walls(Config { sandbox, egress_allow, .. }: &Config, runner: &Runner) {

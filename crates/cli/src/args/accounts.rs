@@ -1,0 +1,41 @@
+//! Commands for accounts.
+
+use clap::Subcommand;
+
+/// Commands for accounts.
+#[derive(Subcommand, Debug)]
+pub enum AccountCommand {
+    /// List accounts
+    List {
+        /// Only those of this app
+        #[arg(long, value_name = "SLUG")]
+        app: Option<String>,
+    },
+    /// Connect an account: asks for its fields, or reads them from standard input as a JSON object
+    #[command(after_help = "Example: millrace accounts add stripe < fields.json, where fields.json is such as {\"api_key\": \"…\"}")]
+    Add {
+        /// The app's slug
+        app: String,
+        /// A name to tell it by
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Show an account, without its credentials
+    Show {
+        /// The account's id
+        id: String,
+    },
+    /// Give an account a new name, or without one new values of its fields
+    Update {
+        /// The account's id
+        id: String,
+        /// A new name
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Disconnect an account
+    Delete {
+        /// The account's id
+        id: String,
+    },
+}

@@ -1,0 +1,47 @@
+//! Commands for data stores.
+
+use clap::Subcommand;
+
+/// Commands for data stores.
+#[derive(Subcommand, Debug)]
+pub enum DataStoreCommand {
+    /// List data stores
+    List,
+    /// Make a data store
+    Create {
+        /// Its name
+        name: String,
+    },
+    /// Show a data store and its first keys
+    Show {
+        /// Id or name
+        store: String,
+    },
+    /// Print what a data store holds under a key
+    Get {
+        /// Id or name
+        store: String,
+        /// The key
+        key: String,
+    },
+    /// Write a value
+    #[command(after_help = "Example: millrace data-stores set orders last-seen 42 --ttl 3600")]
+    Set {
+        /// Id or name
+        store: String,
+        /// The key
+        key: String,
+        /// JSON where it is an object, array, number or true, false, null, else text
+        value: String,
+        /// Seconds until it ends; never where absent
+        #[arg(long, value_name = "SECONDS")]
+        ttl: Option<f64>,
+    },
+    /// Delete a key, or without one the data store with all it holds
+    Delete {
+        /// Id or name
+        store: String,
+        /// The key
+        key: Option<String>,
+    },
+}

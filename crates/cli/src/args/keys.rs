@@ -1,0 +1,38 @@
+//! Commands for API keys.
+
+use clap::Subcommand;
+
+/// Commands for API keys.
+#[derive(Subcommand, Debug)]
+pub enum KeyCommand {
+    /// List keys; never the keys themselves
+    List,
+    /// Make a key; it is shown this once
+    #[command(after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
+    Create {
+        /// What it is for
+        name: String,
+        /// What it may do; everything where nothing is said
+        #[arg(long = "scope", value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
+        scopes: Vec<String>,
+        /// When it ends, such as 12h or 90d; never where nothing is said
+        #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
+        expires_in: Option<i64>,
+        /// Requests a minute [default: the server's setting]
+        #[arg(long, value_name = "COUNT")]
+        rate: Option<u32>,
+    },
+    /// End a key at once
+    Revoke {
+        /// The key's id
+        id: String,
+    },
+    /// Put a new key in the place of one; it is shown this once
+    Rotate {
+        /// The key's id
+        id: String,
+        /// How long the key before is still taken, such as 24h; not at all where nothing is said
+        #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
+        grace: Option<i64>,
+    },
+}

@@ -1,0 +1,44 @@
+//! Commands for registries.
+
+use clap::Subcommand;
+
+/// Commands for registries.
+#[derive(Subcommand, Debug)]
+pub enum RegistryCommand {
+    /// Add a tree of components; it is read here and sent to the server
+    #[command(after_help = "A tree is laid out as components/<app>/sources/<slug>/<slug>.mjs (or actions).\n\
+        Example: millrace registry add https://github.com/acme/components --name acme")]
+    Add {
+        /// A folder, a git repository's address, the address of a .tar.gz, or npm:PACKAGE
+        what: String,
+        /// Its name [default: the last part of where it comes from]
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// List registries
+    #[command(visible_alias = "ls")]
+    List,
+    /// Remove a registry; what was deployed from it goes on
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Read a registry again from where it came
+    Update {
+        /// Its name
+        name: String,
+        /// From somewhere else from now on
+        what: Option<String>,
+    },
+    /// Search the components of all registries
+    Search {
+        /// Words of the key, name or description
+        words: Vec<String>,
+        /// Only of this app
+        #[arg(long)]
+        app: Option<String>,
+        /// How many
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+    },
+}

@@ -1,0 +1,38 @@
+//! Commands for runs.
+
+use clap::Subcommand;
+
+/// Commands for runs.
+#[derive(Subcommand, Debug)]
+pub enum RunCommand {
+    /// List the runs of a workflow or source
+    List {
+        /// Id or name
+        name: String,
+        /// Only runs in this state
+        #[arg(long, value_parser = ["queued", "running", "paused", "succeeded", "failed", "cancelled"])]
+        status: Option<String>,
+    },
+    /// Show a run with its steps, error and logs
+    Show {
+        /// The run's id
+        id: String,
+    },
+    /// Run the same event again, as a new run
+    #[command(after_help = "Example: millrace runs replay run_3MPlbwmoIbRQQTJuWs6qvEHMdKv --from-step charge")]
+    Replay {
+        /// The run's id
+        id: String,
+        /// The step to begin with; the steps before keep their results
+        #[arg(long, conflicts_with = "from_failed")]
+        from_step: Option<String>,
+        /// Begin with the step that failed
+        #[arg(long)]
+        from_failed: bool,
+    },
+    /// Cancel a run that is queued or paused
+    Cancel {
+        /// The run's id
+        id: String,
+    },
+}

@@ -1,0 +1,27 @@
+//! Commands for subscriptions.
+
+use clap::{Args, Subcommand};
+
+/// Commands for subscriptions.
+#[derive(Subcommand, Debug)]
+pub enum SubscriptionCommand {
+    /// Let a listener run on what an emitter emits
+    #[command(after_help = "Example: millrace subscriptions add o_Qa8Ium1 error-handler '$errors'")]
+    Add(SubscriptionArgs),
+    /// End a subscription
+    Delete(SubscriptionArgs),
+    /// List subscriptions
+    List,
+}
+
+/// What names a subscription.
+#[derive(Args, Debug)]
+pub struct SubscriptionArgs {
+    /// Id or name of a source or workflow, an organization's id, or `p_*`, `dc_*`
+    pub emitter: String,
+    /// Id or name of a workflow or source, or a webhook's id
+    pub listener: String,
+    /// The channel, such as `$errors`; the default channel where absent
+    #[arg(default_value = "")]
+    pub event_name: String,
+}
