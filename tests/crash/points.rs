@@ -47,6 +47,35 @@ async fn an_end_at_each_instant_loses_nothing_on_postgres() {
     ends_at(&["--database-url", &database.url()], &points, Duration::from_secs(8)).await;
 }
 
+/// A commit whose failure is reported may have happened or not: the database went away before it could say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failures_before_and_after_commits_lose_nothing() {
+    let before = ["accept=5", "settle=4", "pause=2", "webhook_result=2", "progress=3", "renew=1", "wake=1"].map(|point| (point, "before"));
+    let after = ["accept=9", "claim=3", "settle=9", "pause=4", "webhook_claim=3", "webhook_result=4", "progress=5", "wake=2"].map(|point| (point, "after"));
+    let of = |(point, when): (&str, &str)| {
+        let (name, nth) = point.split_once('=').expect("a name and which");
+        format!("store.{name}.{when}_commit=error@{nth}")
+    };
+    let points: Vec<String> = before.into_iter().chain(after).map(of).chain(["store.commit=error@60".to_owned()]).collect();
+    let mut server = Server::failing(&["--requests-per-minute", "1000000"]);
+    server.launch().await;
+    let flow = Flow::deploy(&server).await;
+    server.kill();
+    server.set_env(FAIL_POINTS, &points.join(";"));
+    server.launch().await;
+    let senders = flow.send(4, PACE);
+    let left = || points.iter().map(|p| p.split_once('=').expect("a name").0).filter(|name| !server.log().contains(&format!("name=\"{name}\""))).count();
+    let began = Instant::now();
+    while left() > 1 && began.elapsed() < Duration::from_secs(40) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let acknowledged = senders.stop().await;
+    // Leases are renewed every ten seconds, and only where runs last that long.
+    assert!(left() <= 1, "some points were never reached: {}", server.log());
+    let report = flow.check(&server, &acknowledged).await;
+    assert!(report.is_clean(), "{report}");
+}
+
 /// Starts the server again and again, each time to end at another point, and looks at everything afterwards.
 async fn ends_at(args: &[&str], points: &[String], patience: Duration) {
     let mut server = Server::failing(&[args, &["--requests-per-minute", "1000000"]].concat());

@@ -4,6 +4,7 @@ use std::os::unix::fs::FileExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use millrace_tests::cluster::Cluster;
 use millrace_tests::{Answer, Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -170,6 +171,26 @@ async fn a_slow_disk_is_told_and_acknowledgements_wait_for_it() {
     // Who was answered waited for the disk.
     assert!(longest >= Duration::from_secs(1), "{longest:?}");
     settled(&server, &source, acknowledged).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_away_is_told_and_found_again() {
+    let Some(cluster) = Cluster::own() else { return };
+    let database = cluster.database().await;
+    let server = Server::start_with(&["--database-url", &database.url()]).await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, 1).await;
+    cluster.kill();
+    let said = send(&server, &url, 2).await;
+    assert_eq!(said.refusal(), (503, "database_unavailable"), "{}", said.text);
+    assert_eq!(server.get("/sources").await.refusal(), (503, "database_unavailable"));
+    assert_eq!(until_ready_says(&server, "not ready", &json!("database_unavailable")).await.status, 503);
+    cluster.start_again();
+    until_ready_says(&server, "ready", &Value::Null).await;
+    assert_eq!(send(&server, &url, 3).await.status, 200);
+    settled(&server, &source, 2).await;
 }
 
 #[tokio::test]

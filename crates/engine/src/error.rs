@@ -116,8 +116,8 @@ pub enum EngineError {
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
-    /// The database's disk is full.
-    #[error("the disk of the server's database is full: nothing was stored; the server goes on by itself once its operator has made room")]
+    /// The disk of the database or the data directory is full.
+    #[error("the disk of the server is full: nothing was stored; the server goes on by itself once its operator has made room")]
     StorageFull,
     /// The database cannot be reached.
     #[error("the server's database cannot be reached; what was asked for may have been done or not; try again in a moment")]
@@ -149,9 +149,13 @@ impl EngineError {
         Self::NotFound { what, id: id.to_string().chars().take(80).collect() }
     }
 
-    /// A fault of ours.
+    /// A fault of ours, or of a disk that is full.
     pub fn internal(what: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Internal { what, source: source.into() }
+        let source = source.into();
+        match source.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => Self::StorageFull,
+            _ => Self::Internal { what, source },
+        }
     }
 
     /// The family.
@@ -258,5 +262,20 @@ pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
         code: if missing { "missing_props" } else { "invalid_props" },
         message,
         details: json!({ "field": "configured_props", "props": props }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_wherever_it_is_found() {
+        assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::StorageFull)).code(), "storage_full");
+        assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::NotFound)).code(), "internal");
+        assert_eq!(EngineError::from(StoreError::StorageFull).code(), "storage_full");
+        assert_eq!(EngineError::from(StoreError::Unavailable("away".into())).code(), "database_unavailable");
     }
 }

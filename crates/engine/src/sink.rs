@@ -152,6 +152,12 @@ impl Collector {
 }
 
 impl EffectSink for Collector {
+    fn given(&self) {
+        if let Some(turn) = &self.turn {
+            turn.given();
+        }
+    }
+
     fn ask(&self, ask: Ask) {
         self.engine.answer_later(self.asking.clone(), ask);
     }

@@ -35,7 +35,7 @@ pub(crate) struct Writes {
 
 #[derive(Default)]
 struct Source {
-    /// When each run under way began, and whether it has written.
+    /// When each run under way began, and whether a host has it.
     runs: BTreeMap<u64, bool>,
     /// The last write of each key that has settled, as long as an earlier one may follow.
     settled: HashMap<String, u64>,
@@ -49,11 +49,15 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// A host has the run.
+    pub(crate) fn given(&self) {
+        if let Some(given) = self.writes.sources.lock().get_mut(&self.source).and_then(|s| s.runs.get_mut(&self.began)) {
+            *given = true;
+        }
+    }
+
     /// Counts a write.
     pub(crate) fn wrote(&self) -> u64 {
-        if let Some(wrote) = self.writes.sources.lock().get_mut(&self.source).and_then(|s| s.runs.get_mut(&self.began)) {
-            *wrote = true;
-        }
         self.writes.next()
     }
 }
@@ -84,7 +88,7 @@ impl Writes {
         Arc::new(Turn { writes: self.clone(), source: source.clone(), began })
     }
 
-    /// Waits until no run of the source has writes that are not settled.
+    /// Waits until no run of the source is in a host or has yet to settle: those in an earlier host may still write to the map that went with it.
     pub(crate) async fn quiet(&self, source: &SourceId) {
         let quiet = async {
             loop {
@@ -92,7 +96,7 @@ impl Writes {
                 tokio::pin!(left);
                 // Before the look, so that who leaves after it is heard.
                 left.as_mut().enable();
-                if !self.sources.lock().get(source).is_some_and(|s| s.runs.values().any(|wrote| *wrote)) {
+                if !self.sources.lock().get(source).is_some_and(|s| s.runs.values().any(|given| *given)) {
                     return;
                 }
                 left.await;
@@ -168,7 +172,7 @@ mod tests {
         let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
         let (idle, busy) = (writes.enter(&source), writes.enter(&source));
         writes.quiet(&source).await;
-        busy.wrote();
+        busy.given();
         let waits = tokio::spawn({
             let (writes, source) = (writes.clone(), source.clone());
             async move { writes.quiet(&source).await }

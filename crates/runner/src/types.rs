@@ -250,6 +250,9 @@ pub trait EffectSink: Send + Sync {
     /// One effect.
     fn effect(&self, effect: Effect);
 
+    /// A host has the call.
+    fn given(&self) {}
+
     /// A question that the code waits for; to be answered in any order, by another task where it takes time.
     fn ask(&self, ask: Ask) {
         ask.unknown();

@@ -122,7 +122,9 @@ impl Cluster {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         // The next start takes a process that is dead and not yet reaped for one that lives.
-        std::fs::remove_file(self.folder.join("data/postmaster.pid")).expect("was there");
+        for lock in ["data/postmaster.pid", ".s.PGSQL.5432.lock"] {
+            std::fs::remove_file(self.folder.join(lock)).expect("was there");
+        }
     }
 
     /// Starts it again after a kill.
