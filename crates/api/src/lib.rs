@@ -6,10 +6,12 @@ mod apps;
 mod components;
 mod configure;
 mod data_stores;
+mod domains;
 mod endpoints;
 mod error;
 mod events;
 mod extract;
+mod guard;
 mod health;
 mod mail;
 mod openapi;
@@ -17,23 +19,26 @@ mod pages;
 mod registries;
 mod replays;
 mod routes;
+mod run_stream;
 mod runs;
 mod schemas;
 mod sources;
 mod sse;
 mod subscriptions;
 mod table;
+mod uploads;
 mod users;
 mod webhooks;
 mod wire;
 mod workflows;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use millrace_engine::Engine;
 
@@ -47,8 +52,19 @@ pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
 pub struct ApiConfig {
     /// Where clients reach this server.
     pub base_url: String,
+    /// Where endpoints have hosts of their own; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// The largest body of a request to an endpoint (facts 4.14).
     pub http_body_max_bytes: usize,
+    /// How long a body may take beyond what its length explains.
+    pub body_timeout: Duration,
+}
+
+impl ApiConfig {
+    /// Where an endpoint is reached.
+    pub(crate) fn endpoint_url(&self, key: &str) -> String {
+        millrace_model::domain::endpoint_url(&self.base_url, self.endpoint_domain.as_deref(), key)
+    }
 }
 
 /// What handlers share.
@@ -60,12 +76,14 @@ pub(crate) struct App {
 
 /// All routes.
 pub fn router(engine: Engine, config: ApiConfig) -> Router {
+    let is_https = config.base_url.starts_with("https:");
     let app = App { engine, config: Arc::new(config) };
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
-        .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)))
+        .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)).layer(from_fn(guard::as_it_is)))
         .merge(endpoints)
+        .route("/uploads/{token}", get(uploads::show))
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))
@@ -79,19 +97,22 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/assets/page.css", get(pages::style))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_method)
+        .layer(from_fn_with_state(app.clone(), domains::by_host))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
-        .layer(from_fn(common_headers))
+        .layer(from_fn_with_state(app.clone(), guard::body_in_time))
+        .layer(from_fn_with_state(is_https, common_headers))
         .with_state(app)
 }
 
-/// A request id on every answer, so that a user's report finds its line in the log.
-async fn common_headers(request: axum::extract::Request, next: Next) -> axum::response::Response {
+/// A request id on every answer, so that a user's report finds its line in the log, and what browsers are told.
+async fn common_headers(State(is_https): State<bool>, request: axum::extract::Request, next: Next) -> axum::response::Response {
+    let path = request.uri().path().to_owned();
     let id = error::RequestId::new();
     let mut response = error::with_request_id(id, next.run(request)).await;
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(HeaderName::from_static("x-request-id"), value);
     }
-    headers.entry(HeaderName::from_static("x-content-type-options")).or_insert(HeaderValue::from_static("nosniff"));
+    guard::tell_browsers(headers, &path, is_https);
     response
 }

@@ -63,6 +63,12 @@ pub enum EngineError {
     /// No key or a wrong one.
     #[error("the API key is missing or not valid; send `Authorization: Bearer <api key>`")]
     Unauthorized,
+    /// An endpoint's caller did not show what it asks for.
+    #[error("{what}")]
+    EndpointRefused {
+        /// What it asks for.
+        what: &'static str,
+    },
     /// Not yours to do.
     #[error("{0}")]
     Forbidden(&'static str),
@@ -80,6 +86,12 @@ pub enum EngineError {
         /// How many it may make.
         per_minute: u32,
         /// When there is room for the next.
+        wait: Duration,
+    },
+    /// Too many wrong keys came from one address.
+    #[error("too many wrong API keys came from this address; try again after {} s", self.retry_after_secs().unwrap_or(1))]
+    WrongKeys {
+        /// When one is looked at again.
         wait: Duration,
     },
     /// Not there, or another organization's.
@@ -162,9 +174,9 @@ impl EngineError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
-            Self::Unauthorized => ErrorKind::Unauthorized,
+            Self::Unauthorized | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
             Self::Forbidden(_) | Self::ScopeMissing { .. } => ErrorKind::Forbidden,
-            Self::TooMany { .. } => ErrorKind::TooMany,
+            Self::TooMany { .. } | Self::WrongKeys { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Gone { .. } => ErrorKind::Gone,
@@ -180,10 +192,11 @@ impl EngineError {
     pub const fn code(&self) -> &str {
         match self {
             Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } => code,
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthorized | Self::EndpointRefused { .. } => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::ScopeMissing { .. } => "scope_missing",
             Self::TooMany { .. } => "too_many_requests",
+            Self::WrongKeys { .. } => "too_many_wrong_keys",
             Self::NotFound { .. } => "not_found",
             Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
@@ -198,7 +211,7 @@ impl EngineError {
     /// Whole seconds after which it is worth to try again, where that is known.
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
-            Self::TooMany { wait, .. } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
+            Self::TooMany { wait, .. } | Self::WrongKeys { wait } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
             Self::Overloaded | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
             Self::StorageFull => Some(10),
             _ => None,
@@ -211,6 +224,7 @@ impl EngineError {
             Self::Invalid { details, .. } | Self::Component { details, .. } => details.clone(),
             Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
             Self::ScopeMissing { needed, has } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
+            Self::WrongKeys { .. } => json!({ "retry_after": self.retry_after_secs() }),
             Self::TooMany { per_minute, .. } => json!({ "per_minute": per_minute, "retry_after": self.retry_after_secs() }),
             _ => json!({}),
         }

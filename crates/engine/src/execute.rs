@@ -124,11 +124,11 @@ impl Engine {
             Program::Workflow(_) => Receiver::Workflow,
         };
         let scope = AskScope { org: held.org_id.clone(), stores: program.stores().clone(), run: Some(AskingRun::of(held)) };
-        let turn = match &*program {
+        let visit = match &*program {
             Program::Source(source) => Some(self.0.writes.enter(&source.source.id)),
             Program::Workflow(_) => None,
         };
-        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), turn.clone(), responder, Some(scope));
+        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), visit.clone(), responder, Some(scope));
         let mut carried = self.carried(held).await?;
         let held = &*held;
         if let Program::Workflow(workflow) = &*program

@@ -4,6 +4,7 @@
 
 mod accept;
 mod accounts;
+mod app_hooks;
 mod apps;
 mod asks;
 mod cache;
@@ -11,23 +12,30 @@ mod components;
 mod configure;
 mod context;
 mod data_stores;
+mod deferred;
 mod deliver;
 mod deliver_http;
 mod deliver_webhooks;
 mod dispatch;
+mod domains;
+mod endpoint_auth;
 mod error;
 mod error_events;
 mod events;
 mod execute;
 mod hooks;
 mod http_event;
+mod keyring;
 mod keys;
 mod mailer;
 mod notice;
 mod oauth;
 mod pauses;
+mod places;
+mod platform_api;
 mod program;
 mod progress;
+mod reach;
 mod readiness;
 mod registries;
 mod replays;
@@ -42,16 +50,19 @@ mod streams;
 mod subscriptions;
 mod tasks;
 mod tenants;
+mod turns;
+mod uploads;
 mod views;
 mod webhooks;
 mod workflow_parts;
 mod workflows;
 mod writes;
+mod wrong_keys;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
@@ -59,15 +70,18 @@ use millrace_model::{Clock, IdSource};
 use millrace_runner::Runner;
 use millrace_store::Store;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
+pub use app_hooks::AppEvent;
 pub use apps::{AppFilter, NewApp};
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
+pub use keyring::{MasterKeyError, MasterKeys};
 pub use keys::{NewApiKey, UpdateApiKey};
+pub use mailer::check_smtp;
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
 pub use readiness::Readiness;
@@ -76,12 +90,13 @@ pub use replays::{NewReplay, ReplayChange, ReplayView};
 pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
-pub use streams::StreamItem;
+pub use streams::{StepEnd, StreamItem};
 pub use tenants::{FirstTenant, Me, NewOrganization};
+pub use uploads::{FilesIn, Pieces};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
-pub use workflows::ReplayFrom;
+pub use workflows::{ReplayFrom, TestEvent};
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -91,11 +106,13 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct EngineConfig {
     /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
     pub base_url: String,
+    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// Where built modules are kept for hosts.
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
     pub running_max: usize,
-    /// Accepted runs that wait for one of those places, beyond which requests are refused.
+    /// Accepted runs that wait for one of those places, beyond which requests are refused; of one owner half as many.
     pub waiting_max: usize,
     /// How long a claimed run may go unrenewed.
     pub lease: Duration,
@@ -111,18 +128,21 @@ pub struct EngineConfig {
     pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
     pub smtp_url: Option<String>,
-    /// Which addresses code may send to: the policy of hosts.
+    /// Which addresses may be reached that users and code name: the policy of hosts.
     pub egress: millrace_model::egress::Shared,
     /// Sender of mail.
     pub mail_from: String,
     /// Where `$.send.s3` goes; none: it fails and says so.
     pub s3: Option<S3Config>,
+    /// Bytes that the files of one request to an endpoint may have.
+    pub upload_max_bytes: usize,
 }
 
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8787".into(),
+            endpoint_domain: None,
             artifact_dir: "artifacts".into(),
             running_max: 256,
             waiting_max: 10_000,
@@ -136,6 +156,7 @@ impl Default for EngineConfig {
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
+            upload_max_bytes: 100 << 20,
         }
     }
 }
@@ -152,8 +173,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Ids and randomness.
     pub ids: Arc<IdSource>,
-    /// Seals secrets.
-    pub master_key: MasterKey,
+    /// Where the master key is kept, which seals what secrets are sealed under.
+    pub master_keys: Arc<dyn MasterKeys>,
 }
 
 /// Accepts, runs and settles. Cheap to clone.
@@ -167,17 +188,24 @@ struct Inner {
     runner: Runner,
     clock: Arc<dyn Clock>,
     ids: Arc<IdSource>,
-    master_key: MasterKey,
+    keyring: secrets::Keyring,
+    master_keys: Arc<dyn MasterKeys>,
+    /// One change of the master key at a time within this node.
+    rotating: tokio::sync::Mutex<()>,
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    domains: domains::Domains,
+    wrong_keys: wrong_keys::WrongKeys,
+    /// Reaches what code sends to.
+    sending: reach::Reach,
+    /// Reaches providers of OAuth.
+    providers: reach::Reach,
     search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
-    /// Places for runs under way.
-    running: Arc<Semaphore>,
-    /// Accepted and waiting for a place.
-    waiting: AtomicUsize,
+    /// Places for runs under way, and who waits for one.
+    places: places::Places,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
     /// When the first of their leases may end; by a clock that was moved, sooner than the lease keeper comes.
@@ -187,7 +215,7 @@ struct Inner {
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
-    settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    turns: turns::Turns,
     /// The order in which sources wrote to their `$.service.db`.
     writes: Arc<writes::Writes>,
     /// One refresh of an account's token at a time within this node.
@@ -206,7 +234,8 @@ struct Inner {
 impl Engine {
     /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverers and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
-        let Parts { store, bundler, runner, clock, ids, master_key } = parts;
+        let Parts { store, bundler, runner, clock, ids, master_keys } = parts;
+        let keyring = secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
         let node = format!("node_{}", ids.base62(12));
         if store.single_node() {
@@ -215,7 +244,9 @@ impl Engine {
                 tracing::info!(requeued, "runs that an earlier process left are queued again");
             }
         }
-        let running = Arc::new(Semaphore::new(config.running_max));
+        let places = places::Places::new(config.running_max, config.waiting_max);
+        let sending = reach::Reach::new(config.egress.clone(), deliver_http::common);
+        let providers = reach::Reach::new(config.egress.clone(), oauth::common);
         let engine = Self(Arc::new(Inner {
             config,
             store,
@@ -223,19 +254,24 @@ impl Engine {
             runner,
             clock,
             ids,
-            master_key,
+            keyring,
+            master_keys,
+            rotating: tokio::sync::Mutex::default(),
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            domains: domains::Domains::default(),
+            wrong_keys: wrong_keys::WrongKeys::default(),
+            sending,
+            providers,
             search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
-            running,
-            waiting: AtomicUsize::new(0),
+            places,
             held: Mutex::default(),
             leases_until: AtomicI64::new(0),
             latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
-            settling: Mutex::default(),
+            turns: turns::Turns::default(),
             writes: Arc::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),
@@ -254,7 +290,7 @@ impl Engine {
         engine.spawn_mailer();
         engine.spawn_replayer();
         engine.spawn_deliverer();
-        engine.spawn_webhook_deliverer()?;
+        engine.spawn_webhook_deliverer();
         engine.spawn_pruner();
         Ok(engine)
     }
@@ -267,8 +303,7 @@ impl Engine {
     /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
     pub async fn shutdown(&self, grace: Duration) {
         self.0.tasks.stop();
-        let all = u32::try_from(self.0.config.running_max).unwrap_or(u32::MAX);
-        if tokio::time::timeout(grace, self.0.running.acquire_many(all)).await.is_err() {
+        if tokio::time::timeout(grace, self.0.places.idle()).await.is_err() {
             tracing::warn!(grace_s = grace.as_secs(), "some runs did not end in time; they run again at the next start");
         }
         self.0.runner.shutdown().await;
@@ -283,7 +318,7 @@ impl Engine {
     }
 
     /// Starts a task that goes on until the engine stops.
-    fn keep<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
+    fn keep_going<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
         let engine = self.clone();
         self.0.tasks.keep(name, move || task(engine.clone(), engine.0.tasks.token()));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
 use millrace_model::account::{Account, App, AuthType, OauthClient};
 use millrace_model::ids::{AccountId, ApiKeyId, OrgId, UserId};
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::accounts::AccountView;
+use crate::reach::Unreachable;
 use crate::{Engine, EngineError};
 
 /// How long somebody has to log in at the provider.
@@ -112,12 +113,11 @@ impl Engine {
             until: until.ms(),
         };
         let text = serde_json::to_string(&state).map_err(|e| EngineError::internal("could not write a state", e))?;
-        let sealed = self.0.master_key.seal(&self.0.ids, STATE_OWNER, &text)?;
-        let sealed = STANDARD.decode(sealed).map_err(|e| EngineError::internal("could not write a state", e))?;
+        let sealed = self.0.keyring.seal(&self.0.ids, STATE_OWNER, &text)?;
         let provider = self.provider(&app, client)?;
         let challenge = PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(verifier));
         let mut request = provider
-            .authorize_url(|| CsrfToken::new(URL_SAFE_NO_PAD.encode(sealed)))
+            .authorize_url(|| CsrfToken::new(URL_SAFE_NO_PAD.encode(&sealed)))
             .set_pkce_challenge(challenge)
             .add_scopes(client.scopes.iter().cloned().map(Scope::new));
         for (name, value) in &client.authorize_params {
@@ -133,8 +133,8 @@ impl Engine {
             message: "this answer does not belong to a connection that was begun here; begin again".into(),
             details: serde_json::json!({ "field": "state" }),
         };
-        let sealed = URL_SAFE_NO_PAD.decode(state).map_err(|_| refused())?;
-        let text = self.0.master_key.open(STATE_OWNER, &STANDARD.encode(sealed)).map_err(|_| refused())?;
+        let sealed = URL_SAFE_NO_PAD.decode(state).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
+        let text = self.0.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
         let state: State = serde_json::from_str(&text).map_err(|_| refused())?;
         if state.until < self.now().ms() {
             return Err(EngineError::Invalid {
@@ -149,7 +149,12 @@ impl Engine {
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;
         let request = request.exchange_code(AuthorizationCode::new(code.to_owned())).set_pkce_verifier(PkceCodeVerifier::new(state.verifier));
-        let tokens = request.request_async(&http()?).await.map_err(|e| EngineError::Invalid {
+        let http = self.provider_client(&client.token_url).await.map_err(|why| EngineError::Invalid {
+            code: "provider_refused",
+            message: format!("{} cannot be asked for a token: {why}", app.definition.name),
+            details: serde_json::json!({}),
+        })?;
+        let tokens = request.request_async(&http).await.map_err(|e| EngineError::Invalid {
             code: "provider_refused",
             message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
             details: serde_json::json!({}),
@@ -197,7 +202,15 @@ impl Engine {
         };
         let provider = self.provider(&app, client)?;
         let token = RefreshToken::new(token.to_owned());
-        match provider.exchange_refresh_token(&token).request_async(&http()?).await {
+        let http = match self.provider_client(&client.token_url).await {
+            Ok(http) => http,
+            // It may be opened, or found again, before the token ends.
+            Err(why) => {
+                tracing::warn!(account.id = %account.id, %why, "a token could not be refreshed; it is tried again");
+                return Ok(account);
+            }
+        };
+        match provider.exchange_refresh_token(&token).request_async(&http).await {
             Ok(tokens) => {
                 take_over(&mut credentials, client, &tokens);
                 let expires_at = self.end_of(&tokens);
@@ -247,9 +260,16 @@ impl Engine {
     pub(crate) fn revoke_later(&self, app: &App, credentials: &Map<String, Value>) {
         let Some(url) = app.definition.oauth.as_ref().and_then(|client| client.revoke_url.clone()) else { return };
         let token = ["oauth_refresh_token", "oauth_access_token"].into_iter().find_map(|name| credentials.get(name)?.as_str());
-        let (Some(token), Ok(http)) = (token, http()) else { return };
-        let (token, slug) = (token.to_owned(), app.name_slug.clone());
+        let Some(token) = token else { return };
+        let (engine, token, slug) = (self.clone(), token.to_owned(), app.name_slug.clone());
         self.0.tasks.spawn(async move {
+            let http = match engine.provider_client(&url).await {
+                Ok(http) => http,
+                Err(why) => {
+                    tracing::info!(app = slug, %why, "the provider could not be told that a token is not needed any more");
+                    return;
+                }
+            };
             let sent = http.post(url).form(&[("token", token)]).send().await.and_then(reqwest::Response::error_for_status);
             if let Err(error) = sent {
                 tracing::info!(app = slug, error = %error.without_url(), "the provider did not take a token back");
@@ -257,8 +277,14 @@ impl Engine {
         });
     }
 
+    /// A client for an address that an app names, under the rules by which hosts connect.
+    async fn provider_client(&self, address: &str) -> Result<reqwest::Client, Unreachable> {
+        let url = url::Url::parse(address).map_err(|_| Unreachable::NoHost)?;
+        self.0.providers.client(&url).await
+    }
+
     fn provider(&self, app: &App, client: &OauthClient) -> Result<Provider, EngineError> {
-        let secret = self.0.master_key.open(app.id.as_str(), &client.client_secret)?;
+        let secret = self.0.keyring.open(app.id.as_str(), &client.client_secret)?;
         let bad = |e: url::ParseError| EngineError::internal("an app's OAuth address is damaged", e);
         Ok(Client::new(ClientId::new(client.client_id.clone()))
             .set_client_secret(ClientSecret::new(secret))
@@ -273,11 +299,9 @@ impl Engine {
     }
 }
 
-/// Providers are not followed elsewhere: a redirect would carry the secret along.
-fn http() -> Result<reqwest::Client, EngineError> {
-    let builder =
-        reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")));
-    builder.build().map_err(|e| EngineError::internal("could not make an HTTP client", e))
+/// What clients for providers have in common. They are not followed elsewhere: a redirect would carry the secret along.
+pub(crate) fn common() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().timeout(TIMEOUT).user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
 }
 
 fn oauth_of(app: &App) -> Result<&OauthClient, EngineError> {

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::Engine;
 use crate::asks::AskScope;
 use crate::progress::Progress;
-use crate::writes::{DbWrite, Turn};
+use crate::writes::{DbWrite, Visit};
 
 /// For calls whose effects do not matter.
 pub(crate) struct Ignore;
@@ -71,7 +71,7 @@ pub(crate) struct Collector {
     owner: String,
     run_id: millrace_model::ids::RunId,
     /// Of a source's call. Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
-    turn: Option<Arc<Turn>>,
+    visit: Option<Arc<Visit>>,
     /// What it may ask for.
     asking: Option<Arc<AskScope>>,
     state: Mutex<(Collected, Option<Responder>)>,
@@ -92,12 +92,12 @@ struct Kept {
 }
 
 impl Collector {
-    /// `turn`: of a source's call. `asking`: what the call may ask for.
+    /// `visit`: of a source's call. `asking`: what the call may ask for.
     pub(crate) fn new(
         engine: Engine,
         owner: &str,
         run_id: millrace_model::ids::RunId,
-        turn: Option<Arc<Turn>>,
+        visit: Option<Arc<Visit>>,
         responder: Option<Responder>,
         asking: Option<AskScope>,
     ) -> Arc<Self> {
@@ -105,7 +105,7 @@ impl Collector {
             engine,
             owner: owner.to_owned(),
             run_id,
-            turn,
+            visit,
             asking: asking.map(Arc::new),
             state: Mutex::new((Collected::default(), responder)),
             kept: Mutex::default(),
@@ -153,8 +153,8 @@ impl Collector {
 
 impl EffectSink for Collector {
     fn given(&self) {
-        if let Some(turn) = &self.turn {
-            turn.given();
+        if let Some(visit) = &self.visit {
+            visit.given();
         }
     }
 
@@ -174,12 +174,12 @@ impl EffectSink for Collector {
             Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta }),
             Effect::Db { key, value } => {
                 // Only sources have one; of others nothing is kept.
-                if let Some(turn) = &self.turn {
-                    collected.db.push(DbWrite { key, value: value.map(|v| v.get().to_owned()), at: turn.wrote() });
+                if let Some(visit) = &self.visit {
+                    collected.db.push(DbWrite { key, value: value.map(|v| v.get().to_owned()), at: visit.wrote() });
                 }
             }
             Effect::Respond(response) => {
-                let at_once = self.turn.is_some() || response.immediate;
+                let at_once = self.visit.is_some() || response.immediate;
                 let response = to_response(response);
                 if at_once && let Some(responder) = responder.take() {
                     // The client may have gone away.
@@ -188,8 +188,15 @@ impl EffectSink for Collector {
                     collected.response = Some(response);
                 }
             }
-            Effect::StepStarted { namespace } => collected.steps.push(StepTrace { namespace, finished: None }),
+            Effect::StepStarted { namespace } => {
+                self.engine.0.streams.send(&self.owner, || crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), None));
+                collected.steps.push(StepTrace { namespace, finished: None });
+            }
             Effect::StepFinished { namespace, duration_ms, exports } => {
+                self.engine.0.streams.send(&self.owner, || {
+                    let end = crate::StepEnd { duration_ms, exports: exports.get().to_owned() };
+                    crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), Some(end))
+                });
                 match collected.steps.last_mut() {
                     Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
                     _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),

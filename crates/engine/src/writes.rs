@@ -41,14 +41,14 @@ struct Source {
     settled: HashMap<String, u64>,
 }
 
-/// A run of a source under way, until it is dropped.
-pub(crate) struct Turn {
+/// A run of a source under way, which uses its map until this is dropped.
+pub(crate) struct Visit {
     writes: Arc<Writes>,
     source: SourceId,
     began: u64,
 }
 
-impl Turn {
+impl Visit {
     /// A host has the run.
     pub(crate) fn given(&self) {
         if let Some(given) = self.writes.sources.lock().get_mut(&self.source).and_then(|s| s.runs.get_mut(&self.began)) {
@@ -62,7 +62,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Visit {
     fn drop(&mut self) {
         let mut sources = self.writes.sources.lock();
         if let Some(source) = sources.get_mut(&self.source) {
@@ -81,11 +81,11 @@ impl Writes {
     }
 
     /// A run of the source begins.
-    pub(crate) fn enter(self: &Arc<Self>, source: &SourceId) -> Arc<Turn> {
+    pub(crate) fn enter(self: &Arc<Self>, source: &SourceId) -> Arc<Visit> {
         let mut sources = self.sources.lock();
         let began = self.next();
         sources.entry(source.clone()).or_default().runs.insert(began, false);
-        Arc::new(Turn { writes: self.clone(), source: source.clone(), began })
+        Arc::new(Visit { writes: self.clone(), source: source.clone(), began })
     }
 
     /// Waits until no run of the source is in a host or has yet to settle: those in an earlier host may still write to the map that went with it.
@@ -115,7 +115,14 @@ impl Writes {
         writes.iter().filter(is_last).map(|write| (write.key.clone(), write.value.clone())).collect()
     }
 
-    /// A run's writes have settled.
+    /// A run's writes did not settle after all.
+    pub(crate) fn taken_back(&self, source: &SourceId, writes: &[DbWrite]) {
+        if let Some(source) = self.sources.lock().get_mut(source) {
+            source.settled.retain(|key, at| !writes.iter().any(|write| write.key == *key && write.at == *at));
+        }
+    }
+
+    /// A run's writes settle, before any that is decided on from now on.
     pub(crate) fn settled(&self, source: &SourceId, writes: &[DbWrite]) {
         let mut sources = self.sources.lock();
         let Some(source) = sources.get_mut(source) else { return };
@@ -136,8 +143,8 @@ mod tests {
 
     use super::*;
 
-    fn write(turn: &Turn, key: &str) -> DbWrite {
-        DbWrite { key: key.into(), value: Some("1".into()), at: turn.wrote() }
+    fn write(visit: &Visit, key: &str) -> DbWrite {
+        DbWrite { key: key.into(), value: Some("1".into()), at: visit.wrote() }
     }
 
     #[test]
@@ -150,6 +157,8 @@ mod tests {
         writes.settled(&source, &second);
         drop(b);
         assert_eq!(writes.not_overtaken(&source, &first), [("only a".into(), Some("1".into()))]);
+        writes.taken_back(&source, &second);
+        assert_eq!(writes.not_overtaken(&source, &first).len(), 2);
         drop(a);
         assert!(writes.sources.lock().is_empty(), "nothing is remembered of a source that rests");
     }

@@ -1,14 +1,13 @@
 //! The data directory: one server at a time, the master key, the first credentials.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use millrace_engine::{FirstTenant, MasterKey};
-use millrace_model::IdSource;
+use millrace_engine::FirstTenant;
 use serde_json::json;
 
 /// A data directory that this process holds. The kernel gives it up when the process ends, however it ends.
@@ -19,7 +18,12 @@ pub struct DataDir {
 
 impl DataDir {
     pub fn open(path: &Path) -> Result<Self> {
-        std::fs::create_dir_all(path).with_context(|| format!("could not make the data directory `{}`", path.display()))?;
+        // What is in it is nobody else's business.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("could not make the data directory `{}`", path.display()))?;
         let path = path.canonicalize().with_context(|| format!("could not open the data directory `{}`", path.display()))?;
         let lock = OpenOptions::new()
             .create(true)
@@ -53,27 +57,6 @@ impl DataDir {
         Ok(())
     }
 
-    /// The key that seals secrets; made at the first start.
-    pub fn master_key(&self, ids: &IdSource) -> Result<MasterKey> {
-        let path = self.file("master.key");
-        let describe = || format!("could not use the master key `{}`", path.display());
-        if !path.exists() {
-            if self.file("credentials.json").exists() {
-                bail!(
-                    "the master key `{}` is missing, though this data directory has been used: without it no stored secret can be read; restore it from a backup",
-                    path.display()
-                );
-            }
-            write_private(&path, &ids.bytes::<32>()).with_context(describe)?;
-        }
-        let mut bytes = Vec::new();
-        File::open(&path).and_then(|mut f| f.read_to_end(&mut bytes)).with_context(describe)?;
-        match <[u8; 32]>::try_from(bytes.as_slice()) {
-            Ok(key) => Ok(MasterKey::new(key)),
-            Err(_) => bail!("the master key `{}` has {} bytes, a key has 32; restore it from a backup", path.display(), bytes.len()),
-        }
-    }
-
     /// Writes what a first user needs.
     pub fn write_credentials(&self, first: &FirstTenant, url: &str) -> Result<()> {
         let text = json!({ "url": url, "api_key": first.api_key, "org_id": first.org_id, "user_id": first.user_id, "email": first.email });
@@ -94,8 +77,17 @@ impl DataDir {
     }
 }
 
+/// Whether a server holds it.
+pub fn is_in_use(path: &Path) -> bool {
+    let Ok(lock) = File::open(path.join("lock")) else { return false };
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    // SAFETY: the descriptor is open and ours; what it holds ends with it.
+    let free = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } == 0;
+    !free
+}
+
 /// Whole or not at all, readable by the owner only.
-fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let part = path.with_extension("part");
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&part)?;
     file.write_all(bytes)?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 
 /// The longest interval: a year.
-pub const INTERVAL_SECONDS_MAX: i64 = 366 * 24 * 3600;
+pub const INTERVAL_SECONDS_MAX: i64 = 10 * 366 * 24 * 3600;
 
 /// A clock that goes back by less is put right, and cron times between are not fired twice; by more, it was wrong.
 pub const BACK_MS_MAX: i64 = 3 * 3600 * 1000;

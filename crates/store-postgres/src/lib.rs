@@ -6,6 +6,7 @@
 mod accounts;
 mod clock;
 mod components;
+mod data_keys;
 mod data_stores;
 mod db;
 mod deliveries;
@@ -25,10 +26,11 @@ mod sources;
 mod store;
 mod subscriptions;
 mod tenants;
+mod uploads;
 mod webhooks;
 mod workflows;
 
-use millrace_store::StoreResult;
+use millrace_store::{Examined, StoreResult};
 
 /// Where the database is, and its bounds.
 #[derive(Clone)]
@@ -76,4 +78,12 @@ impl PostgresStore {
         migrations::run(&db).await?;
         Ok(Self { db })
     }
+}
+
+/// Looks at a database as it is, whether servers use it or not.
+///
+/// # Errors
+/// Where it cannot be reached or read.
+pub async fn examine(options: &PostgresOptions) -> StoreResult<Examined> {
+    db::examine(options).await
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod clock;
 mod components;
 mod damage;
+mod data_keys;
 mod data_stores;
 mod db;
 mod deliveries;
@@ -23,12 +24,13 @@ mod sources;
 mod store;
 mod subscriptions;
 mod tenants;
+mod uploads;
 mod webhooks;
 mod workflows;
 
 use std::path::PathBuf;
 
-use millrace_store::StoreResult;
+use millrace_store::{Examined, StoreResult};
 
 /// Where the database is, and its bounds.
 #[derive(Clone, Debug)]
@@ -58,4 +60,12 @@ impl SqliteStore {
     pub fn open(options: &SqliteOptions) -> StoreResult<Self> {
         Ok(Self { db: db::Db::open(options)? })
     }
+}
+
+/// Looks at a file as it is, whether a server uses it or not.
+///
+/// # Errors
+/// Where it cannot be opened or read as a database.
+pub fn examine(path: &std::path::Path) -> StoreResult<Examined> {
+    db::examine(path)
 }

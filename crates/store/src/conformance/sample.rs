@@ -264,7 +264,12 @@ impl Org {
     }
 
     pub(super) async fn claim(&self, node: &str, ms: i64, limit: u32) -> Vec<Run> {
-        self.store.claim(Claim { node, now: at(ms), lease_until: at(ms + LEASE_MS), limit }).await.expect("claims")
+        self.claim_behind("", &[], node, ms, limit).await
+    }
+
+    /// As `claim`, with the owner whose turn was last and those that are passed over.
+    pub async fn claim_behind(&self, after: &str, passed_over: &[String], node: &str, ms: i64, limit: u32) -> Vec<Run> {
+        self.store.claim(Claim { node, now: at(ms), lease_until: at(ms + LEASE_MS), limit, after, passed_over }).await.expect("claims")
     }
 
     pub(super) async fn stored(&self, id: &RunId) -> Run {
@@ -373,7 +378,7 @@ pub(super) fn artifact() -> Artifact {
 }
 
 pub(super) fn version(memory_mb: u32) -> WorkflowVersion {
-    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false };
+    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false, auth: None };
     WorkflowVersion { triggers: vec![trigger], steps: Vec::new(), settings: Settings { memory_mb: Some(memory_mb), ..Settings::default() } }
 }
 
