@@ -19,9 +19,12 @@ const BELIEVED_MS: i64 = 5_000;
 /// Domains of one organization.
 const DOMAINS_MAX: u64 = 1_000;
 
-/// Keys of endpoints by domain, and when they were read.
+/// Keys of endpoints by domain.
+type KeysByDomain = Arc<HashMap<String, String>>;
+
+/// The domains of endpoints, and when they were read.
 #[derive(Default)]
-pub(crate) struct Domains(RwLock<Option<(Timestamp, Arc<HashMap<String, String>>)>>);
+pub(crate) struct Domains(RwLock<Option<(Timestamp, KeysByDomain)>>);
 
 impl Engine {
     /// The key of the endpoint that a request's host stands for; None: the host is this server's own.
@@ -43,14 +46,14 @@ impl Engine {
         base.split_once("://").map_or(base.as_str(), |(_, rest)| rest.split('/').next().unwrap_or(rest))
     }
 
-    async fn domains(&self) -> Arc<HashMap<String, String>> {
+    async fn domains(&self) -> KeysByDomain {
         let now = self.now();
         if let Some((_, domains)) = self.0.domains.0.read().as_ref().filter(|(at, _)| (0..BELIEVED_MS).contains(&(now.ms() - at.ms()))) {
             return domains.clone();
         }
         match self.0.store.endpoint_domains().await {
             Ok(domains) => {
-                let domains: Arc<HashMap<String, String>> = Arc::new(domains.into_iter().collect());
+                let domains: KeysByDomain = Arc::new(domains.into_iter().collect());
                 *self.0.domains.0.write() = Some((now, domains.clone()));
                 domains
             }
