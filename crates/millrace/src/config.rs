@@ -205,7 +205,6 @@ impl Config {
             s3,
             master_key,
             traces,
-            master_key,
             keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
             keep_audit_days: args.keep_audit_days.or(file.keep_audit_days).unwrap_or(365),
             metrics_listen: args.metrics_listen.or(file.metrics_listen),
