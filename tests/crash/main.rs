@@ -58,7 +58,7 @@ async fn every_acknowledged_event_has_one_settled_run_and_its_emit() {
     for client in clients {
         acknowledged.extend(client.await.expect("sends"));
     }
-    assert!(acknowledged.len() > 100, "only {} events were acknowledged", acknowledged.len());
+    assert!(acknowledged.len() > 20, "only {} events were acknowledged", acknowledged.len());
     for owner in [format!("/sources/{source_id}"), format!("/workflows/{listener_id}")] {
         for status in ["queued", "running"] {
             server.until("nothing is stuck", &format!("{owner}/runs?status={status}"), |l| l["page_info"]["total_count"] == 0).await;

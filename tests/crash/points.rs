@@ -36,7 +36,7 @@ fn only_the_program_for_tests_has_fail_points() {
 async fn an_end_at_each_instant_loses_nothing() {
     let commits = COMMITS.iter().flat_map(|name| [format!("store.{name}.before_commit"), format!("store.{name}.after_commit")]);
     let points: Vec<String> = commits.chain(INSTANTS.map(str::to_owned)).collect();
-    ends_at(&[], &points, Duration::from_secs(8)).await;
+    ends_at(&[], &points, Duration::from_secs(60)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -44,7 +44,7 @@ async fn an_end_at_each_instant_loses_nothing_on_postgres() {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
     let points = ["accept.after", "claim.after", "settle.before", "settle.after", "webhook_result.before"].map(|point| format!("store.{point}_commit"));
-    ends_at(&["--database-url", &database.url()], &points, Duration::from_secs(8)).await;
+    ends_at(&["--database-url", &database.url()], &points, Duration::from_secs(60)).await;
 }
 
 /// A commit whose failure is reported may have happened or not: the database went away before it could say.

@@ -41,5 +41,5 @@ async fn torture(mut schedule: Schedule, cluster: Option<&'static Cluster>) {
     let report = flow.check(&server, &acknowledged).await;
     writeln!(std::io::stderr(), "{kills}: {report}").expect("writes");
     assert!(report.is_clean(), "{kills}: {report}");
-    assert!(acknowledged.len() > 50, "only {} events were acknowledged", acknowledged.len());
+    assert!(acknowledged.len() > 10, "only {} events were acknowledged", acknowledged.len());
 }

@@ -47,7 +47,7 @@ impl Life {
         let loaded = tokio::select! {
             biased;
             death = &mut killed => Err(death.unwrap_or(Death::Ended)),
-            loaded = load_frame(spec, &self.private) => loaded.map_err(Death::NotStarted),
+            loaded = load_frame(spec, &self.private) => loaded,
         };
         let death = match loaded {
             Ok(load) => {
@@ -178,10 +178,14 @@ async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Outgo
     }
 }
 
-async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, String> {
-    let paths = private.admit(&spec.modules).map_err(|e| e.to_string())?;
+async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Death> {
+    let paths = private.admit(&spec.modules).map_err(|e| Death::NotStarted(e.to_string()))?;
     let db = match &spec.db {
-        Some(db) => Some(db.load().await?),
+        // No fault of the code: the run goes again.
+        Some(db) => Some(db.load().await.map_err(|why| {
+            tracing::warn!(isolate = spec.id, why, "a host could not be told what its source stored");
+            Death::Ended
+        })?),
         None => None,
     };
     let modules: Vec<_> = spec.modules.iter().zip(paths).map(|(m, path)| serde_json::json!({ "name": m.name, "path": path })).collect();
