@@ -2,6 +2,7 @@
 //! `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
 #![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
 
+mod errors;
 mod history;
 mod load;
 mod process;
@@ -21,6 +22,8 @@ use crate::server::Server;
 /// Warm-up and length of a cell.
 const WARM: Duration = Duration::from_secs(3);
 const CELL: Duration = Duration::from_secs(10);
+/// Errors of the load of errors (`cargo xtask bench errors`), where no other number is given.
+const ERRORS: u64 = 100_000;
 /// How often cold start, deploy and redeploy are measured; the median is shown.
 const REPEATS: usize = 7;
 
@@ -34,9 +37,11 @@ async fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => {}
+        ["errors"] => return errors::run(ERRORS).await,
+        ["errors", count] => return errors::run(count.parse().context("how many errors: a number")?).await,
         ["history"] => return history::compare(&binary, 1_000_000).await,
         ["history", "--rows", rows] => return history::compare(&binary, rows.parse().context("--rows takes a number")?).await,
-        other => bail!("`{}` is not a benchmark; these are: nothing, or `history [--rows COUNT]`", other.join(" ")),
+        other => bail!("`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, or `history [--rows COUNT]`", other.join(" ")),
     }
     let mut server = Server::start(&binary, "main", &[]).await?;
     let mut report = Report::default();

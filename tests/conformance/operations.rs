@@ -9,7 +9,7 @@ use millrace_tests::{Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::registries::millrace;
+use crate::r2_endpoints::registries::millrace;
 
 const SOURCE: &str = "export default { name: 'orders', version: '1', dedupe: 'unique', props: { http: '$.interface.http', db: '$.service.db' },
   run(event) { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); console.log('got', event.body.id);

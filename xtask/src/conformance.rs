@@ -3,7 +3,7 @@
 //! does (`spec 6.4`). Tests of the runtime that begin with a number are of that point of the registry facts' section 5.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -65,12 +65,22 @@ struct Held {
     name: String,
 }
 
-/// Runs the tests and writes the document.
-pub fn write(root: &Path) -> Result<()> {
+impl Held {
+    fn key(&self) -> String {
+        if self.file.ends_with(".rs") { key(&self.file, &self.name) } else { self.name.clone() }
+    }
+}
+
+/// Writes the document, after running the tests. `log`: what a run of them printed, in place of another run.
+pub fn write(root: &Path, log: Option<&Path>) -> Result<()> {
     let tests = tests(root)?;
-    let states = states(root)?;
-    let failed: Vec<&str> = tests.iter().filter(|t| states.get(&t.name) == Some(&false)).map(|t| t.name.as_str()).collect();
-    std::fs::write(root.join(DOCUMENT), document(&tests, |name| states.get(name).copied())).with_context(|| format!("could not write `{DOCUMENT}`"))?;
+    let mut states = match log {
+        Some(log) => of_cargo(&std::fs::read_to_string(log).with_context(|| format!("could not read `{}`", log.display()))?),
+        None => run(root)?,
+    };
+    states.extend(of_node(root)?);
+    let failed: Vec<&str> = tests.iter().filter(|t| states.get(&t.key()) == Some(&false)).map(|t| t.name.as_str()).collect();
+    std::fs::write(root.join(DOCUMENT), document(&tests, |test| states.get(&test.key()).copied())).with_context(|| format!("could not write `{DOCUMENT}`"))?;
     if failed.is_empty() { Ok(()) } else { bail!("{DOCUMENT} was written; these fail: {}", failed.join(", ")) }
 }
 
@@ -87,17 +97,40 @@ pub fn check(root: &Path) -> Result<()> {
 fn tests(root: &Path) -> Result<Vec<Held>> {
     let mut found = Vec::new();
     for folder in FOLDERS {
-        let mut files = std::fs::read_dir(root.join(folder))?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-        files.sort();
-        for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
-            let text = std::fs::read_to_string(path)?;
-            let file = format!("{folder}/{}", path.file_name().unwrap_or_default().to_string_lossy());
+        for path in files_below(&root.join(folder))? {
+            let text = std::fs::read_to_string(&path)?;
+            let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
             found.extend(of_rust(&text).into_iter().map(|(clauses, name)| Held { clauses, file: file.clone(), name }));
         }
     }
     let text = std::fs::read_to_string(root.join(RUNTIME))?;
     found.extend(of_runtime(&text).into_iter().map(|(clauses, name)| Held { clauses, file: RUNTIME.into(), name }));
     Ok(found)
+}
+
+/// Rust files of a folder and the folders in it, in the order of their paths.
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(files_below(&path)?);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What tells a test from others of its name: the module it is in.
+fn key(file: &str, name: &str) -> String {
+    let mut parts = file.trim_end_matches(".rs").rsplit('/');
+    match parts.next() {
+        Some("main") | None => name.to_owned(),
+        Some("mod") => format!("{}::{name}", parts.next().unwrap_or_default()),
+        Some(module) => format!("{module}::{name}"),
+    }
 }
 
 /// Test functions with the clauses that their names and doc comments name.
@@ -170,23 +203,31 @@ fn mentioned(comment: &str) -> Vec<String> {
     found
 }
 
-/// Whether each test passed, by its name.
-fn states(root: &Path) -> Result<BTreeMap<String, bool>> {
+/// Runs the tests: whether each passed, by its name.
+fn run(root: &Path) -> Result<BTreeMap<String, bool>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let args = ["test", "--package", "millrace-tests", "--no-fail-fast"];
     eprintln!("$ cargo {}", args.join(" "));
     let output = Command::new(cargo).args(args).current_dir(root).output().context("could not start cargo")?;
-    let mut states = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let Some((path, state)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) else { continue };
-        let name = path.rsplit("::").next().unwrap_or(path).to_owned();
-        states.insert(name, state == "ok");
-    }
+    let states = of_cargo(&String::from_utf8_lossy(&output.stdout));
     if states.is_empty() {
         bail!("the tests did not run: {}", String::from_utf8_lossy(&output.stderr));
     }
-    eprintln!("$ node --test {RUNTIME}");
+    Ok(states)
+}
+
+fn of_cargo(log: &str) -> BTreeMap<String, bool> {
+    let lines = log.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+    let module = |path: &str| match path.rsplit_once("::") {
+        Some((module, name)) => format!("{}::{name}", module.rsplit("::").next().unwrap_or(module)),
+        None => path.to_owned(),
+    };
+    lines.map(|(path, state)| (module(path), state == "ok")).collect()
+}
+
+fn of_node(root: &Path) -> Result<BTreeMap<String, bool>> {
     let output = Command::new("node").args(["--test", "--test-reporter=tap"]).arg(RUNTIME).current_dir(root).output().context("could not start node")?;
+    let mut states = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines().map(str::trim_start) {
         let passed = line.starts_with("ok ");
         if let Some((_, name)) = line.split_once(" - ").filter(|_| passed || line.starts_with("not ok ")) {
@@ -196,7 +237,7 @@ fn states(root: &Path) -> Result<BTreeMap<String, bool>> {
     Ok(states)
 }
 
-fn document(tests: &[Held], state: impl Fn(&str) -> Option<bool>) -> String {
+fn document(tests: &[Held], state: impl Fn(&Held) -> Option<bool>) -> String {
     let points = (1..=POINTS).map(|point| (format!("registry facts 5.{point}"), ""));
     let known: Vec<(String, &str)> = CLAUSES.iter().map(|(clause, words)| ((*clause).to_owned(), *words)).chain(points).collect();
     // A clause finer than those stands below the one that it is a part of.
@@ -213,7 +254,7 @@ fn document(tests: &[Held], state: impl Fn(&str) -> Option<bool>) -> String {
         }
     };
     let mut rows: Vec<(usize, String)> = Vec::new();
-    let shown = |test: &Held| match state(&test.name) {
+    let shown = |test: &Held| match state(test) {
         Some(true) => "passes",
         Some(false) => "**fails**",
         None => "**not run**",
@@ -273,9 +314,17 @@ mod tests {
     }
 
     #[test]
+    fn a_test_is_told_from_others_of_its_name_by_its_module() {
+        assert_eq!(key("tests/conformance/r3_components/uploads.rs", "a"), "uploads::a");
+        assert_eq!((key("tests/crash/main.rs", "a"), key("tests/conformance/x/mod.rs", "a")), ("a".to_owned(), "x::a".to_owned()));
+        let states = of_cargo("test r3_components::uploads::a ... ok\ntest a ... FAILED\nrunning 2 tests\n");
+        assert_eq!((states.get("uploads::a"), states.get("a")), (Some(&true), Some(&false)));
+    }
+
+    #[test]
     fn a_clause_without_a_test_and_a_test_that_fails_say_so() {
         let held = |clause: &str, name: &str| Held { clauses: vec![clause.into()], file: "f.rs".into(), name: name.into() };
-        let text = document(&[held("spec 6.4", "good"), held("spec 6.4.1", "bad")], |name| Some(name == "good"));
+        let text = document(&[held("spec 6.4", "good"), held("spec 6.4.1", "bad")], |test| Some(test.name == "good"));
         assert!(
             text.contains("| spec 6.4 | `good` (f.rs) | passes |\n| spec 6.4.1 | `bad` (f.rs) | **fails** |\n| spec 7 | – | **no test names it** |"),
             "{text}"

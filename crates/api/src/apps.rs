@@ -13,7 +13,12 @@ use crate::extract::{Auth, ListQuery, Params, Path};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
-    let filter = AppFilter { words: query.params.text("q")?.unwrap_or_default() };
+    let filter = AppFilter {
+        words: query.params.text("q")?.unwrap_or_default(),
+        has_components: query.params.flag("has_components")?,
+        has_actions: query.params.flag("has_actions")?,
+        has_triggers: query.params.flag("has_triggers")?,
+    };
     let listing = app.engine.list_apps(&caller, &filter, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |a| wire::app(&a)))
 }

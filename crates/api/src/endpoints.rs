@@ -30,10 +30,22 @@ pub(crate) const SANDBOX: HeaderValue =
 
 /// Accepts a request to an endpoint.
 pub(crate) async fn handle(State(app): State<App>, request: Request) -> Response {
+    let uri = request.uri().clone();
+    let (key, path) = key_and_path(&uri);
+    handle_at(&app, key, path, request).await
+}
+
+/// A request to a host that stands for an endpoint: all of the path is the code's.
+pub(crate) async fn handle_key(app: &App, key: String, request: Request) -> Response {
+    let uri = request.uri().clone();
+    handle_at(app, &key, uri.path(), request).await
+}
+
+async fn handle_at(app: &App, key: &str, path: &str, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
         return preflight();
     }
-    let mut response = match run(&app, request).await {
+    let mut response = match run(app, key, path, request).await {
         Ok(response) => response,
         Err(error) => error.into_response(),
     };
@@ -85,9 +97,7 @@ fn preflight() -> Response {
     headers.into_response()
 }
 
-async fn run(app: &App, request: Request) -> Result<Response, ApiError> {
-    let uri = request.uri().clone();
-    let (key, path) = key_and_path(&uri);
+async fn run(app: &App, key: &str, path: &str, request: Request) -> Result<Response, ApiError> {
     let request = match uploads::files_in(app, &request) {
         Some(files) => uploads::request(app, (key, path), files, request).await?,
         None => endpoint_request(app, path, request).await?,

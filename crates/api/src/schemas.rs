@@ -130,7 +130,16 @@ const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "EventMetadata",
         "What is known of an event",
-        &[("emitter_id", "string"), ("emit_id", "string"), ("name", "string"), ("id?", "any"), ("summary?", "any"), ("ts?", "any")],
+        &[
+            ("emitter_id", "string"),
+            ("emit_id", "string"),
+            ("name", "string"),
+            ("id?", "any"),
+            ("summary?", "any"),
+            ("ts?", "any"),
+            ("delivery_ts?", "integer"),
+            ("channel?", "string"),
+        ],
     ),
     ("EventSummary", "An event", &[("id", "string"), ("indexed_at_ms", "integer"), ("event", "any"), ("metadata", "#EventMetadata")]),
     ("LogLine", "A line of a log", &[("ts", "integer"), ("level", "string"), ("text", "string"), ("run_id?", "string")]),
@@ -205,6 +214,7 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("deliveries?", "[#Delivery]"),
         ],
     ),
+    ("Domain", "A domain that stands for an endpoint", &[("id", "string"), ("endpoint_id", "string"), ("url", "string"), ("created_at", "integer")]),
     (
         "ErrorGroup",
         "Errors of one class, step and place in the code",

@@ -5,8 +5,8 @@ use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
 use crate::{
-    accounts, api_keys, apps, audit, components, configure, connect, data_stores, events, history, mail, oauth_clients, registries, replays, runs, sources,
-    sse, subscriptions, users, webhooks, workflows,
+    accounts, api_keys, apps, audit, components, configure, connect, data_stores, domains, events, history, mail, oauth_clients, registries, replays,
+    run_stream, runs, sources, sse, subscriptions, users, webhooks, workflows,
 };
 
 const NOTHING: Needs = Needs::Nothing;
@@ -53,6 +53,7 @@ pub(crate) fn v1() -> Vec<Route> {
         of_workflows(),
         of_runs(),
         of_errors(),
+        of_domains(),
         of_data_stores(),
         of_oauth_clients(),
         of_history(),
@@ -116,7 +117,14 @@ fn apps_and_accounts() -> Vec<Route> {
         object("oauth", "How accounts are connected: `{authorize_url, token_url, scopes, client_id, client_secret}`; the secret is never shown"),
     ];
     vec![
-        get("/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
+        get("/apps", READ, "Apps, by words and by what there is of them", apps::list)
+            .takes(&[
+                text("q", "Words of the name"),
+                flag("has_components", "Only apps with components, published or in a registry; `0`: only those without"),
+                flag("has_actions", "Only apps with actions"),
+                flag("has_triggers", "Only apps with sources"),
+            ])
+            .page("App"),
         post("/apps", DEPLOY, "Register an app", apps::create).takes(&[text("name_slug", "How components name it").required(), ORG]).takes(&fields).one("App"),
         get("/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
         put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", apps::update)
@@ -324,7 +332,11 @@ fn of_workflows() -> Vec<Route> {
             .takes(&[text("deployment_id", "The deployment").required()])
             .gives(Gives::One("Deployment")),
         post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
-            .takes(&[Param::new("event", Kind::Any, "The event"), text("up_to", "The last step to run")])
+            .takes(&[
+                Param::new("event", Kind::Any, "The event"),
+                text("event_id", "In its place a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)"),
+                text("up_to", "The last step to run"),
+            ])
             .one("Run"),
         summaries(get("/workflows/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<WorkflowId>)).takes(&[EVENT_NAME]),
         summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),
@@ -339,11 +351,28 @@ fn of_workflows() -> Vec<Route> {
 fn of_runs() -> Vec<Route> {
     vec![
         get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one("Run"),
+        get(
+            "/runs/{id}/sse",
+            READ,
+            "A run as it goes on: `run` when its state changes, `step` as each begins and ends, `log`; ends with the run",
+            run_stream::run,
+        )
+        .gives(Gives::Stream),
         post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
             .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
             .gives(Gives::One("Run")),
         post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
+    ]
+}
+
+fn of_domains() -> Vec<Route> {
+    vec![
+        get("/domains", READ, "Domains that stand for endpoints, newest first", domains::list).takes(&[ORG]).page("Domain"),
+        post("/domains", DEPLOY, "Let a domain stand for an endpoint; its name must lead to this server", domains::create)
+            .takes(&[text("domain", "The domain").required(), text("endpoint_id", "The endpoint: the `hi_` id of a trigger").required(), ORG])
+            .gives(Gives::One("Domain")),
+        delete("/domains/{domain}", DEPLOY, "Let a domain stand for nothing any more", domains::remove),
     ]
 }
 

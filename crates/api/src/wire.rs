@@ -10,12 +10,13 @@ use millrace_model::page::Listing;
 use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
 use millrace_model::tenant::{ApiKey, Organization};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Trigger};
 use serde_json::{Map, Value, json};
 
+use crate::ApiConfig;
 use crate::audit::Shown;
 use crate::extract::{Params, encode_cursor};
 
@@ -164,6 +165,10 @@ pub(crate) fn webhook_delivery(d: &WebhookDelivery) -> Value {
 /// An event summary; `metadata` stands beside `event` (reference 2).
 pub(crate) fn event(e: &Event, expand: bool) -> Value {
     let mut metadata: Map<String, Value> = serde_json::from_str(&e.metadata).unwrap_or_default();
+    if e.name == DEFERRED {
+        // What it is delivered with is the engine's.
+        metadata.retain(|field, _| !["trace_id", "hops", "handles_error"].contains(&field.as_str()));
+    }
     metadata.insert("emitter_id".into(), json!(e.emitter_id));
     metadata.insert("emit_id".into(), json!(e.emit_id));
     metadata.insert("name".into(), json!(e.name));
@@ -177,11 +182,13 @@ pub(crate) fn event(e: &Event, expand: bool) -> Value {
     shown
 }
 
-fn trigger(t: &Trigger, view: &WorkflowView, base_url: &str) -> Value {
+fn trigger(t: &Trigger, view: &WorkflowView, config: &ApiConfig) -> Value {
     let (created_at, updated_at) = (view.workflow.created_at.secs(), view.workflow.updated_at.secs());
     match t {
-        Trigger::Http { id, key, custom_response } => {
-            json!({ "id": id, "type": "http", "key": key, "endpoint_url": format!("{base_url}/e/{key}"), "custom_response": custom_response, "created_at": created_at, "updated_at": updated_at })
+        Trigger::Http { id, key, custom_response, auth } => {
+            // Never the secret.
+            let auth = auth.as_ref().map_or_else(|| json!({ "type": "none" }), |auth| json!({ "type": auth.kind, "header": auth.header }));
+            json!({ "id": id, "type": "http", "key": key, "endpoint_url": config.endpoint_url(key), "custom_response": custom_response, "auth": auth, "created_at": created_at, "updated_at": updated_at })
         }
         Trigger::Timer { id, schedule } => {
             let value = timer_value(schedule);
@@ -205,9 +212,9 @@ fn step(view: &StepView) -> Value {
     })
 }
 
-pub(crate) fn workflow(view: &WorkflowView, base_url: &str) -> Value {
+pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
     let w = &view.workflow;
-    let triggers: Vec<Value> = w.draft.triggers.iter().map(|t| trigger(t, view, base_url)).collect();
+    let triggers: Vec<Value> = w.draft.triggers.iter().map(|t| trigger(t, view, config)).collect();
     let mut shown = json!({
         "id": w.id, "org_id": w.org_id, "project_id": w.project_id, "name": w.name, "name_slug": w.name_slug, "active": w.active, "deployment_id": w.deployment_id,
         "triggers": triggers, "settings": w.draft.settings, "created_at": w.created_at.secs(), "updated_at": w.updated_at.secs(),

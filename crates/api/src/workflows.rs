@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
+use millrace_engine::{NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow};
 use serde_json::{Value, json};
 
 use crate::App;
@@ -22,7 +22,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         settings,
     };
     let view = app.engine.create_workflow(&caller, new).await?;
-    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config.base_url)))
+    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config)))
 }
 
 pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
@@ -41,18 +41,18 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(work
         app.engine.deploy_workflow(&caller, &workflow).await?;
         view = app.engine.workflow(&caller, &workflow).await?;
     }
-    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config.base_url)))
+    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config)))
 }
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
     let view = app.engine.workflow(&caller, &id("workflow", &workflow)?).await?;
-    Ok(Fields::of(&query.params).data(wire::workflow(&view, &app.config.base_url)))
+    Ok(Fields::of(&query.params).data(wire::workflow(&view, &app.config)))
 }
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_workflows(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |w| wire::workflow(&w, &app.config.base_url)))
+    Ok(Fields::of(&query.params).records(listing, |w| wire::workflow(&w, &app.config)))
 }
 
 pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path) -> Result<Response, ApiError> {
@@ -78,6 +78,10 @@ pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(wo
 
 pub(crate) async fn test(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
     let event = params.0.get("event").cloned().unwrap_or(Value::Object(serde_json::Map::new()));
+    let event = match params.text("event_id")? {
+        None => TestEvent::Given(event),
+        Some(kept) => TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| ApiError::field("event_id", e.to_string()))?),
+    };
     let run = app.engine.test_workflow(&caller, &id("workflow", &workflow)?, event, params.text("up_to")?).await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }

@@ -31,6 +31,8 @@ pub enum ErrorKind {
     TooMany,
     /// Try again later.
     Overloaded,
+    /// There is no room left to store anything.
+    StorageFull,
     /// Ours to mend.
     Internal,
 }
@@ -61,6 +63,12 @@ pub enum EngineError {
     /// No key or a wrong one.
     #[error("the API key is missing or not valid; send `Authorization: Bearer <api key>`")]
     Unauthorized,
+    /// An endpoint's caller did not show what it asks for.
+    #[error("{what}")]
+    EndpointRefused {
+        /// What it asks for.
+        what: &'static str,
+    },
     /// Not yours to do.
     #[error("{0}")]
     Forbidden(&'static str),
@@ -120,6 +128,12 @@ pub enum EngineError {
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
+    /// The disk of the database or the data directory is full.
+    #[error("the disk of the server is full: nothing was stored; the server goes on by itself once its operator has made room")]
+    StorageFull,
+    /// The database cannot be reached.
+    #[error("the server's database cannot be reached; what was asked for may have been done or not; try again in a moment")]
+    DatabaseUnavailable,
     /// Ours to mend.
     #[error("{what}")]
     Internal {
@@ -147,16 +161,20 @@ impl EngineError {
         Self::NotFound { what, id: id.to_string().chars().take(80).collect() }
     }
 
-    /// A fault of ours.
+    /// A fault of ours, or of a disk that is full.
     pub fn internal(what: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Internal { what, source: source.into() }
+        let source = source.into();
+        match source.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => Self::StorageFull,
+            _ => Self::Internal { what, source },
+        }
     }
 
     /// The family.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
-            Self::Unauthorized => ErrorKind::Unauthorized,
+            Self::Unauthorized | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
             Self::Forbidden(_) | Self::ScopeMissing { .. } => ErrorKind::Forbidden,
             Self::TooMany { .. } | Self::WrongKeys { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
@@ -164,7 +182,8 @@ impl EngineError {
             Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull => ErrorKind::TooMany,
-            Self::Overloaded => ErrorKind::Overloaded,
+            Self::Overloaded | Self::DatabaseUnavailable => ErrorKind::Overloaded,
+            Self::StorageFull => ErrorKind::StorageFull,
             Self::Internal { .. } => ErrorKind::Internal,
         }
     }
@@ -173,7 +192,7 @@ impl EngineError {
     pub const fn code(&self) -> &str {
         match self {
             Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } => code,
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthorized | Self::EndpointRefused { .. } => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::ScopeMissing { .. } => "scope_missing",
             Self::TooMany { .. } => "too_many_requests",
@@ -183,6 +202,8 @@ impl EngineError {
             Self::TooLarge { .. } => "too_large",
             Self::QueueFull => "queue_full",
             Self::Overloaded => "overloaded",
+            Self::StorageFull => "storage_full",
+            Self::DatabaseUnavailable => "database_unavailable",
             Self::Internal { .. } => "internal",
         }
     }
@@ -191,7 +212,8 @@ impl EngineError {
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
             Self::TooMany { wait, .. } | Self::WrongKeys { wait } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
-            Self::Overloaded | Self::QueueFull => Some(1),
+            Self::Overloaded | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
+            Self::StorageFull => Some(10),
             _ => None,
         }
     }
@@ -214,6 +236,11 @@ impl From<StoreError> for EngineError {
         match error {
             StoreError::Overloaded => Self::Overloaded,
             StoreError::QueueFull => Self::QueueFull,
+            StoreError::StorageFull => Self::StorageFull,
+            StoreError::Unavailable(cause) => {
+                tracing::debug!(error = %cause, "the database cannot be reached");
+                Self::DatabaseUnavailable
+            }
             StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
             StoreError::Full => Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() },
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
@@ -249,5 +276,20 @@ pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
         code: if missing { "missing_props" } else { "invalid_props" },
         message,
         details: json!({ "field": "configured_props", "props": props }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_wherever_it_is_found() {
+        assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::StorageFull)).code(), "storage_full");
+        assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::NotFound)).code(), "internal");
+        assert_eq!(EngineError::from(StoreError::StorageFull).code(), "storage_full");
+        assert_eq!(EngineError::from(StoreError::Unavailable("away".into())).code(), "database_unavailable");
     }
 }

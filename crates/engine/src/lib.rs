@@ -14,10 +14,13 @@ mod components;
 mod configure;
 mod context;
 mod data_stores;
+mod deferred;
 mod deliver;
 mod deliver_http;
 mod deliver_webhooks;
 mod dispatch;
+mod domains;
+mod endpoint_auth;
 mod error;
 mod error_events;
 mod events;
@@ -34,9 +37,11 @@ mod oauth;
 mod oauth_clients;
 mod pauses;
 mod places;
+mod platform_api;
 mod program;
 mod progress;
 mod reach;
+mod readiness;
 mod registries;
 mod replays;
 mod s3;
@@ -51,16 +56,19 @@ mod subscriptions;
 mod tasks;
 mod tenants;
 mod traces;
+mod turns;
 mod uploads;
 mod views;
 mod webhooks;
 mod workflow_parts;
 mod workflows;
+mod writes;
 mod wrong_keys;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
@@ -70,6 +78,7 @@ use millrace_runner::Runner;
 use millrace_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
 pub use actions::ActionRun;
@@ -87,19 +96,20 @@ pub use metrics::{Door, Metrics};
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
 pub use oauth_clients::IssuedToken;
+pub use readiness::Readiness;
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use replays::{NewReplay, ReplayChange, ReplayView};
 pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
-pub use streams::StreamItem;
+pub use streams::{StepEnd, StreamItem};
 pub use tenants::{FirstTenant, Me, NewOrganization};
 pub use traces::TraceConfig;
 pub use uploads::{FilesIn, Pieces};
 pub use views::{RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
-pub use workflows::ReplayFrom;
+pub use workflows::{ReplayFrom, TestEvent};
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -109,6 +119,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct EngineConfig {
     /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
     pub base_url: String,
+    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// Where built modules are kept for hosts.
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
@@ -137,16 +149,17 @@ pub struct EngineConfig {
     pub mail_from: String,
     /// Where `$.send.s3` goes; none: it fails and says so.
     pub s3: Option<S3Config>,
-    /// Where traces go; none: nowhere.
-    pub traces: Option<TraceConfig>,
     /// Bytes that the files of one request to an endpoint may have.
     pub upload_max_bytes: usize,
+    /// Where traces go; none: nowhere.
+    pub traces: Option<TraceConfig>,
 }
 
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8787".into(),
+            endpoint_domain: None,
             artifact_dir: "artifacts".into(),
             running_max: 256,
             waiting_max: 10_000,
@@ -161,8 +174,8 @@ impl Default for EngineConfig {
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
-            traces: None,
             upload_max_bytes: 100 << 20,
+            traces: None,
         }
     }
 }
@@ -202,6 +215,7 @@ struct Inner {
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    domains: domains::Domains,
     wrong_keys: wrong_keys::WrongKeys,
     /// Reaches what code sends to.
     sending: reach::Reach,
@@ -215,10 +229,16 @@ struct Inner {
     places: places::Places,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
+    /// When the first of their leases may end; by a clock that was moved, sooner than the lease keeper comes.
+    leases_until: AtomicI64,
+    /// The latest time that the scheduler saw.
+    latest: AtomicI64,
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
-    settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    turns: turns::Turns,
+    /// The order in which sources wrote to their `$.service.db`.
+    writes: Arc<writes::Writes>,
     /// One refresh of an account's token at a time within this node.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
@@ -262,6 +282,7 @@ impl Engine {
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            domains: domains::Domains::default(),
             wrong_keys: wrong_keys::WrongKeys::default(),
             sending,
             providers,
@@ -271,8 +292,11 @@ impl Engine {
             traces,
             places,
             held: Mutex::default(),
+            leases_until: AtomicI64::new(0),
+            latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
-            settling: Mutex::default(),
+            turns: turns::Turns::default(),
+            writes: Arc::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),
@@ -283,6 +307,7 @@ impl Engine {
             wake_webhooks: Notify::new(),
             tasks: tasks::Tasks::default(),
         }));
+        engine.0.leases_until.store(engine.lease_until().ms(), Ordering::SeqCst);
         engine.spawn_dispatcher();
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
@@ -297,9 +322,9 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Whether events are accepted: the store answers and no shutdown has begun.
+    /// Whether events are accepted; [`Engine::readiness`] says why not.
     pub async fn ready(&self) -> bool {
-        !self.0.tasks.stopping() && self.0.store.ping().await.is_ok()
+        self.readiness().await.accepts()
     }
 
     /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
@@ -317,6 +342,12 @@ impl Engine {
             }
         }
         self.0.store.close().await;
+    }
+
+    /// Starts a task that goes on until the engine stops.
+    fn keep_going<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
+        let engine = self.clone();
+        self.0.tasks.keep(name, move || task(engine.clone(), engine.0.tasks.token()));
     }
 
     fn now(&self) -> millrace_model::Timestamp {

@@ -69,7 +69,7 @@ pub struct RegistryEntry {
 /// What search looks through, as long as no registry changes.
 pub(crate) struct SearchIndex {
     registries: Vec<(RegistryId, Timestamp)>,
-    components: Vec<RegistryComponent>,
+    pub(crate) components: Vec<RegistryComponent>,
 }
 
 /// Search indexes of the organizations that searched last.
@@ -199,7 +199,7 @@ impl Engine {
         Ok(tree)
     }
 
-    async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
+    pub(crate) async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
         // Another node may have changed them: the list is small, the components are not.
         let now: Vec<_> = self.0.store.registries(org).await?.into_iter().map(|r| (r.id, r.updated_at)).collect();
         if let Some(index) = self.0.search_indexes.get(org).filter(|index| index.registries == now) {

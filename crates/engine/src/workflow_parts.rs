@@ -46,6 +46,15 @@ pub struct TriggerRequest {
     pub props: Map<String, Value>,
     /// The source's channel.
     pub event_name: Option<String>,
+    /// What stands beside `props`, where records show it: it counts as if it stood there, so that what was read can be written back.
+    #[serde(flatten)]
+    pub beside: Map<String, Value>,
+}
+
+impl TriggerRequest {
+    fn settings(&self) -> Map<String, Value> {
+        self.beside.iter().chain(&self.props).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
 }
 
 /// A step in a request.
@@ -167,7 +176,7 @@ impl Engine {
             }
         };
         let mut triggers = match &update.triggers {
-            Some(requests) => self.build_triggers(caller, before, requests).await?,
+            Some(requests) => self.build_triggers(caller, workflow, before, requests).await?,
             None => before.triggers.clone(),
         };
         for trigger in &mut triggers {
@@ -235,12 +244,18 @@ impl Engine {
         Ok(steps)
     }
 
-    async fn build_triggers(&self, caller: &Caller, before: &WorkflowVersion, requests: &[TriggerRequest]) -> Result<Vec<Trigger>, EngineError> {
+    async fn build_triggers(
+        &self,
+        caller: &Caller,
+        workflow: &WorkflowId,
+        before: &WorkflowVersion,
+        requests: &[TriggerRequest],
+    ) -> Result<Vec<Trigger>, EngineError> {
         if requests.len() > TRIGGERS_MAX {
             return Err(EngineError::invalid("triggers", format!("a workflow has at most {TRIGGERS_MAX} triggers, {} were given", requests.len())));
         }
         let mut kept_http = before.triggers.iter().filter_map(|t| match t {
-            Trigger::Http { id, key, .. } => Some((id.clone(), key.clone())),
+            Trigger::Http { id, key, auth, .. } => Some((id.clone(), key.clone(), auth.clone())),
             _ => None,
         });
         let mut kept_timers = before.triggers.iter().filter_map(|t| match t {
@@ -252,12 +267,13 @@ impl Engine {
             let field = format!("triggers[{index}]");
             triggers.push(match request.kind.as_str() {
                 "http" => {
-                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.props.get(*k) == Some(&Value::Bool(true)));
-                    let (id, key) = kept_http.next().unwrap_or_else(|| (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key()));
-                    Trigger::Http { id, key, custom_response }
+                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.settings().get(*k) == Some(&Value::Bool(true)));
+                    let (id, key, auth) = kept_http.next().unwrap_or_else(|| (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key(), None));
+                    let auth = self.endpoint_auth(&field, workflow, request.settings().get("auth"), auth.as_ref())?;
+                    Trigger::Http { id, key, custom_response, auth }
                 }
                 "timer" => {
-                    let schedule = props::parse_timer(&Value::Object(request.props.clone()), self.now())?.ok_or_else(|| {
+                    let schedule = props::parse_timer(&Value::Object(request.settings()), self.now())?.ok_or_else(|| {
                         EngineError::missing(&format!("{field}.props"), "a timer needs `intervalSeconds` or `cron`, such as {\"intervalSeconds\": 60}")
                     })?;
                     let id = match kept_timers.next() {

@@ -1,11 +1,11 @@
 //! Workflows: made, changed, deployed as immutable versions, tested, rolled back, deleted.
 
-use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
+use millrace_model::ids::{DeploymentId, EventId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{Run, RunKind, RunResult, RunStatus, Start};
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
-use millrace_model::subscription::Subscription;
+use millrace_model::subscription::{Subscription, TEST};
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Deployment, Trigger, Workflow, WorkflowVersion};
 use millrace_store::{Interfaces, NewDeployment, StoreError};
@@ -29,6 +29,15 @@ pub enum ReplayFrom {
     Step(String),
     /// With the step that failed.
     Failed,
+}
+
+/// What a test runs on.
+#[derive(Clone, Debug)]
+pub enum TestEvent {
+    /// This event.
+    Given(Value),
+    /// A test event that was kept.
+    Kept(EventId),
 }
 
 /// What a replay begins behind: the results that a run has of the steps before one, JSON text. `namespaces`: of the live version's steps, in order.
@@ -194,7 +203,7 @@ impl Engine {
     }
 
     /// Runs the draft on `event` as a test, all of it or up to a step: nothing goes to `$errors`, no mail (spec 6.2).
-    pub async fn test_workflow(&self, caller: &Caller, id: &WorkflowId, event: Value, up_to: Option<String>) -> Result<Run, EngineError> {
+    pub async fn test_workflow(&self, caller: &Caller, id: &WorkflowId, event: TestEvent, up_to: Option<String>) -> Result<Run, EngineError> {
         let workflow = self.owned_workflow(caller, id).await?;
         let mut version = workflow.draft.clone();
         if let Some(last) = &up_to {
@@ -205,14 +214,26 @@ impl Engine {
                 .ok_or_else(|| EngineError::invalid("up_to", format!("the workflow has no step `{last}`")))?;
             version.steps.truncate(position + 1);
         }
+        let event = match event {
+            TestEvent::Given(event) => event.to_string(),
+            TestEvent::Kept(event) => self.kept_event(caller, id, event).await?,
+        };
         let program = self.prepare_workflow(workflow, &version, None).await?;
         let program = std::sync::Arc::new(program);
         let origin = Origin { kind: RunKind::Test, ..Origin::first("SDK", "") };
-        let run = self.run_and_wait(caller, &program, &origin, event.to_string()).await;
+        let run = self.run_and_wait(caller, &program, &origin, event).await;
         if let Program::Workflow(workflow) = &*program {
             self.0.runner.evict(&workflow.isolate.id).await;
         }
         run
+    }
+
+    /// A test event that a request with `x-pd-notrigger` left, JSON text.
+    async fn kept_event(&self, caller: &Caller, workflow: &WorkflowId, event: EventId) -> Result<String, EngineError> {
+        let before = EventId::from_ordinal(event.ordinal() - 1);
+        let found = self.0.store.events_after(&caller.org_id, workflow.as_str(), before, 1).await?.pop();
+        let kept = found.filter(|e| e.id == event && e.name == TEST).map(|e| e.payload);
+        kept.ok_or_else(|| EngineError::not_found("test event", event))
     }
 
     /// The same event again, as a new run of the live version: all of it, or from a step on with the results of the steps before.
@@ -268,7 +289,7 @@ impl Engine {
         let mut subscriptions = Vec::new();
         for trigger in &content.triggers {
             match trigger {
-                Trigger::Http { id, key, custom_response } => interfaces.http.push(HttpInterface {
+                Trigger::Http { id, key, custom_response, .. } => interfaces.http.push(HttpInterface {
                     id: id.clone(),
                     org_id: workflow.org_id.clone(),
                     owner: owner.clone(),

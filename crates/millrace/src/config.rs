@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use millrace_engine::{S3Config, TraceConfig};
+use millrace_model::domain::{host_of, is_domain};
 use millrace_model::egress::Allow;
 use millrace_model::retention::Retention;
 use serde::Deserialize;
@@ -53,6 +54,9 @@ pub struct ServeArgs {
     /// Where clients reach this server [default: http://<listen>]
     #[arg(long, env = "MILLRACE_BASE_URL")]
     pub base_url: Option<String>,
+    /// A domain whose names lead here: endpoints are then at {key}.DOMAIN; with a port where it is not the usual one
+    #[arg(long, env = "MILLRACE_ENDPOINT_DOMAIN", value_name = "DOMAIN")]
+    pub endpoint_domain: Option<String>,
     /// Where mail goes: smtp://user:password@host:port; without it mail stays in the outbox
     #[arg(long, env = "MILLRACE_SMTP_URL", hide_env_values = true)]
     pub smtp_url: Option<String>,
@@ -161,6 +165,7 @@ pub struct Config {
     pub database_url: Option<String>,
     pub listen: String,
     pub base_url: Option<String>,
+    pub endpoint_domain: Option<String>,
     pub smtp_url: Option<String>,
     pub mail_from: String,
     pub s3: Option<S3Config>,
@@ -207,6 +212,7 @@ impl Config {
             database_url: args.database_url.or(file.database_url),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
             base_url: args.base_url.or(file.base_url).map(|url| url.trim_end_matches('/').to_owned()),
+            endpoint_domain: args.endpoint_domain.or(file.endpoint_domain).map(|d| d.to_ascii_lowercase()),
             smtp_url: args.smtp_url.or(file.smtp_url),
             mail_from: args.mail_from.or(file.mail_from).unwrap_or_else(|| "Millrace <millrace@localhost>".into()),
             owner_email: args.owner_email.or(file.owner_email).unwrap_or_else(|| "owner@localhost".into()),
@@ -225,6 +231,11 @@ impl Config {
             && !(url.starts_with("http://") || url.starts_with("https://"))
         {
             bail!("`{url}` is not a base URL: it starts with http:// or https://");
+        }
+        if let Some(domain) = &config.endpoint_domain
+            && !host_of(domain).is_some_and(|host| is_domain(&host) || host == "localhost")
+        {
+            bail!("`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one");
         }
         let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days)];
         if config.http_body_max_bytes == 0 || kept.contains(&Some(0)) || config.request_timeout_seconds == 0 || config.connections_max == 0 {

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod component;
 pub mod data_store;
 pub mod dedupe;
+pub mod domain;
 pub mod egress;
 pub mod error_event;
 pub mod event;

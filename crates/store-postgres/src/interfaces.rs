@@ -2,6 +2,7 @@
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{OrgId, TimerId};
 use millrace_model::run::NewRun;
 use millrace_model::source::Owner;
@@ -53,6 +54,28 @@ pub(crate) async fn remove(t: &Transaction<'_>, owner: &str) -> StoreResult<()> 
     execute(t, "DELETE FROM http_interfaces WHERE owner_id = $1", &[&owner]).await?;
     execute(t, "DELETE FROM timers WHERE owner_id = $1", &[&owner]).await?;
     execute(t, "DELETE FROM app_hooks WHERE owner_id = $1", &[&owner]).await?;
+    Ok(())
+}
+
+pub(crate) async fn create_domain(c: &Client, d: &EndpointDomain) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO endpoint_domains (id, org_id, endpoint_id, created_at) VALUES ($1, $2, $3, $4)",
+        &[&d.id, &d.org_id.as_str(), &d.endpoint_id.as_str(), &d.created_at.ms()],
+    )
+    .await?;
+    Ok(())
+}
+
+/// An endpoint that a deployment took away may come back with the next: its domain stands for nothing meanwhile.
+pub(crate) async fn domains(c: &Client) -> StoreResult<Vec<(String, String)>> {
+    let sql = "SELECT d.id, h.key FROM endpoint_domains d JOIN http_interfaces h ON h.id = d.endpoint_id AND h.org_id = d.org_id LIMIT 100000";
+    many(c, sql, &[], |row| Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?))).await
+}
+
+/// The domains of an owner that goes.
+pub(crate) async fn remove_domains(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
+    execute(t, "DELETE FROM endpoint_domains WHERE endpoint_id IN (SELECT id FROM http_interfaces WHERE owner_id = $1)", &[&owner]).await?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
@@ -58,6 +59,7 @@ pub(crate) const REGISTRY_FILE: &str = "path, hash, code";
 pub(crate) const DATA_STORE: &str = "id, org_id, name, keys, bytes, created_at, updated_at";
 pub(crate) const DELIVERY: &str =
     "id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, created_at, finished_at";
+pub(crate) const ENDPOINT_DOMAIN: &str = "id, org_id, endpoint_id, created_at";
 pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count";
 pub(crate) const REPLAY: &str = "id, org_id, owner_id, selection, status, version, position, total, replayed, skipped, note, created_at, updated_at";
 pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, status, attempts, last_error, created_at";
@@ -203,6 +205,15 @@ pub(crate) fn http_interface(row: &Row) -> StoreResult<HttpInterface> {
         key: get(row, "key")?,
         custom_response: get(row, "custom_response")?,
         active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn endpoint_domain(row: &Row) -> StoreResult<EndpointDomain> {
+    Ok(EndpointDomain {
+        id: get(row, "id")?,
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        endpoint_id: HttpInterfaceId::from_row(get(row, "endpoint_id")?),
+        created_at: time(row, "created_at")?,
     })
 }
 

@@ -3,7 +3,7 @@
 use deadpool_postgres::{GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
-use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
+use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult, fail_point};
 
 use crate::db::{database, is_aborted, text};
 use crate::rows::{execute, one};
@@ -51,6 +51,7 @@ pub(crate) fn is_empty(s: &Settlement) -> bool {
     s.group.is_none()
         && s.forget.is_none()
         && e.events.is_empty()
+        && e.deferred.is_none()
         && e.source.is_none()
         && e.runs.is_empty()
         && (e.logs.is_empty() || e.log_owner.is_none())
@@ -61,6 +62,13 @@ pub(crate) fn is_empty(s: &Settlement) -> bool {
 
 /// All parts are sent without waiting for each other's answers; the connection keeps their order.
 pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
+    // Alone at first: where it does not wait any more, nothing else happens.
+    if let Some((emitter, id)) = &e.deferred {
+        let taken = execute(t, "DELETE FROM events WHERE emitter_id = $1 AND ordinal = $2 AND name = '$in'", &[&text(emitter), &id.ordinal()]).await?;
+        if taken == 0 {
+            return Err(StoreError::StateChanged);
+        }
+    }
     let change = async {
         match &e.source {
             Some(change) => sources::change(t, change).await,
@@ -129,7 +137,8 @@ async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     Ok(())
 }
 
-/// Queues the mails only where none went out since; the upsert changes the row only then, and locks it either way.
+/// Queues the mails only where none went out since; the upsert changes the row only then, and locks it either way. One that went out later than
+/// a window from now was sent by a clock that was wrong.
 async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
     let class: String = text(&n.class).chars().take(CLASS_CHARS_MAX).collect();
     let earlier = "SELECT since_last FROM error_notices WHERE owner_id = $1 AND class = $2 FOR UPDATE";
@@ -137,10 +146,12 @@ async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
     let due = execute(
         t,
         "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES ($1, $2, $3, 0)
-         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE error_notices.last_at <= $4",
+         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE error_notices.last_at <= $4
+           OR error_notices.last_at > 2 * excluded.last_at - $4",
         &[&n.owner, &class, &n.at.ms(), &n.unless_since.ms()],
     )
     .await?;
+    fail_point!("store.notice.before_commit");
     if due > 0 {
         for mail in n.mails(earlier) {
             mail::queue(t, &mail).await?;

@@ -1,6 +1,7 @@
 //! Endpoints and timers.
 
 use millrace_model::clock::Timestamp;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::{OrgId, TimerId};
 use millrace_model::run::NewRun;
 use millrace_model::source::Owner;
@@ -43,6 +44,27 @@ pub(crate) fn remove(c: &Connection, owner: &str) -> StoreResult<()> {
     execute(c, "DELETE FROM http_interfaces WHERE owner_id = ?1", [owner])?;
     execute(c, "DELETE FROM timers WHERE owner_id = ?1", [owner])?;
     execute(c, "DELETE FROM app_hooks WHERE owner_id = ?1", [owner])?;
+    Ok(())
+}
+
+pub(crate) fn create_domain(c: &Connection, d: &EndpointDomain) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO endpoint_domains (id, org_id, endpoint_id, created_at) VALUES (?1, ?2, ?3, ?4)",
+        params![d.id, d.org_id.as_str(), d.endpoint_id.as_str(), d.created_at.ms()],
+    )?;
+    Ok(())
+}
+
+/// An endpoint that a deployment took away may come back with the next: its domain stands for nothing meanwhile.
+pub(crate) fn domains(c: &Connection) -> StoreResult<Vec<(String, String)>> {
+    let sql = "SELECT d.id, h.key FROM endpoint_domains d JOIN http_interfaces h ON h.id = d.endpoint_id AND h.org_id = d.org_id LIMIT 100000";
+    many(c, sql, [], |row| Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?)))
+}
+
+/// The domains of an owner that goes.
+pub(crate) fn remove_domains(c: &Connection, owner: &str) -> StoreResult<()> {
+    execute(c, "DELETE FROM endpoint_domains WHERE endpoint_id IN (SELECT id FROM http_interfaces WHERE owner_id = ?1)", [owner])?;
     Ok(())
 }
 

@@ -18,7 +18,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0009_errors.sql"),
     include_str!("../migrations/0010_component_api.sql"),
     include_str!("../migrations/0011_turns.sql"),
-    include_str!("../migrations/0012_operations.sql"),
+    include_str!("../migrations/0012_deferred_events.sql"),
+    include_str!("../migrations/0013_operations.sql"),
 ];
 
 /// The newest schema.

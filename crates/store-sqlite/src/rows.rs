@@ -4,6 +4,7 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
@@ -133,6 +134,15 @@ pub(crate) fn http_interface(row: &Row<'_>) -> StoreResult<HttpInterface> {
         key: get(row, "key")?,
         custom_response: get(row, "custom_response")?,
         active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn endpoint_domain(row: &Row<'_>) -> StoreResult<EndpointDomain> {
+    Ok(EndpointDomain {
+        id: get(row, "id")?,
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        endpoint_id: HttpInterfaceId::from_row(get(row, "endpoint_id")?),
+        created_at: time(row, "created_at")?,
     })
 }
 

@@ -3,7 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
-use millrace_model::ids::{DataKeyId, DataStoreId, DeliveryId, ErrorGroupId, MailId, OrgId, RegistryId, RunId, SourceId, WebhookDeliveryId};
+use millrace_model::ids::{DataKeyId, DataStoreId, DeliveryId, ErrorGroupId, EventId, MailId, OrgId, RegistryId, RunId, SourceId, WebhookDeliveryId};
 use millrace_model::limits::RunLimits;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::Replay;
@@ -168,6 +168,8 @@ pub struct Effects {
     pub notice: Option<Notice>,
     /// What the run sent to the outside, in order.
     pub deliveries: Vec<Delivery>,
+    /// A deferred event that these effects deliver, by emitter and id: it waits no longer. `StateChanged` where it does not wait any more.
+    pub deferred: Option<(String, EventId)>,
 }
 
 /// The end of a run.

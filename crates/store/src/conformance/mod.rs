@@ -7,6 +7,7 @@
 
 pub mod accounts;
 pub mod audit;
+pub mod clock;
 pub mod components;
 pub mod data_stores;
 pub mod deliveries;
@@ -124,6 +125,7 @@ macro_rules! suite {
                 a_tick_never_overlaps_an_unfinished_run,
                 a_timer_that_is_gone_or_inactive_is_skipped,
                 hooks_of_apps_are_found_by_event,
+                a_domain_stands_for_an_endpoint_and_goes_with_its_owner,
             }
             workflows {
                 a_workflow_comes_back_as_it_was_given,
@@ -246,6 +248,12 @@ macro_rules! suite {
                 a_client_comes_back_as_it_was_given,
                 a_token_names_its_caller_until_its_client_goes,
             }
+            clock {
+                late_timers_are_moved_and_nothing_fires,
+                what_waits_is_moved_with_the_clock,
+                tries_of_deliveries_are_moved_with_the_clock,
+                a_notice_of_a_clock_that_was_wrong_holds_up_none,
+            }
             history {
                 a_run_is_of_its_organization,
                 runs_are_listed_by_owner_and_filter,
@@ -254,6 +262,7 @@ macro_rules! suite {
                 events_are_paged_by_their_ids,
                 events_after_one_resume_a_stream,
                 events_are_deleted_in_an_inclusive_range,
+                a_deferred_event_waits_until_it_is_due_and_is_delivered_once,
                 pruning_removes_what_is_old_and_settled,
                 pruning_goes_in_steps,
             }
