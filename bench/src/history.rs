@@ -136,7 +136,7 @@ fn write(path: &Path, rows: u64, workflow: &Value, source: &Value) -> Result<()>
     let (org, owner, deployment, emitter) = (text(&workflow["org_id"])?, text(&workflow["id"])?, text(&workflow["deployment_id"])?, text(&source["id"])?);
     let connection = Connection::open(path)?;
     connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -400000")?;
-    let now = i64::try_from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis())?;
+    let now: i64 = connection.query_row("SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)", [], |row| row.get(0))?;
     let context = json!({
         "id": "3MQ2j3YBe7g2oVsbRyixASgr5xJ", "trace_id": "3MQ2j3YBe7g2oVsbRyixASgr5xJ", "ts": "2026-11-21T13:43:22.411Z", "workflow_id": owner, "workflow_name": "bench",
         "deployment_id": deployment, "emitter_id": "hi_2UxSXebwcfQW", "source_type": "HTTP", "verified": false, "hops": null, "test": false, "replay": false,
