@@ -1,7 +1,9 @@
 //! A file for each chapter of the spec, a test for each clause, named after it.
 
 mod accounts;
+mod apply;
 mod bad_input;
+mod cli;
 mod data_stores;
 mod effects;
 mod flow;
@@ -15,4 +17,5 @@ mod s4_endpoints;
 mod s6_events;
 mod s8_imports;
 mod webhooks;
+mod workflow_files;
 mod workflows;

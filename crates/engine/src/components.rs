@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_bundle::{BundleError, BundleRequest, Entry, Lock};
-use millrace_model::component::{Artifact, ComponentType, Manifest, SavedComponent};
+use millrace_model::component::{Artifact, CodeFiles, ComponentType, Manifest, SavedComponent};
 use millrace_model::ids::ComponentId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::slug::slugify;
@@ -53,11 +53,18 @@ pub(crate) struct Built {
 impl Engine {
     /// Builds and stores a component; with `publish` it answers to its key from now on.
     pub async fn save_component(&self, caller: &Caller, code: CodeRef, publish: bool) -> Result<SavedComponent, EngineError> {
-        let code = match code {
-            CodeRef::Key(key) => self.registry_code(caller, &key).await?.ok_or_else(|| EngineError::not_found("component", key))?,
-            code => code,
+        let is_registered = matches!(code, CodeRef::Key(_));
+        let mut built = match code {
+            CodeRef::Key(key) => {
+                let code = self.registry_code(caller, &key).await?.ok_or_else(|| EngineError::not_found("component", key))?;
+                self.build_component(caller, &code, None).await?
+            }
+            code => self.build_component(caller, &code, None).await?,
         };
-        let built = self.build_component(caller, &code, None).await?;
+        if is_registered {
+            // The registry keeps the files.
+            built.component.files = None;
+        }
         let kind = built.component.manifest.check()?;
         self.infer_apps(caller, &built.component.manifest.props).await?;
         let mut component = SavedComponent { component_type: kind, ..built.component };
@@ -114,7 +121,8 @@ impl Engine {
                 Err(error) if error.kind() == ErrorKind::NotFound => match self.registry_code(caller, key).await? {
                     Some(code) => {
                         let built = self.build_component(caller, &code, earlier).await?;
-                        Ok((built.component, Some(built.artifact)))
+                        // The registry keeps the files.
+                        Ok((SavedComponent { files: None, ..built.component }, Some(built.artifact)))
                     }
                     None => Err(error),
                 },
@@ -146,7 +154,16 @@ impl Engine {
             Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, uses_respond: bundle.uses_respond };
         let manifest = self.describe(caller, &artifact).await?;
         let now = self.now();
+        // Of an address only the entry is kept: the rest is where it came from.
+        let files = match code {
+            CodeRef::Code { files, entry: Some(entry), .. } => {
+                let others = files.iter().filter(|(path, _)| *path != entry).map(|(path, text)| (path.clone(), text.clone())).collect();
+                Some(CodeFiles { entry: entry.clone(), others })
+            }
+            _ => None,
+        };
         let component = SavedComponent {
+            files,
             id: ComponentId::generate(&self.0.ids),
             org_id: caller.org_id.clone(),
             code_hash: sha256_hex(bundle.entry_code.as_bytes()),
@@ -201,7 +218,7 @@ impl Engine {
         self.artifact_path(&artifact).await
     }
 
-    async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
+    pub(crate) async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
         let dir = &self.0.config.artifact_dir;
         let path = dir.join(format!("{}.mjs", artifact.id));
         if tokio::fs::try_exists(&path).await.unwrap_or(false) {

@@ -22,6 +22,7 @@ mod hooks;
 mod http_event;
 mod keys;
 mod mailer;
+mod marks;
 mod notice;
 mod oauth;
 mod pauses;
@@ -42,6 +43,7 @@ mod tenants;
 mod views;
 mod webhooks;
 mod workflow_parts;
+mod workflow_tests;
 mod workflows;
 
 use std::collections::HashMap;
@@ -71,9 +73,10 @@ pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::StreamItem;
 pub use tenants::{FirstTenant, Me, NewOrganization};
-pub use views::{RunView, SourceView, StepView, WorkflowView};
+pub use views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
+pub use workflow_tests::NewTest;
 pub use workflows::ReplayFrom;
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
