@@ -120,6 +120,9 @@ pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
     if def["secret"] == true {
         return Ok(Value::from(asked(name, Password::new().with_prompt(text).interact())?));
     }
+    if def["type"] == "boolean" {
+        return Ok(Value::from(asked(name, Confirm::new().with_prompt(text).interact())?));
+    }
     let typed: String = asked(name, Input::new().with_prompt(text).interact_text())?;
     Ok(match def["type"].as_str() {
         Some("string") => Value::from(typed),
