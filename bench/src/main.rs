@@ -6,6 +6,7 @@ mod load;
 mod process;
 mod report;
 mod server;
+mod walls;
 
 use std::time::Duration;
 
@@ -29,14 +30,11 @@ const SOURCE: &str = "export default { name: 'cold', version: '1', props: { http
 #[tokio::main]
 async fn main() -> Result<()> {
     let binary = std::env::current_exe()?.with_file_name("millrace");
-    let mut server = Server::start(&binary).await?;
+    let mut server = Server::start(&binary, "main", &[]).await?;
     let mut report = Report::default();
     report.line("server RSS, idle, MiB", process::rss_mib(server.pid())?);
 
-    let workflow = server
-        .post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "step", "code": STEP }], "settings": { "name": "bench" } }))
-        .await?;
-    let url = workflow["data"]["triggers"][0]["endpoint_url"].as_str().context("an endpoint")?.to_owned();
+    let url = workflow(&server).await?;
     load::check(&url).await?;
     for connections in [1, 8, 32] {
         load::run(&url, connections, WARM).await?;
@@ -52,12 +50,9 @@ async fn main() -> Result<()> {
     let mut colds = Vec::new();
     for n in 0..REPEATS {
         let code = format!("{SOURCE} // {n}");
-        let (took, source) = server.timed_post("/sources", &json!({ "component_code": code })).await?;
-        deploys.push(took);
-        let url = source["data"]["configured_props"]["http"]["endpoint_url"].as_str().context("an endpoint")?.to_owned();
-        // The blank pool fills up again meanwhile, as it would between two deploys.
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        colds.push(load::once(&url).await?);
+        let (deploy, cold) = deploy_and_wake(&server, &code).await?;
+        deploys.push(deploy);
+        colds.push(cold);
     }
     report.median("deploy, no packages, ms", deploys);
     report.median("cold first event of a source, ms", colds);
@@ -73,7 +68,24 @@ async fn main() -> Result<()> {
     report.median("deploy with axios, packages cached, ms", warm);
     report.median("redeploy with axios, as `dev` does, ms", redeploys);
     server.stop()?;
+    walls::compare(&binary, &mut report).await?;
     let text = report.text();
     println!("{text}");
     std::fs::write("bench/RESULTS.md", text).context("could not write bench/RESULTS.md; run from the root of the checkout")
+}
+
+/// Deploys the workflow that is measured; gives its endpoint.
+async fn workflow(server: &Server) -> Result<String> {
+    let body = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "step", "code": STEP }], "settings": { "name": "bench" } });
+    let workflow = server.post("/workflows", &body).await?;
+    Ok(workflow["data"]["triggers"][0]["endpoint_url"].as_str().context("an endpoint")?.to_owned())
+}
+
+/// Milliseconds of a source's deploy, and of its first event.
+async fn deploy_and_wake(server: &Server, code: &str) -> Result<(f64, f64)> {
+    let (took, source) = server.timed_post("/sources", &json!({ "component_code": code })).await?;
+    let url = source["data"]["configured_props"]["http"]["endpoint_url"].as_str().context("an endpoint")?.to_owned();
+    // The blank pool fills up again meanwhile, as it would between two deploys.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    Ok((took, load::once(&url).await?))
 }

@@ -8,6 +8,13 @@ use crate::load::Cell;
 pub struct Report {
     cells: Vec<Cell>,
     lines: Vec<(String, f64)>,
+    walls: Vec<(String, f64, f64)>,
+}
+
+/// The middle one of some values.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 impl Report {
@@ -19,9 +26,13 @@ impl Report {
         self.lines.push((name.to_owned(), value));
     }
 
-    pub fn median(&mut self, name: &str, mut values: Vec<f64>) {
-        values.sort_by(f64::total_cmp);
-        self.line(name, values.get(values.len() / 2).copied().unwrap_or_default());
+    pub fn median(&mut self, name: &str, values: Vec<f64>) {
+        self.line(name, median(values));
+    }
+
+    /// One measure with the walls up, and with `--sandbox=off`.
+    pub fn walls(&mut self, name: &str, up: f64, down: f64) {
+        self.walls.push((name.to_owned(), up, down));
     }
 
     pub fn text(&self) -> String {
@@ -45,6 +56,10 @@ impl Report {
         out.push_str("\n| measure | value |\n| --- | --- |\n");
         for (name, value) in &self.lines {
             let _ = writeln!(out, "| {name} | {value:.1} |");
+        }
+        out.push_str("\nThe walls' cost: two servers by turns under the same load, medians.\n\n| measure | walls up | `--sandbox=off` | ratio |\n| --- | --- | --- | --- |\n");
+        for (name, up, down) in &self.walls {
+            let _ = writeln!(out, "| {name} | {up:.1} | {down:.1} | {:.3} |", up / down);
         }
         out
     }

@@ -17,12 +17,14 @@ pub struct Server {
 }
 
 impl Server {
-    pub async fn start(binary: &Path) -> Result<Self> {
-        let dir = std::env::temp_dir().join(format!("millrace-bench-{}", std::process::id()));
-        let log = std::env::temp_dir().join("millrace-bench.log");
+    /// `name` tells its folder from those of other servers of this run; `flags` follow those that every one gets.
+    pub async fn start(binary: &Path, name: &str, flags: &[&str]) -> Result<Self> {
+        let dir = std::env::temp_dir().join(format!("millrace-bench-{}-{name}", std::process::id()));
+        let log = std::env::temp_dir().join(format!("millrace-bench-{name}.log"));
         let child = Command::new(binary)
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(&dir)
+            .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(log)?)

@@ -161,7 +161,9 @@ impl Things {
         server.post("/apps", &json!({ "name_slug": "walled", "custom_fields": [{ "name": "k" }] })).await.data();
         let account = server.post("/accounts", &json!({ "app": "walled", "credentials": { "k": "s3cret" } })).await.data();
         let source = id(&server.source(SOURCE, json!({})).await);
-        let workflow = id(&server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() {} });")]).await);
+        let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() {} });")]).await;
+        let deployment = workflow["deployment_id"].as_str().expect("an id").to_owned();
+        let workflow = id(&workflow);
         let webhook = id(&server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/hook" })).await.data());
         server.post("/subscriptions", &json!({ "emitter_id": source, "listener_id": webhook })).await.data();
         let auto = server.post("/auto_subscriptions", &json!({ "listener_id": workflow, "event_name": "$errors" })).await.data();
@@ -177,6 +179,7 @@ impl Things {
         Self(vec![
             ("{org}", server.org_id.clone()),
             ("{delivery}", id(&delivery["data"][0])),
+            ("{deployment}", deployment),
             ("{name}", "walled-registry".into()),
             ("/data_stores/{id}", id(&store)),
             // A key is named in the query.

@@ -38,6 +38,8 @@ pub struct Server {
     args: Vec<String>,
     /// As `nobody`, where the tests run as root.
     unprivileged: bool,
+    /// Where the time is held, where a test does.
+    clock: Option<PathBuf>,
     child: Option<Child>,
     pub url: String,
     pub api_key: String,
@@ -75,15 +77,29 @@ impl Server {
 
     /// Components may reach the servers of the tests, and this one, which are on loopback addresses.
     pub async fn start_with(args: &[&str]) -> Self {
-        Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false).await
+        Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false, None).await
+    }
+
+    /// At a time that stands still until [`Server::set_clock`] moves it, also while the server is down. Epoch milliseconds.
+    pub async fn start_at(ms: i64, args: &[&str]) -> Self {
+        Self::start_as(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false, Some(ms)).await
+    }
+
+    /// Holds the time at another place.
+    pub fn set_clock(&self, ms: i64) {
+        let path = self.clock.as_ref().expect("a clock that is held");
+        // Replaced as a whole: the server never reads a half of it.
+        let next = path.with_extension("next");
+        std::fs::write(&next, ms.to_string()).expect("writes");
+        std::fs::rename(next, path).expect("renames");
     }
 
     /// As an ordinary user, also where the tests run as root. Components reach public addresses only, unless `args` say otherwise.
     pub async fn start_unprivileged(args: &[&str]) -> Self {
-        Self::start_as(args, true).await
+        Self::start_as(args, true, None).await
     }
 
-    async fn start_as(args: &[&str], unprivileged: bool) -> Self {
+    async fn start_as(args: &[&str], unprivileged: bool, clock: Option<i64>) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let unprivileged = unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
         if unprivileged {
@@ -95,6 +111,7 @@ impl Server {
             dir,
             args: args.iter().map(|a| (*a).to_owned()).collect(),
             unprivileged,
+            clock: None,
             child: None,
             url: String::new(),
             api_key: String::new(),
@@ -102,6 +119,10 @@ impl Server {
             document: Value::Null,
             http: reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client"),
         };
+        if let Some(ms) = clock {
+            server.clock = Some(server.dir.path().join("clock"));
+            server.set_clock(ms);
+        }
         server.launch().await;
         server
     }
@@ -118,6 +139,9 @@ impl Server {
         let mut command = Command::new(program);
         if self.unprivileged {
             command.uid(NOBODY).gid(NOBODY);
+        }
+        if let Some(clock) = &self.clock {
+            command.env("MILLRACE_TEST_CLOCK", clock);
         }
         let child = command
             .args(["serve", "--data-dir"])

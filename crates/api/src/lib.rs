@@ -15,6 +15,7 @@ mod mail;
 mod openapi;
 mod pages;
 mod registries;
+mod replays;
 mod routes;
 mod runs;
 mod schemas;

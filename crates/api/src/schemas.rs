@@ -215,6 +215,30 @@ const RECORDS: &[(&str, &str, Fields)] = &[
         ],
     ),
     (
+        "ErrorGroup",
+        "Errors of one class, step and place in the code",
+        &[
+            ("id", "string"),
+            ("workflow_id", "string|null"),
+            ("source_id", "string|null"),
+            ("code", "string"),
+            ("step", "string"),
+            ("frame", "string"),
+            ("message", "string"),
+            ("last_run_id", "string"),
+            ("first_seen_ms", "integer"),
+            ("last_seen_ms", "integer"),
+            ("count", "integer"),
+        ],
+    ),
+    ("Replay", "A replay of many runs", REPLAY),
+    (
+        "ReplayRunCounts",
+        "What became of the runs that a replay made",
+        &[("unfinished", "integer"), ("succeeded", "integer"), ("failed", "integer"), ("cancelled", "integer")],
+    ),
+    ("ReplayedRun", "A run that a replay made", &[("original_id", "string"), ("run_id", "string"), ("status", "string|null")]),
+    (
         "Delivery",
         "What a run sent with `$.send`",
         &[
@@ -284,6 +308,20 @@ const REGISTRY: Fields = &[
     ("updated_at", "integer"),
 ];
 
+const REPLAY: Fields = &[
+    ("id", "string"),
+    ("workflow_id", "string|null"),
+    ("source_id", "string|null"),
+    ("status", "string"),
+    ("selection", "object"),
+    ("total", "integer|null"),
+    ("replayed", "integer"),
+    ("skipped", "integer"),
+    ("note", "string|null"),
+    ("created_at", "integer"),
+    ("updated_at", "integer"),
+];
+
 const WEBHOOK: Fields = &[
     ("id", "string"),
     ("user_id", "string"),
@@ -301,10 +339,12 @@ const WEBHOOK: Fields = &[
 pub(crate) fn all() -> Map<String, Value> {
     let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
     let shown_once = [("NewApiKey", "A new key, shown this once", with(KEY, "key")), ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret"))];
+    let replayed: Vec<_> = REPLAY.iter().copied().chain([("runs", "#ReplayRunCounts")]).collect();
+    let replayed = [("ReplayWithRuns".to_owned(), record("A replay of many runs, with what became of them", &replayed))];
     let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
     let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
     let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
-    records.chain(uploaded).chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)))).collect()
+    records.chain(uploaded).chain(replayed).chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)))).collect()
 }
 
 fn record(about: &str, fields: &[(&str, &str)]) -> Value {

@@ -5,7 +5,8 @@ use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
 use crate::{
-    accounts, api_keys, apps, components, configure, data_stores, events, mail, registries, runs, sources, sse, subscriptions, users, webhooks, workflows,
+    accounts, api_keys, apps, components, configure, data_stores, events, mail, registries, replays, runs, sources, sse, subscriptions, users, webhooks,
+    workflows,
 };
 
 const ANY: Needs = Needs::AnyKey;
@@ -55,6 +56,7 @@ pub(crate) fn v1() -> Vec<Route> {
         of_webhooks(),
         of_workflows(),
         of_runs(),
+        of_errors(),
         of_data_stores(),
     ]
     .into_iter()
@@ -217,6 +219,7 @@ fn of_sources() -> Vec<Route> {
             .one("Source"),
         delete("/sources/{id}", DEPLOY, "Delete a source", sources::remove),
         summaries(get("/sources/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<SourceId>)).takes(&[EVENT_NAME]),
+        summaries(get("/sources/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<SourceId>)),
         removal(delete("/sources/{id}/events", DEPLOY, "Remove events", events::delete::<SourceId>)),
         get("/sources/{id}/sse", READ, "Events as they settle; `Last-Event-ID` resumes", sse::events::<SourceId>).takes(&[EVENT_NAME]).gives(Gives::Stream),
         get("/sources/{id}/logs", READ, "The newest log lines, the oldest of them first", runs::logs::<SourceId>).gives(Gives::List("LogLine")),
@@ -291,7 +294,7 @@ fn of_workflows() -> Vec<Route> {
     let parts = [
         objects("triggers", "Each `{type: http | timer | source, props, …}`"),
         objects("steps", "Each `{namespace, component_key | component_id | code, props}`"),
-        object("settings", "`{name, auto_deploy, timeout_seconds, …}`"),
+        object("settings", "`{name, auto_deploy, timeout_ms, error_notification, error_recipients, keep_data, …}`"),
         text("name", "Its name"),
     ];
     let event = Param::new("event", Kind::Any, "The event");
@@ -346,6 +349,37 @@ fn of_runs() -> Vec<Route> {
             .gives(Gives::One("Run")),
         post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
+    ]
+}
+
+fn of_errors() -> Vec<Route> {
+    let selection = [
+        text("workflow_id", "The workflow whose runs are replayed"),
+        text("source_id", "Or the source"),
+        Param::new("runs", Kind::Words, "These runs, at most 1000; without them all that failed and fit the rest"),
+        text("class", "Only errors of this class: their `code`"),
+        text("group", "Only errors of this group"),
+        Param::new("from", Kind::Any, "Only runs accepted at or after: epoch milliseconds, or RFC 3339"),
+        Param::new("to", Kind::Any, "Only runs accepted before; absent: before now"),
+        flag("from_failed", "Each begins with the step that failed, with the results of the steps before"),
+        text("from_step", "Each begins with this step"),
+    ];
+    vec![
+        get("/workflows/{id}/error_groups", READ, "Its errors by class, step and place, the last seen first", replays::groups_of::<WorkflowId>)
+            .page("ErrorGroup"),
+        get("/sources/{id}/error_groups", READ, "Its errors by class and place, the last seen first", replays::groups_of::<SourceId>).page("ErrorGroup"),
+        get("/error_groups", READ, "All errors by class, step and place, the last seen first", replays::all_groups).page("ErrorGroup"),
+        post("/replays", INVOKE, "Replay many runs: a job that outlives the server", replays::create)
+            .takes(&selection)
+            .takes(&[ORG])
+            .gives(Gives::One("ReplayWithRuns"))
+            .status(202),
+        get("/replays", READ, "Replays of many runs, newest first", replays::list).page("Replay"),
+        get("/replays/{id}", READ, "A replay, with what became of its runs", replays::show).one("ReplayWithRuns"),
+        get("/replays/{id}/runs", READ, "The runs that a replay made", replays::runs).page("ReplayedRun"),
+        post("/replays/{id}/pause", INVOKE, "Queue no more runs until it is resumed", replays::pause).gives(Gives::One("ReplayWithRuns")),
+        post("/replays/{id}/resume", INVOKE, "Let a replay go on", replays::resume).gives(Gives::One("ReplayWithRuns")),
+        post("/replays/{id}/cancel", INVOKE, "End a replay; what it queued stays queued", replays::cancel).gives(Gives::One("ReplayWithRuns")),
     ]
 }
 

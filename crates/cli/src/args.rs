@@ -4,6 +4,7 @@ mod accounts;
 mod data_stores;
 mod keys;
 mod registries;
+mod replays;
 mod runs;
 mod subscriptions;
 mod webhooks;
@@ -17,6 +18,7 @@ pub use accounts::AccountCommand;
 pub use data_stores::DataStoreCommand;
 pub use keys::KeyCommand;
 pub use registries::RegistryCommand;
+pub use replays::ReplayCommand;
 pub use runs::RunCommand;
 pub use subscriptions::{SubscriptionArgs, SubscriptionCommand};
 pub use webhooks::WebhookCommand;
@@ -217,12 +219,19 @@ pub enum ClientCommand {
     /// API keys of the organization
     #[command(subcommand, after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
     Keys(KeyCommand),
-    /// List a workflow's errors, oldest first
-    #[command(after_help = "Example: millrace errors order-mail")]
+    /// List the errors of a workflow or source, oldest first
+    #[command(after_help = "Example: millrace errors orders --groups")]
     Errors {
-        /// Id or name
-        name: String,
+        /// Id or name; with --groups it may be left out
+        #[arg(required_unless_present = "groups")]
+        name: Option<String>,
+        /// By class, step and place in the code, with how many there were; the last seen first
+        #[arg(long)]
+        groups: bool,
     },
+    /// Replay many runs, as a job that outlives the server
+    #[command(subcommand, after_help = "Example: millrace replays start order-mail --class TypeError --from-failed")]
+    Replays(ReplayCommand),
     /// Data stores: values that workflows and sources share
     #[command(subcommand, visible_alias = "ds", after_help = "Example: millrace data-stores set orders last-seen 42")]
     DataStores(DataStoreCommand),

@@ -10,6 +10,7 @@ mod history;
 mod keys;
 mod pull;
 mod registries;
+mod replays;
 mod webhooks;
 mod workflows;
 
@@ -127,7 +128,9 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Keys(command) => keys::keys(client, show, command).await,
         ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
         ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
-        ClientCommand::Errors { name } => history::errors(client, show, &name).await,
+        ClientCommand::Errors { name, groups: false } => history::errors(client, show, name.as_deref().unwrap_or_default()).await,
+        ClientCommand::Errors { name, groups: true } => replays::groups(client, show, name.as_deref()).await,
+        ClientCommand::Replays(command) => replays::replays(client, show, command).await,
         ClientCommand::DataStores(command) => data_stores::data_stores(client, show, command).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.

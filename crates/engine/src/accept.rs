@@ -124,17 +124,14 @@ impl Engine {
         Ok(id)
     }
 
-    /// Accepts a run for a caller who waits for its end. `result`: what it begins behind.
-    pub(crate) async fn run_and_wait(
-        &self,
-        caller: &Caller,
-        program: &Arc<Program>,
-        origin: &Origin,
-        event: String,
-        result: Option<String>,
-    ) -> Result<Run, EngineError> {
-        let mut run = self.new_run(program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
-        run.result = result;
+    /// Accepts a run for a caller who waits for its end.
+    pub(crate) async fn run_and_wait(&self, caller: &Caller, program: &Arc<Program>, origin: &Origin, event: String) -> Result<Run, EngineError> {
+        let run = self.new_run(program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        self.wait_for(caller, program, run).await
+    }
+
+    /// Accepts a run that starts as claimed, and waits for its end.
+    pub(crate) async fn wait_for(&self, caller: &Caller, program: &Arc<Program>, run: NewRun) -> Result<Run, EngineError> {
         let id = run.id.clone();
         let ended = self.when_settled(&id);
         self.accept_here(run, program.clone(), None).await?;

@@ -22,6 +22,8 @@ pub(crate) struct Origin {
     pub(crate) handles_error: bool,
     /// Whether it is a replay.
     pub(crate) replay: bool,
+    /// Whether nothing of it is kept.
+    pub(crate) keeps_nothing: bool,
     /// What it is for.
     pub(crate) kind: RunKind,
 }
@@ -29,7 +31,16 @@ pub(crate) struct Origin {
 impl Origin {
     /// An event that nobody passed on.
     pub(crate) fn first(source_type: &'static str, trigger_id: impl Into<String>) -> Self {
-        Self { trigger_id: trigger_id.into(), source_type, trace_id: None, hops: None, handles_error: false, replay: false, kind: RunKind::Live }
+        Self {
+            trigger_id: trigger_id.into(),
+            source_type,
+            trace_id: None,
+            hops: None,
+            handles_error: false,
+            replay: false,
+            keeps_nothing: false,
+            kind: RunKind::Live,
+        }
     }
 }
 
@@ -55,6 +66,7 @@ impl Engine {
             owner_id: identity.org_id.to_string(),
             project_id: identity.project_id.map(ToString::to_string),
             platform_version: VERSION.to_owned(),
+            keeps_nothing: origin.kind == RunKind::Live && (origin.keeps_nothing || program.keeps_nothing()),
             handles_error: origin.handles_error,
         };
         Ok(NewRun {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
-use millrace_runner::{Call, CallFailure, CallOutcome, FailureKind};
+use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
 use serde_json::value::RawValue;
 
 use crate::accept::no_response;
@@ -115,7 +115,11 @@ impl Engine {
             sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
         }
         let tries = carried.tries(held.attempt);
-        let outcome = if tries > self.0.config.attempts_max { gave_up(tries - 1) } else { self.call(held, &carried, &program, sink.clone()).await? };
+        let outcome = if tries > self.0.config.attempts_max {
+            gave_up(tries - 1, next_step(&program, &carried), &sink)
+        } else {
+            self.call(held, &carried, &program, sink.clone()).await?
+        };
         if let Err(failure) = &outcome.result
             && self.runs_again(held, failure, &sink).await?
         {
@@ -186,7 +190,17 @@ impl Engine {
     }
 }
 
-fn gave_up(attempts: i64) -> CallOutcome {
+/// The step that an attempt begins with: where earlier ones were lost, it is the one that was struck.
+fn next_step(program: &Program, carried: &Carried) -> Option<String> {
+    let Program::Workflow(workflow) = program else { return None };
+    workflow.namespaces.iter().find(|n| carried.steps.iter().all(|done| done.namespace != **n)).cloned()
+}
+
+fn gave_up(attempts: i64, step: Option<String>, sink: &Collector) -> CallOutcome {
+    if let Some(namespace) = &step {
+        // It is shown as the one that failed.
+        sink.effect(Effect::StepStarted { namespace: namespace.clone() });
+    }
     let message = format!("the run was started {attempts} times and its process died each time before it ended");
     CallOutcome {
         result: Err(CallFailure {
@@ -194,7 +208,7 @@ fn gave_up(attempts: i64) -> CallOutcome {
             code: "InternalFailure".into(),
             stack: format!("InternalFailure: {message}"),
             message,
-            namespace: None,
+            namespace: step,
         }),
         duration: std::time::Duration::ZERO,
     }

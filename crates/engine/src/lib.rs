@@ -16,6 +16,7 @@ mod deliver_http;
 mod deliver_webhooks;
 mod dispatch;
 mod error;
+mod error_events;
 mod events;
 mod execute;
 mod hooks;
@@ -29,6 +30,7 @@ mod pauses;
 mod program;
 mod progress;
 mod registries;
+mod replays;
 mod s3;
 mod scheduler;
 mod secrets;
@@ -68,6 +70,7 @@ pub use keys::{NewApiKey, UpdateApiKey};
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
+pub use replays::{NewReplay, ReplayChange, ReplayView};
 pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
@@ -187,6 +190,7 @@ struct Inner {
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
+    wake_replayer: Notify,
     wake_deliverer: Notify,
     wake_webhooks: Notify,
     tasks: tasks::Tasks,
@@ -228,6 +232,7 @@ impl Engine {
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),
             wake_mailer: Notify::new(),
+            wake_replayer: Notify::new(),
             wake_deliverer: Notify::new(),
             wake_webhooks: Notify::new(),
             tasks: tasks::Tasks::default(),
@@ -236,6 +241,7 @@ impl Engine {
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
         engine.spawn_mailer();
+        engine.spawn_replayer();
         engine.spawn_deliverer();
         engine.spawn_webhook_deliverer()?;
         engine.spawn_pruner();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use millrace_model::component::{Hook, Manifest, PropDef};
 use millrace_model::dedupe::Strategy;
+use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
@@ -116,6 +117,19 @@ impl Program {
         match self {
             Self::Source(p) => &p.stores,
             Self::Workflow(p) => &p.stores,
+        }
+    }
+
+    /// Whether nothing of its runs is kept.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        matches!(self, Self::Workflow(p) if !p.settings.keep_data)
+    }
+
+    /// The namespace of the step that an error struck; empty for a source, and where none was.
+    pub(crate) fn step_of(&self, error: &ErrorBody) -> &str {
+        match self {
+            Self::Workflow(p) => p.step_ids.iter().find(|(_, id)| **id == error.cell_id).map_or("", |(namespace, _)| namespace.as_str()),
+            Self::Source(_) => "",
         }
     }
 

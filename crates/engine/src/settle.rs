@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use millrace_model::dedupe::{Candidate, DedupeState, dedupe};
-use millrace_model::error_event::{ErrorBody, ErrorEvent};
+use millrace_model::error_event::KEPT_NOTHING;
 use millrace_model::event::Event;
 use millrace_model::ids::{RunId, WebhookId};
 use millrace_model::run::{Context, LogLevel, LogLine, NewRun, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::source::Owner;
 use millrace_model::subscription::{ERRORS, LOGS};
-use millrace_runner::{CallFailure, CallOutcome};
+use millrace_runner::CallOutcome;
 use millrace_store::{Effects, Pausing, Settlement, SourceChange, StoreError};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::context::Origin;
+use crate::error_events::Failed;
 use crate::execute::Held;
 use crate::pauses::{Carried, Rest, may_pause};
 use crate::program::{Program, SourceProgram};
@@ -60,7 +61,8 @@ impl Engine {
         if held.kind == RunKind::Live
             && let Some(error) = &error
         {
-            self.add_error_event(&mut effects, &mut collected, held, program, &context, error).await?;
+            settlement.group = Some(self.error_group(held, program, error));
+            self.add_error_event(&mut effects, &mut collected, Failed { held, error, result: &result }, program, &context).await?;
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
         if let Some(rest) = rest {
@@ -71,6 +73,9 @@ impl Engine {
                 result.steps.push(step.clone());
             }
             return self.pause(held, rest, result_text(&result)?, effects).await;
+        }
+        if context.keeps_nothing {
+            forget(&mut settlement, &mut result, &mut collected)?;
         }
         settlement.result = result_text(&result)?;
         let base = effects;
@@ -227,19 +232,21 @@ impl Engine {
     /// The end of a run without effects.
     pub(crate) fn bare_settlement(&self, held: &Held, status: RunStatus) -> Result<Settlement, EngineError> {
         let result = serde_json::to_string(&RunResult::default()).map_err(|e| EngineError::internal("could not write a result", e))?;
-        Ok(Settlement { run_id: held.id.clone(), attempt: held.attempt, status, finished_at: self.now(), result, error: None, effects: Effects::default() })
+        Ok(Settlement {
+            run_id: held.id.clone(),
+            attempt: held.attempt,
+            status,
+            finished_at: self.now(),
+            result,
+            error: None,
+            group: None,
+            forget: None,
+            effects: Effects::default(),
+        })
     }
 
     pub(crate) fn error_line(&self, text: &str) -> LogLine {
         LogLine { at: self.now(), level: LogLevel::Error, text: text.to_owned() }
-    }
-
-    fn error_body(&self, program: &Program, failure: &CallFailure) -> ErrorBody {
-        let cell_id = match (program, &failure.namespace) {
-            (Program::Workflow(workflow), Some(namespace)) => workflow.step_ids.get(namespace).cloned().unwrap_or_default(),
-            _ => String::new(),
-        };
-        ErrorBody { code: failure.code.clone(), message: failure.message.clone(), cell_id, ts: self.now().iso(), stack: failure.stack.clone() }
     }
 
     /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change.
@@ -349,32 +356,6 @@ impl Engine {
         }
         self.new_run(&program, origin, event.payload.clone(), Start::Queued).map(Some)
     }
-
-    /// The event on `$errors` and the notice (spec 3.3). An error inside an error handler triggers no listener (invariant 4).
-    async fn add_error_event(
-        &self,
-        effects: &mut Effects,
-        collected: &mut Collected,
-        held: &Held,
-        program: &Program,
-        context: &Context,
-        error: &ErrorBody,
-    ) -> Result<(), EngineError> {
-        let raw = |text: &str| RawValue::from_string(text.to_owned()).map_err(|e| EngineError::internal("a stored event is damaged", e));
-        let (original_event, original_context) = (raw(&held.event)?, raw(&held.context)?);
-        let body = ErrorEvent { original_event: &original_event, original_context: &original_context, error };
-        let payload = serde_json::to_string(&body).map_err(|e| EngineError::internal("could not write an error event", e))?;
-        let event = self.new_event(held.owner.as_str(), &held.org_id, ERRORS.into(), payload, "{}".into());
-        if context.handles_error {
-            let line = "this error was raised while an $errors event was handled, so it triggers no listener; it is listed among the workflow's errors";
-            collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text: line.into() });
-            effects.events.push(event);
-        } else {
-            self.add_event(effects, event, context, true).await?;
-        }
-        effects.notice = self.notice(held, program, context, error).await?;
-        Ok(())
-    }
 }
 
 fn is_state_changed(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
@@ -419,6 +400,19 @@ fn result_of(carried: Carried, collected: &mut Collected, outcome: &CallOutcome)
         result.exit_reason.clone_from(&done.exit);
     }
     Ok(result)
+}
+
+/// Takes away what a run that keeps no data would leave: which steps ran and how it ended is told, and its error.
+fn forget(settlement: &mut Settlement, result: &mut RunResult, collected: &mut Collected) -> Result<(), EngineError> {
+    settlement.forget = Some(KEPT_NOTHING.into());
+    result.return_value = None;
+    result.exit_reason = None;
+    result.sends.clear();
+    for step in &mut result.steps {
+        step.exports = RawValue::from_string("{}".into()).map_err(|e| EngineError::internal("could not write a result", e))?;
+    }
+    collected.logs.clear();
+    Ok(())
 }
 
 fn result_text(result: &RunResult) -> Result<String, EngineError> {

@@ -197,7 +197,7 @@ impl Engine {
             Some(event) => event.to_string(),
             None => json!({ "timestamp": self.now().secs() }).to_string(),
         };
-        self.run_and_wait(caller, &program, &Origin::first("SDK", ""), event, None).await
+        self.run_and_wait(caller, &program, &Origin::first("SDK", ""), event).await
     }
 
     pub(crate) async fn owned_source(&self, caller: &Caller, id: &SourceId) -> Result<Source, EngineError> {

@@ -25,6 +25,8 @@ const TIMEOUT_MS_MAX: u64 = 750_000;
 /// The largest heap that a workflow may ask for, MiB.
 const MEMORY_MB_MAX: u32 = 10_240;
 
+/// Recipients of mails about errors.
+const RECIPIENTS_MAX: usize = 10;
 /// The largest number of runs that a limit may name.
 const LIMIT_MAX: u32 = 10_000;
 /// The longest interval of a throttle, milliseconds: 10,000 hours.
@@ -84,6 +86,10 @@ pub struct SettingsRequest {
     pub memory_mb: Option<Choice<u32>>,
     /// Whether errors are mailed; default true.
     pub error_notification: Option<bool>,
+    /// Who gets those mails; an empty list: the owner.
+    pub error_recipients: Option<Vec<String>>,
+    /// Whether events, results and logs are kept after a run has ended; default true.
+    pub keep_data: Option<bool>,
     /// Whether a failed step is run again: `true`, or `{max, first_ms}`.
     pub auto_retry: Option<Choice<Retry>>,
     /// Runs at once.
@@ -330,7 +336,34 @@ fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings,
         timeout_ms,
         memory_mb,
         error_notification: request.error_notification.unwrap_or(before.error_notification),
+        error_recipients: match &request.error_recipients {
+            Some(given) => recipients(given)?,
+            None => before.error_recipients.clone(),
+        },
+        keep_data: request.keep_data.unwrap_or(before.keep_data),
     })
+}
+
+/// Addresses that mails about errors go to, each written as one.
+fn recipients(given: &[String]) -> Result<Vec<String>, EngineError> {
+    let mut all: Vec<String> = Vec::with_capacity(given.len());
+    for text in given {
+        let mailbox: lettre::message::Mailbox = text.parse().map_err(|_| {
+            let shown: String = text.chars().take(80).collect();
+            EngineError::invalid(
+                "settings.error_recipients",
+                format!("`{shown}` is not an e-mail address; allowed are such as me@example.com, each an item of the list"),
+            )
+        })?;
+        let text = mailbox.to_string();
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    if all.len() > RECIPIENTS_MAX {
+        return Err(EngineError::invalid("settings.error_recipients", format!("{} recipients were given; allowed are at most {RECIPIENTS_MAX}", all.len())));
+    }
+    Ok(all)
 }
 
 /// A setting from now on; not given, it stays. `usual`: what `true` stands for.

@@ -45,7 +45,7 @@ impl Engine {
         }
         let program = Arc::new(self.prepare_workflow(workflow, &version, None, &built).await?);
         let origin = Origin { kind: RunKind::Test, ..Origin::first("SDK", "") };
-        let run = self.run_and_wait(caller, &program, &origin, test.event.to_string(), None).await;
+        let run = self.run_and_wait(caller, &program, &origin, test.event.to_string()).await;
         if let Program::Workflow(workflow) = &*program {
             self.0.runner.evict(&workflow.isolate.id).await;
         }
@@ -61,7 +61,7 @@ impl Engine {
         })?;
         let origin = Origin::first("SDK", "");
         if wait {
-            return self.run_and_wait(caller, &program, &origin, event.to_string(), None).await;
+            return self.run_and_wait(caller, &program, &origin, event.to_string()).await;
         }
         let id = self.accept_run(program, &origin, event.to_string()).await?;
         self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))

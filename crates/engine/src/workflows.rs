@@ -2,7 +2,7 @@
 
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{Run, RunResult, RunStatus};
+use millrace_model::run::{Run, RunResult, RunStatus, Start};
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
@@ -11,9 +11,7 @@ use millrace_model::workflow::{Deployment, Trigger, Workflow, WorkflowVersion};
 use millrace_store::{Interfaces, NewDeployment, StoreError};
 
 use crate::components::base_slug;
-use crate::context::Origin;
 use crate::marks::{checked, marked};
-use crate::program::Program;
 use crate::secrets::hide_sealed;
 use crate::sources::check_name;
 use crate::views::{DeploymentView, SourceView, StepView, WorkflowView};
@@ -32,7 +30,7 @@ pub enum ReplayFrom {
 }
 
 /// What a replay begins behind: the results that a run has of the steps before one, JSON text. `namespaces`: of the live version's steps, in order.
-fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom) -> Result<String, EngineError> {
+pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom) -> Result<String, EngineError> {
     let text = run.result.as_deref().unwrap_or("{}");
     let result: RunResult = serde_json::from_str(text).map_err(|e| EngineError::internal("stored results of a run are damaged", e))?;
     let first = match from {
@@ -221,20 +219,8 @@ impl Engine {
     pub async fn replay_run(&self, caller: &Caller, id: &RunId, from: ReplayFrom) -> Result<Run, EngineError> {
         let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
         let program = self.program(&run.org_id, &run.owner, None).await?.ok_or_else(|| EngineError::not_found("workflow", run.owner.as_str()))?;
-        let context: millrace_model::run::Context = serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
-        let origin = Origin {
-            trace_id: Some(context.trace_id),
-            handles_error: context.handles_error,
-            replay: true,
-            hops: context.hops,
-            ..Origin::first("SDK", run.trigger_id.clone())
-        };
-        let result = match (from, &*program) {
-            (ReplayFrom::Start, _) => None,
-            (from, Program::Workflow(workflow)) => Some(results_before(&workflow.namespaces, &run, from)?),
-            (_, Program::Source(_)) => return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step")),
-        };
-        self.run_and_wait(caller, &program, &origin, run.event, result).await
+        let replay = self.replaying(&program, &run, &from, Start::Claimed { lease_until: self.lease_until() })?;
+        self.wait_for(caller, &program, replay).await
     }
 
     /// Cancels a run that is queued or paused.

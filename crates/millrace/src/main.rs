@@ -1,5 +1,6 @@
 //! The binary: flags, configuration, wiring.
 
+mod clock;
 mod config;
 mod data_dir;
 mod egress;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use millrace_api::ApiConfig;
 use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
-use millrace_model::{IdSource, SystemClock};
+use millrace_model::IdSource;
 use millrace_runner::{Runner, RunnerConfig, Walls};
 use millrace_store::{Store, StoreError};
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use crate::clock::clock;
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
 use crate::egress::Surroundings;
@@ -103,7 +104,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         egress,
         ..EngineConfig::default()
     };
-    let parts = Parts { store, bundler, runner, clock: Arc::new(SystemClock), master_key: data.master_key(&ids)?, ids };
+    let parts = Parts { store, bundler, runner, clock: clock(), master_key: data.master_key(&ids)?, ids };
     Ok(Engine::start(engine_config, parts).await?)
 }
 

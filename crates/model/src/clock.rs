@@ -26,6 +26,11 @@ impl Timestamp {
         self.datetime().to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 
+    /// Reads a date and time with its offset (RFC 3339); None where the text is none.
+    pub fn parse_iso(text: &str) -> Option<Self> {
+        DateTime::parse_from_rfc3339(text).ok().map(|at| Self(at.timestamp_millis()))
+    }
+
     /// As a calendar date and time in UTC; out of range values become the epoch.
     pub fn datetime(self) -> DateTime<Utc> {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default()

@@ -1,12 +1,30 @@
-//! The body of an error event (spec 2.3) and the rule of error notices (spec 6.3).
+//! The body of an error event (spec 2.3), how errors are grouped, and the rule of error notices (spec 6.3).
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
+use crate::ids::{ErrorGroupId, OrgId, RunId};
 
 /// One notice for an error class and workflow in this time (spec 8).
 pub const NOTICE_WINDOW_MS: i64 = 24 * 3600 * 1000;
+
+/// Bytes of the original event that an error event holds: a request of the default limit fits, however it is escaped. The run has all of it.
+pub const ORIGINAL_EVENT_BYTES_MAX: usize = 2 << 20;
+/// Bytes of earlier steps' results that an error event holds.
+pub const STEP_RESULTS_BYTES_MAX: usize = 256 << 10;
+/// What is shown of JSON that was cut, bytes.
+const PREVIEW_BYTES: usize = 1 << 10;
+/// Characters of a stack's top frame that tell it from others.
+const FRAME_CHARS_MAX: usize = 300;
+/// Characters of a message that a group shows.
+const MESSAGE_CHARS_MAX: usize = 1_000;
+/// Characters of an error's class that tell it from others.
+const CLASS_CHARS_MAX: usize = 200;
+/// What stands in the place of the event of a run that keeps no data, JSON text.
+pub const KEPT_NOTHING: &str = r#"{"$kept":false}"#;
+/// Groups of one workflow or source; errors beyond are in none.
+pub const GROUPS_MAX: i64 = 1_000;
 
 /// Details of an error (spec 2.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,9 +51,96 @@ pub struct ErrorEvent<'a> {
     pub original_context: &'a RawValue,
     /// Details of the error.
     pub error: &'a ErrorBody,
+    /// Exports of the steps that had finished before, by namespace; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<&'a RawValue>,
+}
+
+/// Errors of one class, step and place in the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorGroup {
+    /// Its id.
+    pub id: ErrorGroupId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The workflow or source, as text.
+    pub owner: String,
+    /// The error's class or code.
+    pub class: String,
+    /// The step's namespace; empty for a source, and where no step was struck.
+    pub step: String,
+    /// The stack's first line that names a place; empty where there is none, as with `Timeout`.
+    pub frame: String,
+    /// The message of the newest one.
+    pub message: String,
+    /// The run of the newest one.
+    pub last_run_id: RunId,
+    /// When the first was seen.
+    pub first_at: Timestamp,
+    /// When the newest was seen.
+    pub last_at: Timestamp,
+    /// How many were seen.
+    pub count: i64,
+}
+
+impl ErrorGroup {
+    /// What tells a group from others: one text for a class, step and frame of an owner.
+    pub fn fingerprint(owner: &str, class: &str, step: &str, frame: &str) -> String {
+        format!("{owner}\n{class}\n{step}\n{frame}")
+    }
+
+    /// An error's class, step, frame and message as a group keeps them.
+    pub fn parts(error: &ErrorBody, step: &str) -> [String; 4] {
+        let head = |text: &str, max: usize| text.chars().take(max).collect::<String>();
+        [
+            head(&error.code, CLASS_CHARS_MAX),
+            step.to_owned(),
+            head(top_frame(&error.stack), FRAME_CHARS_MAX),
+            head(error.message.lines().next().unwrap_or(""), MESSAGE_CHARS_MAX),
+        ]
+    }
+}
+
+/// The first line of a stack that names a place.
+fn top_frame(stack: &str) -> &str {
+    stack.lines().map(str::trim).find_map(|line| line.strip_prefix("at ")).unwrap_or("")
+}
+
+/// JSON text as it is, or a mark that tells how much there was and how it began.
+pub fn capped(json: &str, bytes_max: usize) -> String {
+    if json.len() <= bytes_max {
+        return json.to_owned();
+    }
+    let preview = &json[..json.floor_char_boundary(PREVIEW_BYTES)];
+    serde_json::json!({ "$truncated": true, "$bytes": json.len(), "$preview": preview }).to_string()
 }
 
 /// Since when an earlier notice of the same class and workflow forbids another one.
 pub const fn notice_cutoff(now: Timestamp) -> Timestamp {
     now.plus_ms(-NOTICE_WINDOW_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(stack: &str) -> ErrorBody {
+        ErrorBody { code: "TypeError".into(), message: "one\ntwo".into(), cell_id: "c_1".into(), ts: String::new(), stack: stack.into() }
+    }
+
+    #[test]
+    fn a_group_is_of_a_class_a_step_and_a_place() {
+        let parts = ErrorGroup::parts(&body("TypeError: one\n  at run (a.mjs:3:9)\n  at x"), "charge");
+        assert_eq!(parts, ["TypeError", "charge", "run (a.mjs:3:9)", "one"].map(str::to_owned));
+        assert_eq!(ErrorGroup::parts(&body("Timeout: the run did not end"), "")[2], "");
+    }
+
+    #[test]
+    fn what_is_cut_says_so_and_stays_json() {
+        assert_eq!(capped(r#"{"a":1}"#, 7), r#"{"a":1}"#);
+        let long = format!("\"{}\"", "é".repeat(2000));
+        let cut: serde_json::Value = serde_json::from_str(&capped(&long, 100)).expect("JSON");
+        assert_eq!((&cut["$truncated"], &cut["$bytes"]), (&serde_json::json!(true), &serde_json::json!(4002)));
+        assert!(cut["$preview"].as_str().is_some_and(|text| text.starts_with("\"éé") && text.len() <= PREVIEW_BYTES));
+    }
 }

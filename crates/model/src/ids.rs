@@ -209,6 +209,10 @@ id_type! {
     DataStoreId = "ds_";
     /// Something that code sent to the outside.
     DeliveryId = "dl_";
+    /// A group of errors.
+    ErrorGroupId = "eg_";
+    /// A replay of many runs.
+    ReplayId = "rpl_";
 }
 
 impl RunId {

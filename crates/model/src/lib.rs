@@ -20,6 +20,7 @@ pub mod pause;
 pub mod props;
 pub mod rate;
 pub mod registry;
+pub mod replay;
 pub mod run;
 pub mod schedule;
 pub mod slug;

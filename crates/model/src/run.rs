@@ -148,6 +148,9 @@ pub struct Context {
     pub project_id: Option<String>,
     /// Version of Millrace.
     pub platform_version: String,
+    /// Whether nothing of it is kept once it has ended: neither its event nor what its steps left, nor its log.
+    #[serde(default, rename = "nostore", skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_nothing: bool,
     /// Whether this run handles an `$errors` event, so that its own error triggers no listener (invariant 4).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub handles_error: bool,

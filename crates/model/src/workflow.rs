@@ -128,6 +128,11 @@ pub struct Settings {
     pub memory_mb: Option<u32>,
     /// Whether errors are mailed.
     pub error_notification: bool,
+    /// Who gets those mails; nobody named: the organization's owner.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub error_recipients: Vec<String>,
+    /// Whether events, results and logs are kept after a run has ended.
+    pub keep_data: bool,
     /// Retries of a failed step; none: it fails at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_retry: Option<Retry>,
@@ -152,6 +157,16 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { timeout_ms: None, memory_mb: None, error_notification: true, auto_retry: None, concurrency: None, throttle: None, queue_max: None }
+        Self {
+            timeout_ms: None,
+            memory_mb: None,
+            error_notification: true,
+            error_recipients: Vec::new(),
+            keep_data: true,
+            auto_retry: None,
+            concurrency: None,
+            throttle: None,
+            queue_max: None,
+        }
     }
 }

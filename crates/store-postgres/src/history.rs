@@ -9,6 +9,7 @@ use millrace_model::run::{LogLine, Run};
 use millrace_store::{RunFilter, StoreResult, status_text};
 
 use crate::db::text;
+use crate::errors;
 use crate::rows::{self, Cursors, Params, execute, many, newest_first, number, order};
 
 /// Events that a stream shows (spec 2.5, 8).
@@ -57,7 +58,7 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
     // SQLite has one with CASE.
     let stream = match name {
         Some(_) => "left(name, 200) = left($3::text, 200) AND name = $3",
-        None => "name <> '$errors' AND $3::text IS NULL",
+        None => "name NOT IN ('$errors', '$test') AND $3::text IS NULL",
     };
     let shown = format!("SELECT {} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} ORDER BY ordinal DESC LIMIT $4", rows::EVENT);
     let (emitter, name, org, limit) = (text(emitter), name.map(text), org.as_str(), i64::from(page.limit));
@@ -98,6 +99,7 @@ pub(crate) async fn prune(t: &Transaction<'_>, before: Timestamp, limit: u32) ->
         "WITH old AS MATERIALIZED (SELECT id AS old_id FROM runs WHERE created_at < $1 AND status NOT IN ('queued', 'running', 'paused') LIMIT $2 FOR UPDATE SKIP LOCKED),
               gone AS (DELETE FROM logs USING old WHERE run_id = old_id),
               ended AS (DELETE FROM pauses USING old WHERE run_id = old_id),
+              replayed AS (DELETE FROM replayed_runs USING old WHERE run_id = old_id OR original_id = old_id),
               unsent AS (DELETE FROM deliveries USING old WHERE run_id = old_id)
          DELETE FROM runs USING old WHERE id = old_id",
         &[&before.ms(), &limit],
@@ -117,5 +119,12 @@ pub(crate) async fn prune(t: &Transaction<'_>, before: Timestamp, limit: u32) ->
         &[&before.ms(), &limit],
     )
     .await?;
-    Ok(runs + events + deliveries)
+    let groups = errors::prune(t, before, limit).await?;
+    let replays = execute(
+        t,
+        "DELETE FROM replays WHERE id IN (SELECT id FROM replays WHERE updated_at < $1 AND status NOT IN ('running', 'paused') LIMIT $2 FOR UPDATE SKIP LOCKED)",
+        &[&before.ms(), &limit],
+    )
+    .await?;
+    Ok(runs + events + deliveries + groups + replays)
 }

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_pauses.sql"),
     include_str!("../migrations/0007_limits.sql"),
     include_str!("../migrations/0008_keys_webhooks.sql"),
+    include_str!("../migrations/0009_errors.sql"),
     include_str!("../migrations/0019_files.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.

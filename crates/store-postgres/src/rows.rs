@@ -7,10 +7,12 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
@@ -52,6 +54,8 @@ pub(crate) const REGISTRY_FILE: &str = "path, hash, code";
 pub(crate) const DATA_STORE: &str = "id, org_id, name, keys, bytes, created_at, updated_at";
 pub(crate) const DELIVERY: &str =
     "id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, created_at, finished_at";
+pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count";
+pub(crate) const REPLAY: &str = "id, org_id, owner_id, selection, status, version, position, total, replayed, skipped, note, created_at, updated_at";
 pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, status, attempts, last_error, created_at";
 
 /// Reads a column.
@@ -334,6 +338,48 @@ pub(crate) fn event(row: &Row) -> StoreResult<Event> {
         emit_id: get(row, "emit_id")?,
         payload: get(row, "payload")?,
         metadata: get(row, "metadata")?,
+    })
+}
+
+pub(crate) fn error_group(row: &Row) -> StoreResult<ErrorGroup> {
+    Ok(ErrorGroup {
+        id: ErrorGroupId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        class: get(row, "class")?,
+        step: get(row, "step")?,
+        frame: get(row, "frame")?,
+        message: get(row, "message")?,
+        last_run_id: RunId::from_row(get(row, "last_run_id")?),
+        first_at: time(row, "first_at")?,
+        last_at: time(row, "last_at")?,
+        count: get(row, "count")?,
+    })
+}
+
+pub(crate) fn replay(row: &Row) -> StoreResult<Replay> {
+    Ok(Replay {
+        id: ReplayId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        selection: json(row, "selection")?,
+        status: ReplayStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        version: get(row, "version")?,
+        position: json(row, "position")?,
+        total: get(row, "total")?,
+        replayed: get(row, "replayed")?,
+        skipped: get(row, "skipped")?,
+        note: get(row, "note")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn replayed_run(row: &Row) -> StoreResult<ReplayedRun> {
+    Ok(ReplayedRun {
+        original_id: RunId::from_row(get(row, "original_id")?),
+        run_id: RunId::from_row(get(row, "run_id")?),
+        status: get::<Option<&str>>(row, "status")?.map(|text| RunStatus::parse(text).ok_or_else(|| corrupt("status"))).transpose()?,
     })
 }
 

@@ -6,19 +6,21 @@ use millrace_model::event::Event;
 use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 
 use crate::db::{database, is_aborted, text};
-use crate::rows::execute;
-use crate::{deliveries, mail, runs, sources, webhooks};
+use crate::rows::{execute, one};
+use crate::{deliveries, errors, mail, runs, sources, webhooks};
 
 /// Characters of an error's class that tell it from others: an index entry of Postgres holds at most 2,700 bytes.
 const CLASS_CHARS_MAX: usize = 500;
 
 const END: &str =
-    "UPDATE runs SET status = $3, finished_at = $4, result = $5, error = $6, lease_until = NULL WHERE id = $1 AND attempt = $2 AND status = 'running'";
+    "UPDATE runs SET status = $3, finished_at = $4, result = $5, error = $6, error_class = $7, error_group = $8, event = coalesce($9, event), lease_until = NULL
+     WHERE id = $1 AND attempt = $2 AND status = 'running'";
 
 /// Ends the run, and nothing else: alone it is a transaction of one statement.
 pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<()> {
-    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
-        [&s.run_id.as_str(), &s.attempt, &s.status.as_str(), &s.finished_at.ms(), &s.result, &s.error];
+    let (class, group) = (s.group.as_ref().map(|g| text(&g.class)), s.group.as_ref().map(|g| g.id.as_str()));
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 9] =
+        [&s.run_id.as_str(), &s.attempt, &s.status.as_str(), &s.finished_at.ms(), &s.result, &s.error, &class, &group, &s.forget];
     if execute(c, END, &params).await? == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }
 
@@ -26,13 +28,29 @@ pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<(
 pub(crate) async fn settle(t: &Transaction<'_>, s: &Settlement) -> StoreResult<()> {
     // Once it is prepared, the fence is sent before the effects are, so that its answer is never hidden by a failure of theirs.
     t.prepare_cached(END).await.map_err(database)?;
-    let (ended, left) = tokio::join!(biased; end(t, s), effects(t, &s.effects));
-    ended.and(left)
+    let (ended, beside, left) = tokio::join!(biased; end(t, s), beside(t, s), effects(t, &s.effects));
+    ended.and(first_cause([beside, left]))
 }
 
-/// Whether there is anything to write.
-pub(crate) fn is_empty(e: &Effects) -> bool {
-    e.events.is_empty()
+/// What a settlement changes beside the run and its effects.
+async fn beside(t: &Transaction<'_>, s: &Settlement) -> StoreResult<()> {
+    if s.forget.is_some() {
+        // Attempts that ended with a pause left them.
+        execute(t, "DELETE FROM logs WHERE run_id = $1", &[&s.run_id.as_str()]).await?;
+        execute(t, "DELETE FROM pauses WHERE run_id = $1", &[&s.run_id.as_str()]).await?;
+    }
+    match &s.group {
+        Some(group) => errors::count(t, group).await,
+        None => Ok(()),
+    }
+}
+
+/// Whether there is nothing to write beside the run's end.
+pub(crate) fn is_empty(s: &Settlement) -> bool {
+    let e = &s.effects;
+    s.group.is_none()
+        && s.forget.is_none()
+        && e.events.is_empty()
         && e.source.is_none()
         && e.runs.is_empty()
         && (e.logs.is_empty() || e.log_owner.is_none())
@@ -111,18 +129,23 @@ async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     Ok(())
 }
 
-/// Queues the mail only where none went out since; the upsert changes the row only then, and locks it either way.
+/// Queues the mails only where none went out since; the upsert changes the row only then, and locks it either way.
 async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
     let class: String = text(&n.class).chars().take(CLASS_CHARS_MAX).collect();
+    let earlier = "SELECT since_last FROM error_notices WHERE owner_id = $1 AND class = $2 FOR UPDATE";
+    let earlier = one(t, earlier, &[&n.owner, &class], |row| row.try_get(0).map_err(database)).await?.unwrap_or(0);
     let due = execute(
         t,
         "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES ($1, $2, $3, 0)
          ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE error_notices.last_at <= $4",
-        &[&n.owner, &class, &n.mail.created_at.ms(), &n.unless_since.ms()],
+        &[&n.owner, &class, &n.at.ms(), &n.unless_since.ms()],
     )
     .await?;
     if due > 0 {
-        return mail::queue(t, &n.mail).await;
+        for mail in n.mails(earlier) {
+            mail::queue(t, &mail).await?;
+        }
+        return Ok(());
     }
     execute(t, "UPDATE error_notices SET since_last = since_last + 1 WHERE owner_id = $1 AND class = $2", &[&n.owner, &class]).await?;
     Ok(())

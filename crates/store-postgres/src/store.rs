@@ -5,10 +5,12 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
@@ -20,8 +22,8 @@ use millrace_store::*;
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, components, data_stores, deliveries, history, interfaces, limits, mail, pauses, registries, runs, settle, sources, subscriptions,
-    tenants, webhooks, workflows,
+    PostgresStore, accounts, components, data_stores, deliveries, errors, history, interfaces, limits, mail, pauses, registries, replays, runs, settle,
+    sources, subscriptions, tenants, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -297,7 +299,7 @@ impl Store for PostgresStore {
         runs::release(&self.db.client().await?, id, attempt, count_attempt).await
     }
     async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
-        if settle::is_empty(&settlement.effects) {
+        if settle::is_empty(&settlement) {
             return settle::end(&self.db.client().await?, &settlement).await;
         }
         transaction!(self.db, |t| settle::settle(&t, &settlement))
@@ -358,6 +360,44 @@ impl Store for PostgresStore {
     }
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         transaction!(self.db, |t| history::prune(&t, before, limit))
+    }
+
+    async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
+        errors::groups(&self.db.client().await?, org, owner, page).await
+    }
+    async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>> {
+        by_id!(self, "error_groups", rows::ERROR_GROUP, org, id, rows::error_group)
+    }
+    async fn failed_runs(&self, which: &FailedRuns) -> StoreResult<Vec<Run>> {
+        errors::failed(&self.db.client().await?, which).await
+    }
+    async fn count_failed_runs(&self, which: &FailedRuns) -> StoreResult<u64> {
+        errors::count_failed(&self.db.client().await?, which).await
+    }
+    async fn create_replay(&self, replay: Replay) -> StoreResult<()> {
+        replays::create(&self.db.client().await?, &replay).await
+    }
+    async fn replay(&self, org: &OrgId, id: &ReplayId) -> StoreResult<Option<Replay>> {
+        by_id!(self, "replays", rows::REPLAY, org, id, rows::replay)
+    }
+    async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>> {
+        let table = Table { name: "replays", columns: rows::REPLAY, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::replay).await
+    }
+    async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>> {
+        replays::running(&self.db.client().await?, limit).await
+    }
+    async fn step_replay(&self, step: ReplayStep) -> StoreResult<()> {
+        transaction!(self.db, |t| replays::step(&t, &step))
+    }
+    async fn replay_counts(&self, id: &ReplayId) -> StoreResult<ReplayCounts> {
+        replays::counts(&self.db.client().await?, id).await
+    }
+    async fn replay_under_way(&self, id: &ReplayId) -> StoreResult<u64> {
+        replays::under_way(&self.db.client().await?, id).await
+    }
+    async fn replayed_runs(&self, id: &ReplayId, page: &Page) -> StoreResult<Listing<ReplayedRun>> {
+        replays::replayed(&self.db.client().await?, id, page).await
     }
 
     async fn put_app(&self, app: App) -> StoreResult<()> {

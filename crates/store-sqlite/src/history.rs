@@ -8,6 +8,7 @@ use millrace_model::run::Run;
 use millrace_store::{RunFilter, StoreResult, status_text};
 use rusqlite::{Connection, params};
 
+use crate::errors;
 use crate::rows::{self, execute, many, newest_first, number, order};
 
 /// Events that a stream shows (spec 2.5, 8).
@@ -55,7 +56,7 @@ pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&s
     };
     let (below, above) = (bound(&page.after, i64::MAX, i64::MIN), bound(&page.before, i64::MIN, i64::MAX));
     // Only the newest hundred are shown; a page is a part of those.
-    let shown = "SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND (CASE WHEN ?3 IS NULL THEN name <> '$errors' ELSE name = ?3 END) ORDER BY ordinal DESC LIMIT ?4";
+    let shown = "SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND (CASE WHEN ?3 IS NULL THEN name NOT IN ('$errors', '$test') ELSE name = ?3 END) ORDER BY ordinal DESC LIMIT ?4";
     let order = order(page);
     let mut items = many(
         c,
@@ -96,6 +97,7 @@ pub(crate) fn prune(c: &Connection, before: Timestamp, limit: u32) -> StoreResul
         execute(c, "DELETE FROM logs WHERE run_id = ?1", [id])?;
         execute(c, "DELETE FROM deliveries WHERE run_id = ?1", [id])?;
         execute(c, "DELETE FROM pauses WHERE run_id = ?1", [id])?;
+        execute(c, "DELETE FROM replayed_runs WHERE run_id = ?1 OR original_id = ?1", [id])?;
         execute(c, "DELETE FROM runs WHERE id = ?1", [id])?;
     }
     let cut = EventId { ms: before.ms(), seq: 0 }.ordinal();
@@ -109,5 +111,11 @@ pub(crate) fn prune(c: &Connection, before: Timestamp, limit: u32) -> StoreResul
         "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE created_at < ?1 LIMIT ?2)",
         params![before.ms(), limit],
     )?;
-    Ok((runs.len() + events + deliveries) as u64)
+    let groups = errors::prune(c, before, limit)?;
+    let replays = execute(
+        c,
+        "DELETE FROM replays WHERE id IN (SELECT id FROM replays WHERE updated_at < ?1 AND status NOT IN ('running', 'paused') LIMIT ?2)",
+        params![before.ms(), limit],
+    )?;
+    Ok((runs.len() + events + deliveries + groups + replays) as u64)
 }

@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_pauses.sql"),
     include_str!("../migrations/0007_limits.sql"),
     include_str!("../migrations/0008_keys_webhooks.sql"),
+    include_str!("../migrations/0009_errors.sql"),
     include_str!("../migrations/0019_files.sql"),
 ];
 

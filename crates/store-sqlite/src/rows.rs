@@ -4,10 +4,12 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::Page;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
@@ -269,6 +271,48 @@ pub(crate) fn event(row: &Row<'_>) -> StoreResult<Event> {
         emit_id: get(row, "emit_id")?,
         payload: get(row, "payload")?,
         metadata: get(row, "metadata")?,
+    })
+}
+
+pub(crate) fn error_group(row: &Row<'_>) -> StoreResult<ErrorGroup> {
+    Ok(ErrorGroup {
+        id: ErrorGroupId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        class: get(row, "class")?,
+        step: get(row, "step")?,
+        frame: get(row, "frame")?,
+        message: get(row, "message")?,
+        last_run_id: RunId::from_row(get(row, "last_run_id")?),
+        first_at: time(row, "first_at")?,
+        last_at: time(row, "last_at")?,
+        count: get(row, "count")?,
+    })
+}
+
+pub(crate) fn replay(row: &Row<'_>) -> StoreResult<Replay> {
+    Ok(Replay {
+        id: ReplayId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        selection: json(row, "selection")?,
+        status: ReplayStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        version: get(row, "version")?,
+        position: json(row, "position")?,
+        total: get(row, "total")?,
+        replayed: get(row, "replayed")?,
+        skipped: get(row, "skipped")?,
+        note: get(row, "note")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn replayed_run(row: &Row<'_>) -> StoreResult<ReplayedRun> {
+    Ok(ReplayedRun {
+        original_id: RunId::from_row(get(row, "original_id")?),
+        run_id: RunId::from_row(get(row, "run_id")?),
+        status: get::<Option<String>>(row, "status")?.map(|text| RunStatus::parse(&text).ok_or_else(|| corrupt("status"))).transpose()?,
     })
 }
 

@@ -4,16 +4,35 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::rows::{execute, number};
-use crate::{deliveries, mail, runs, sources, webhooks};
+use crate::{deliveries, errors, mail, runs, sources, webhooks};
 
 pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
     let settled = execute(
         c,
-        "UPDATE runs SET status = ?3, finished_at = ?4, result = ?5, error = ?6, lease_until = NULL WHERE id = ?1 AND attempt = ?2 AND status = 'running'",
-        params![s.run_id.as_str(), s.attempt, s.status.as_str(), s.finished_at.ms(), s.result, s.error],
+        "UPDATE runs SET status = ?3, finished_at = ?4, result = ?5, error = ?6, error_class = ?7, error_group = ?8, event = coalesce(?9, event), lease_until = NULL
+         WHERE id = ?1 AND attempt = ?2 AND status = 'running'",
+        params![
+            s.run_id.as_str(),
+            s.attempt,
+            s.status.as_str(),
+            s.finished_at.ms(),
+            s.result,
+            s.error,
+            s.group.as_ref().map(|g| g.class.as_str()),
+            s.group.as_ref().map(|g| g.id.as_str()),
+            s.forget
+        ],
     )?;
     if settled == 0 {
         return Err(StoreError::Fenced);
+    }
+    if s.forget.is_some() {
+        // Attempts that ended with a pause left them.
+        execute(c, "DELETE FROM logs WHERE run_id = ?1", [s.run_id.as_str()])?;
+        execute(c, "DELETE FROM pauses WHERE run_id = ?1", [s.run_id.as_str()])?;
+    }
+    if let Some(group) = &s.group {
+        errors::count(c, group)?;
     }
     effects(c, &s.effects)
 }
@@ -53,16 +72,18 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
     }
 }
 
-/// Queues the mail only where none went out since; the upsert changes the row only then.
+/// Queues the mails only where none went out since; the upsert changes the row only then.
 fn notify(c: &Connection, n: &Notice) -> StoreResult<()> {
+    let earlier = "SELECT coalesce((SELECT since_last FROM error_notices WHERE owner_id = ?1 AND class = ?2), 0)";
+    let earlier = number(c, earlier, params![n.owner, n.class])?;
     let due = execute(
         c,
         "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES (?1, ?2, ?3, 0)
          ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE last_at <= ?4",
-        params![n.owner, n.class, n.mail.created_at.ms(), n.unless_since.ms()],
+        params![n.owner, n.class, n.at.ms(), n.unless_since.ms()],
     )?;
     if due > 0 {
-        return mail::queue(c, &n.mail);
+        return n.mails(earlier).iter().try_for_each(|m| mail::queue(c, m));
     }
     execute(c, "UPDATE error_notices SET since_last = since_last + 1 WHERE owner_id = ?1 AND class = ?2", params![n.owner, n.class])?;
     Ok(())

@@ -5,10 +5,12 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
@@ -22,8 +24,8 @@ use serde::Serialize;
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
 use crate::{
-    SqliteStore, accounts, components, data_stores, deliveries, history, interfaces, limits, mail, pauses, registries, runs, settle, sources, subscriptions,
-    tenants, webhooks, workflows,
+    SqliteStore, accounts, components, data_stores, deliveries, errors, history, interfaces, limits, mail, pauses, registries, replays, runs, settle, sources,
+    subscriptions, tenants, webhooks, workflows,
 };
 
 /// JSON text of a stored value.
@@ -466,6 +468,50 @@ impl Store for SqliteStore {
     }
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
         self.db.write(move |c| history::prune(c, before, limit)).await
+    }
+
+    async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
+        let (org, owner, page) = (org.clone(), owner.map(str::to_owned), page.clone());
+        self.db.read(move |c| errors::groups(c, &org, owner.as_deref(), &page)).await
+    }
+    async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>> {
+        by_id!(self, "error_groups", org, id, rows::error_group)
+    }
+    async fn failed_runs(&self, which: &FailedRuns) -> StoreResult<Vec<Run>> {
+        let which = which.clone();
+        self.db.read(move |c| errors::failed(c, &which)).await
+    }
+    async fn count_failed_runs(&self, which: &FailedRuns) -> StoreResult<u64> {
+        let which = which.clone();
+        self.db.read(move |c| errors::count_failed(c, &which)).await
+    }
+    async fn create_replay(&self, replay: Replay) -> StoreResult<()> {
+        self.db.write(move |c| replays::create(c, &replay)).await
+    }
+    async fn replay(&self, org: &OrgId, id: &ReplayId) -> StoreResult<Option<Replay>> {
+        by_id!(self, "replays", org, id, rows::replay)
+    }
+    async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "replays", "org_id = ?1", &[&org], &page, rows::replay)).await
+    }
+    async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>> {
+        self.db.read(move |c| replays::running(c, limit)).await
+    }
+    async fn step_replay(&self, step: ReplayStep) -> StoreResult<()> {
+        self.db.write(move |c| replays::step(c, &step)).await
+    }
+    async fn replay_counts(&self, id: &ReplayId) -> StoreResult<ReplayCounts> {
+        let id = id.clone();
+        self.db.read(move |c| replays::counts(c, &id)).await
+    }
+    async fn replay_under_way(&self, id: &ReplayId) -> StoreResult<u64> {
+        let id = id.clone();
+        self.db.read(move |c| replays::under_way(c, &id)).await
+    }
+    async fn replayed_runs(&self, id: &ReplayId, page: &Page) -> StoreResult<Listing<ReplayedRun>> {
+        let (id, page) = (id.clone(), page.clone());
+        self.db.read(move |c| replays::replayed(c, &id, &page)).await
     }
 
     async fn put_app(&self, app: App) -> StoreResult<()> {

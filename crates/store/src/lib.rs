@@ -13,13 +13,15 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, EventId, MailId, OrgId, RegistryId, RunId, SourceId,
-    SubscriptionId, TimerId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
+    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, MailId, OrgId, RegistryId, ReplayId,
+    RunId, SourceId, SubscriptionId, TimerId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
@@ -292,6 +294,33 @@ pub trait Store: Send + Sync + 'static {
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
     /// Removes settled runs (with their logs), events and deliveries older than `before`, at most `limit` of each. How many in all.
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    // ---- errors and replays
+
+    /// The groups of errors of an owner, or of all, the last seen first. Cursor: id.
+    async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>>;
+    /// A group of the organization.
+    async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>>;
+    /// Failed runs that fit; none that are replays themselves, and none of which a replay succeeded.
+    async fn failed_runs(&self, which: &FailedRuns) -> StoreResult<Vec<Run>>;
+    /// How many of them there are, counted up to `limit`.
+    async fn count_failed_runs(&self, which: &FailedRuns) -> StoreResult<u64>;
+    /// Stores a replay.
+    async fn create_replay(&self, replay: Replay) -> StoreResult<()>;
+    /// A replay of the organization.
+    async fn replay(&self, org: &OrgId, id: &ReplayId) -> StoreResult<Option<Replay>>;
+    /// The replays, newest first. Cursor: id.
+    async fn list_replays(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Replay>>;
+    /// Replays that are running, the oldest first.
+    async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>>;
+    /// Changes a replay and queues runs. `StateChanged` where another change came first; nothing is written then.
+    async fn step_replay(&self, step: ReplayStep) -> StoreResult<()>;
+    /// What became of the runs that a replay made.
+    async fn replay_counts(&self, id: &ReplayId) -> StoreResult<ReplayCounts>;
+    /// Runs that a replay made and that are queued or running.
+    async fn replay_under_way(&self, id: &ReplayId) -> StoreResult<u64>;
+    /// The runs that a replay made, in the order of those that they replay. Cursor: the id of the run replayed.
+    async fn replayed_runs(&self, id: &ReplayId, page: &Page) -> StoreResult<Listing<ReplayedRun>>;
 
     // ---- apps and accounts
 

@@ -1,10 +1,12 @@
 //! What is handed to a store, and what it hands back.
 
 use millrace_model::clock::Timestamp;
+use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
-use millrace_model::ids::{DataStoreId, DeliveryId, MailId, OrgId, RunId, SourceId, WebhookDeliveryId};
+use millrace_model::ids::{DataStoreId, DeliveryId, ErrorGroupId, MailId, OrgId, RunId, SourceId, WebhookDeliveryId};
 use millrace_model::limits::RunLimits;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
+use millrace_model::replay::Replay;
 use millrace_model::run::{LogLine, NewRun, RunStatus};
 use millrace_model::source::{HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
@@ -148,6 +150,10 @@ pub struct Settlement {
     pub result: String,
     /// The error body, JSON text.
     pub error: Option<String>,
+    /// What the error is counted under: as if it were the first of its group. The newest gives the group its message and run.
+    pub group: Option<ErrorGroup>,
+    /// What takes the event's place, JSON text, where nothing of the run is kept: its log and what it was resumed with go too.
+    pub forget: Option<String>,
     /// What else becomes durable.
     pub effects: Effects,
 }
@@ -230,17 +236,64 @@ pub struct Woken {
     pub cancelled: u64,
 }
 
-/// A notice of an error: the mail is queued only if none for (owner, class) was since `unless_since`; either way the count since the last mail goes up.
+/// A notice of an error: the mails are queued only if none for (owner, class) were since `unless_since`; else the count since then goes up.
 #[derive(Clone, Debug)]
 pub struct Notice {
     /// The workflow or source, as text.
     pub owner: String,
     /// The error class.
     pub class: String,
-    /// An earlier notice at or after this time forbids this one... exclusive: a notice exactly that old does not.
+    /// The time of this notice.
+    pub at: Timestamp,
+    /// An earlier notice after this time forbids this one; one exactly that old does not.
     pub unless_since: Timestamp,
-    /// What to send. `created_at` is the time of this notice.
-    pub mail: Mail,
+    /// What to send, one for each recipient; [`Notice::COUNT`] in them stands for how many errors there were since the last notice, this one included.
+    pub mails: Vec<Mail>,
+}
+
+impl Notice {
+    /// Of a private use, so that it is in no text but by intent.
+    pub const COUNT: char = '\u{F8A7}';
+
+    /// The mails, after `earlier` errors that were not mailed.
+    pub fn mails(&self, earlier: i64) -> Vec<Mail> {
+        let count = earlier.saturating_add(1).to_string();
+        let told = |text: &str| text.replace(Self::COUNT, &count);
+        self.mails
+            .iter()
+            .map(|mail| Mail { subject: told(&mail.subject), text: told(&mail.text), html: mail.html.as_deref().map(told), ..mail.clone() })
+            .collect()
+    }
+}
+
+/// Failed live runs of an owner, the oldest first.
+#[derive(Clone, Debug)]
+pub struct FailedRuns {
+    /// The organization.
+    pub org_id: OrgId,
+    /// The workflow or source, as text.
+    pub owner: String,
+    /// Only with this class of error.
+    pub class: Option<String>,
+    /// Only of this group.
+    pub group: Option<ErrorGroupId>,
+    /// Only accepted at or after.
+    pub from: Option<Timestamp>,
+    /// Only accepted before.
+    pub to: Option<Timestamp>,
+    /// Only after this one: when it was accepted, and its id.
+    pub after: Option<(Timestamp, RunId)>,
+    /// How many at most.
+    pub limit: u32,
+}
+
+/// A step of a replay, in one transaction.
+#[derive(Clone, Debug)]
+pub struct ReplayStep {
+    /// The replay after the step; its version is one more than before.
+    pub replay: Replay,
+    /// The runs it queues, each with the id of the run that it replays.
+    pub runs: Vec<(RunId, NewRun)>,
 }
 
 /// A mail in the outbox.

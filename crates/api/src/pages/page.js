@@ -20,7 +20,13 @@ class Refused extends Error {
 }
 
 async function get(path) {
-  const response = await fetch(`/v1${path}`, { headers: { authorization: `Bearer ${sessionStorage.getItem(storage)}` } });
+  return call("GET", path);
+}
+
+async function call(method, path, body) {
+  const headers = { authorization: `Bearer ${sessionStorage.getItem(storage)}` };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  const response = await fetch(`/v1${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   const answer = await response.json();
   if (!response.ok) throw new Refused(response.status, answer.error);
   return answer.data;
@@ -35,11 +41,35 @@ function duration(ms) {
   return ms == null ? "" : `, ${ms} ms`;
 }
 
+// A button, never the address alone, replays: what reads the links of mails follows them.
+function replayButton(run, words, body) {
+  const button = element("button", words, { type: "button" });
+  button.addEventListener("click", () => void guarded(async () => {
+    button.disabled = true;
+    try {
+      const made = await call("POST", `/runs/${encodeURIComponent(run.id)}/replay`, body);
+      location.assign(`/runs/${encodeURIComponent(made.id)}`);
+    } finally {
+      button.disabled = false;
+    }
+  }));
+  return button;
+}
+
+function offerReplay(run) {
+  const place = element("p", "", { id: "replay" });
+  place.append(replayButton(run, "Replay", {}));
+  if (run.workflow_id != null && run.steps.some((step) => step.status === "failed")) place.append(" ", replayButton(run, "Replay from the failed step", { from_failed: true }));
+  byId("main").append(place);
+  if (location.hash === "#replay") place.firstChild.focus();
+}
+
 function showRun(run) {
   byId("status").textContent = run.status;
   byId("status").className = run.status;
   byId("main").replaceChildren();
   byId("message").textContent = `${run.workflow_id ?? run.source_id}, ${new Date(run.created_at_ms).toLocaleString()}${isFinal(run.status) ? duration(run.duration_ms) : ""}, attempt ${run.attempt}`;
+  if (isFinal(run.status)) offerReplay(run);
   if (run.error) section(`${run.error.code}: ${run.error.message}`, run.error.stack || "(no stack)", "failed");
   for (const step of run.steps) section(`Step ${step.namespace}: ${step.status}${duration(step.duration_ms)}`, step.exports, step.status);
   if (run.exit_reason != null) section("Ended by $.flow.exit", run.exit_reason || "(no reason)");

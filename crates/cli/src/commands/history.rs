@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::args::RunCommand;
-use crate::client::{Client, Kind, segment};
+use crate::client::{Client, segment};
 use crate::error::CliError;
 use crate::printer::{self, Show};
 use crate::stream::{self, Follow};
@@ -144,7 +144,7 @@ pub(super) fn short_run(mut run: Value) -> Value {
 }
 
 pub(super) async fn errors(client: &Client, show: Show, name: &str) -> Result<(), CliError> {
-    let target = client.resolve_kind(Kind::Workflow, name).await?;
+    let target = client.resolve(name).await?;
     let answer = client.get(&format!("{}/$errors/event_summaries?expand=event&limit=100", target.path())).await?;
     if show.json {
         return printer::data(&answer["data"].to_string());

@@ -178,7 +178,7 @@ async fn errors_at_once_on_many_servers_are_one_mail() {
             last_error: None,
             created_at: NOW,
         };
-        let notice = Notice { owner: "p_a".into(), class: "Error".into(), unless_since: NOW.plus_ms(-1), mail };
+        let notice = Notice { owner: "p_a".into(), class: "Error".into(), at: mail.created_at, unless_since: NOW.plus_ms(-1), mails: vec![mail] };
         Effects { notice: Some(notice), ..Effects::default() }
     };
     let (w, x, y, z) = tokio::join!(a.settle_effects(notice()), b.settle_effects(notice()), a.settle_effects(notice()), b.settle_effects(notice()));

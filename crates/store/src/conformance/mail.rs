@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::Database;
 use super::sample::{DAY_MS, Org, at};
-use crate::{Mail, MailResult, MailStatus};
+use crate::{Effects, Mail, MailResult, MailStatus, Notice};
 
 async fn claim(org: &Org, ms: i64, retry_ms: i64, limit: u32) -> Vec<Mail> {
     org.store.claim_mail(at(ms), at(retry_ms), limit).await.expect("claims")
@@ -94,4 +94,31 @@ pub async fn the_window_of_notices_outlives_the_server(database: &dyn Database) 
     let org = Org { store: database.open().await, ..org };
     assert!(org.notify("p_a", "TypeError", DAY_MS).await);
     assert_eq!(org.mails().await.len(), 2);
+}
+
+pub async fn a_notice_tells_how_many_errors_there_were(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let tell = async |ms: i64| {
+        let mail = |to: &str| Mail {
+            recipient: to.into(),
+            text: format!("{} of them", Notice::COUNT),
+            html: Some(format!("<b>{}</b>", Notice::COUNT)),
+            ..org.mail(ms)
+        };
+        let notice = Notice { mails: vec![mail("a@x.test"), mail("b@x.test")], ..org.notice("p_a", "TypeError", ms) };
+        org.store.settle_effects(Effects { notice: Some(notice), ..Effects::default() }).await.expect("settles");
+        org.mails().await.iter().map(|m| (m.recipient.clone(), m.text.clone(), m.html.clone().unwrap_or_default())).collect::<Vec<_>>()
+    };
+    let first = tell(0).await;
+    assert!(first.len() == 2 && first.iter().all(|(_, text, html)| text == "1 of them" && html == "<b>1</b>"), "{first:?}");
+    for ms in [1, 2, 3] {
+        assert_eq!(tell(ms).await.len(), 2);
+    }
+    let later = tell(DAY_MS).await;
+    let told: Vec<_> = later.iter().map(|(_, text, _)| text.as_str()).collect();
+    assert_eq!(told, ["4 of them", "4 of them", "1 of them", "1 of them"]);
+    let to: HashSet<_> = later[..2].iter().map(|(to, _, _)| to.as_str()).collect();
+    assert_eq!(to, HashSet::from(["a@x.test", "b@x.test"]));
+    tell(DAY_MS + 1).await;
+    assert_eq!(tell(2 * DAY_MS).await[0].1, "2 of them");
 }

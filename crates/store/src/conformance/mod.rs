@@ -9,6 +9,7 @@ pub mod accounts;
 pub mod components;
 pub mod data_stores;
 pub mod deliveries;
+pub mod errors;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
@@ -196,6 +197,15 @@ macro_rules! suite {
                 one_notice_for_a_class_and_owner,
                 the_window_of_notices_has_an_exact_edge,
                 the_window_of_notices_outlives_the_server,
+                a_notice_tells_how_many_errors_there_were,
+            }
+            errors {
+                a_failed_run_counts_in_its_group,
+                failed_runs_fit_class_group_and_time,
+                a_replay_takes_each_step_once,
+                a_replay_that_is_held_is_not_running,
+                what_became_of_replayed_runs_is_told,
+                what_keeps_no_data_leaves_none,
             }
             history {
                 a_run_is_of_its_organization,

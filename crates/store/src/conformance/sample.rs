@@ -328,13 +328,13 @@ impl Org {
     }
 
     pub(super) fn notice(&self, owner: &str, class: &str, ms: i64) -> Notice {
-        Notice { owner: owner.to_owned(), class: class.to_owned(), unless_since: at(ms - DAY_MS), mail: self.mail(ms) }
+        Notice { owner: owner.to_owned(), class: class.to_owned(), at: at(ms), unless_since: at(ms - DAY_MS), mails: vec![self.mail(ms)] }
     }
 
     /// Tells of an error; says whether a mail was queued for it.
     pub(super) async fn notify(&self, owner: &str, class: &str, ms: i64) -> bool {
         let notice = self.notice(owner, class, ms);
-        let id = notice.mail.id.clone();
+        let id = notice.mails[0].id.clone();
         self.store.settle_effects(Effects { notice: Some(notice), ..Effects::default() }).await.expect("settles");
         self.mails().await.iter().any(|m| m.id == id)
     }
@@ -342,7 +342,7 @@ impl Org {
     /// Queues a mail.
     pub(super) async fn add_mail(&self, ms: i64) -> Mail {
         let notice = self.notice(&IDS.base62(8), "Error", ms);
-        let mail = notice.mail.clone();
+        let mail = notice.mails[0].clone();
         self.store.settle_effects(Effects { notice: Some(notice), ..Effects::default() }).await.expect("settles");
         mail
     }
@@ -365,6 +365,8 @@ pub(super) fn settlement(id: &RunId, attempt: i64, ms: i64) -> Settlement {
         finished_at: at(ms),
         result: r#"{"steps":[],"duration_ms":1}"#.into(),
         error: None,
+        group: None,
+        forget: None,
         effects: Effects::default(),
     }
 }

@@ -65,7 +65,7 @@ pub async fn a_run_leaves_everything_at_once(database: &dyn Database) {
     assert_eq!(org.store.source_db(&source).await.expect("reads"), [("k".to_owned(), "1".to_owned())]);
     assert_eq!(org.store.run_logs(&run).await.expect("reads"), effects.logs);
     assert_eq!(webhook_deliveries(&org).await, effects.webhook_deliveries);
-    assert_eq!(org.mails().await, effects.notice.map(|n| n.mail).into_iter().collect::<Vec<_>>());
+    assert_eq!(org.mails().await, effects.notice.map(|n| n.mails(0)).unwrap_or_default());
     let listeners = org.claim(NODE, 10, 10).await;
     assert_eq!(listeners.iter().map(|r| &r.id).collect::<Vec<_>>(), effects.runs.iter().map(|r| &r.id).collect::<Vec<_>>());
 }

@@ -1,0 +1,65 @@
+//! `millrace replays`.
+
+use clap::Subcommand;
+
+/// Commands for replays of many runs.
+#[derive(Subcommand, Debug)]
+pub enum ReplayCommand {
+    /// Replay runs that failed, and show how it goes
+    #[command(after_help = "Example: millrace replays start orders --class TypeError --from 2026-01-31T00:00:00Z --from-failed")]
+    Start {
+        /// Id or name of the workflow or source
+        name: String,
+        /// A run, in place of all that failed; may be given again
+        #[arg(long = "run", value_name = "RUN", conflicts_with_all = ["class", "group", "from", "to"])]
+        runs: Vec<String>,
+        /// Only errors of this class
+        #[arg(long)]
+        class: Option<String>,
+        /// Only errors of this group (`millrace errors --groups`)
+        #[arg(long)]
+        group: Option<String>,
+        /// Only runs accepted at or after: 2026-01-31T12:00:00Z, or epoch milliseconds
+        #[arg(long, value_name = "TIME")]
+        from: Option<String>,
+        /// Only runs accepted before
+        #[arg(long, value_name = "TIME")]
+        to: Option<String>,
+        /// The step that each begins with
+        #[arg(long, value_name = "STEP", conflicts_with = "from_failed")]
+        from_step: Option<String>,
+        /// Each begins with the step that failed
+        #[arg(long)]
+        from_failed: bool,
+        /// Do not wait for its end
+        #[arg(long)]
+        detach: bool,
+    },
+    /// List replays
+    List,
+    /// Show a replay and what became of its runs
+    Show {
+        /// The replay's id
+        id: String,
+    },
+    /// List the runs that a replay made
+    Runs {
+        /// The replay's id
+        id: String,
+    },
+    /// Queue no more runs until it is resumed
+    Pause {
+        /// The replay's id
+        id: String,
+    },
+    /// Let a replay go on
+    Resume {
+        /// The replay's id
+        id: String,
+    },
+    /// End a replay; what it queued stays queued
+    Cancel {
+        /// The replay's id
+        id: String,
+    },
+}

@@ -1,0 +1,209 @@
+//! Groups of errors, failed runs and replays of many.
+
+use millrace_model::error_event::ErrorGroup;
+use millrace_model::ids::{ErrorGroupId, ReplayId, RunId};
+use millrace_model::page::Page;
+use millrace_model::replay::{Replay, ReplayCounts, ReplayPosition, ReplaySelection, ReplayStatus};
+use millrace_model::run::{NewRun, RunStatus};
+use millrace_model::source::Owner;
+
+use super::Database;
+use super::sample::{IDS, Org, at, log, page, settlement};
+use crate::{Effects, FailedRuns, ReplayStep, Settlement, StoreError};
+
+fn group(org: &Org, owner: &str, id: &str, class: &str, run: &RunId, ms: i64) -> ErrorGroup {
+    ErrorGroup {
+        id: ErrorGroupId::from_row(format!("eg_{id}")),
+        org_id: org.id.clone(),
+        owner: owner.to_owned(),
+        class: class.to_owned(),
+        step: "charge\u{0}".into(),
+        frame: "run (a.mjs:1:1)".into(),
+        message: format!("at {ms}"),
+        last_run_id: run.clone(),
+        first_at: at(ms),
+        last_at: at(ms),
+        count: 1,
+    }
+}
+
+/// A run that fails at once; of a group where one is given.
+async fn fail(org: &Org, owner: &Owner, ms: i64, of: Option<(&str, &str)>) -> RunId {
+    let id = org.start(owner, ms).await;
+    let group = of.map(|(group_id, class)| group(org, owner.as_str(), group_id, class, &id, ms));
+    let settlement = Settlement { status: RunStatus::Failed, error: Some("{}".into()), group, ..settlement(&id, 1, ms) };
+    org.store.settle(settlement).await.expect("settles");
+    id
+}
+
+fn owner(name: &str) -> Owner {
+    Owner::from_row(name.to_owned())
+}
+
+pub async fn a_failed_run_counts_in_its_group(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (a, b) = (owner("p_a"), owner("p_b"));
+    fail(&org, &a, 10, Some(("one", "TypeError"))).await;
+    let newest = fail(&org, &a, 30, Some(("one", "TypeError"))).await;
+    fail(&org, &b, 20, Some(("two", "Error"))).await;
+    let listed = org.store.list_error_groups(&org.id, None, &page(10)).await.expect("lists");
+    assert_eq!((listed.total_count, listed.items.len()), (2, 2));
+    let [one, two] = <[ErrorGroup; 2]>::try_from(listed.items).expect("two groups");
+    assert_eq!((one.count, one.first_at, one.last_at, one.message.as_str(), &one.last_run_id), (2, at(10), at(30), "at 30", &newest));
+    assert_eq!((two.owner.as_str(), two.class.as_str(), two.count), ("p_b", "Error", 1));
+    let of_a = org.store.list_error_groups(&org.id, Some("p_a"), &page(10)).await.expect("lists").items;
+    assert_eq!(of_a, [one.clone()]);
+    let next = Page { limit: 1, after: Some(one.id.to_string()), before: None };
+    assert_eq!(org.store.list_error_groups(&org.id, None, &next).await.expect("lists").items, [two]);
+    assert_eq!(org.store.error_group(&org.id, &one.id).await.expect("reads"), Some(one.clone()));
+    assert_eq!(other.store.error_group(&other.id, &one.id).await.expect("reads"), None);
+    assert!(other.store.list_error_groups(&other.id, Some("p_a"), &page(10)).await.expect("lists").items.is_empty());
+}
+
+fn which(org: &Org, owner: &Owner) -> FailedRuns {
+    FailedRuns { org_id: org.id.clone(), owner: owner.as_str().to_owned(), class: None, group: None, from: None, to: None, after: None, limit: 10 }
+}
+
+async fn failed(org: &Org, which: &FailedRuns) -> Vec<RunId> {
+    org.store.failed_runs(which).await.expect("reads").into_iter().map(|run| run.id).collect()
+}
+
+pub async fn failed_runs_fit_class_group_and_time(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let a = owner("p_a");
+    let first = fail(&org, &a, 10, Some(("one", "TypeError"))).await;
+    let second = fail(&org, &a, 20, Some(("two", "TypeError"))).await;
+    let third = fail(&org, &a, 30, Some(("three", "Error"))).await;
+    fail(&org, &owner("p_b"), 40, Some(("four", "TypeError"))).await;
+    let well = org.start(&a, 50).await;
+    org.store.settle(settlement(&well, 1, 50)).await.expect("settles");
+    let all = which(&org, &a);
+    assert_eq!(failed(&org, &all).await, [first.clone(), second.clone(), third.clone()]);
+    assert_eq!(failed(&org, &FailedRuns { class: Some("TypeError".into()), ..all.clone() }).await, [first.clone(), second.clone()]);
+    assert_eq!(failed(&org, &FailedRuns { group: Some(ErrorGroupId::from_row("eg_three".into())), ..all.clone() }).await, [third.clone()]);
+    assert_eq!(failed(&org, &FailedRuns { from: Some(at(20)), to: Some(at(30)), ..all.clone() }).await, [second.clone()]);
+    assert_eq!(failed(&org, &FailedRuns { after: Some((at(10), first)), limit: 1, ..all.clone() }).await, [second]);
+    assert_eq!(org.store.count_failed_runs(&all).await.expect("counts"), 3);
+    assert_eq!(org.store.count_failed_runs(&FailedRuns { limit: 2, ..all }).await.expect("counts"), 2);
+}
+
+fn replay(org: &Org, ms: i64) -> Replay {
+    Replay {
+        id: ReplayId::generate(&IDS),
+        org_id: org.id.clone(),
+        owner: "p_a".into(),
+        selection: ReplaySelection { class: Some("Type\u{0}Error".into()), ..ReplaySelection::default() },
+        status: ReplayStatus::Running,
+        version: 0,
+        position: ReplayPosition::default(),
+        total: Some(2),
+        replayed: 0,
+        skipped: 0,
+        note: None,
+        created_at: at(ms),
+        updated_at: at(ms),
+    }
+}
+
+async fn add_replay(org: &Org, ms: i64) -> Replay {
+    let replay = replay(org, ms);
+    org.store.create_replay(replay.clone()).await.expect("a replay");
+    replay
+}
+
+fn next(replay: &Replay, originals: &[&RunId], runs: Vec<NewRun>) -> ReplayStep {
+    let replay = Replay { version: replay.version + 1, replayed: replay.replayed + runs.len() as i64, note: Some("n".into()), ..replay.clone() };
+    ReplayStep { replay, runs: originals.iter().map(|id| (*id).clone()).zip(runs).collect() }
+}
+
+/// A run as a replay makes it.
+fn again(org: &Org, owner: &Owner, ms: i64) -> NewRun {
+    NewRun { context: r#"{"id":"x","test":false,"replay":true,"owner_id":"o"}"#.into(), ..org.run(owner, ms) }
+}
+
+pub async fn a_replay_takes_each_step_once(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (a, replay) = (owner("p_a"), add_replay(&org, 0).await);
+    assert_eq!(org.store.replay(&org.id, &replay.id).await.expect("reads"), Some(replay.clone()));
+    let first = fail(&org, &a, 10, None).await;
+    let step = next(&replay, &[&first], vec![again(&org, &a, 20)]);
+    let twice = next(&replay, &[&first], vec![again(&org, &a, 21)]);
+    let (one, two) = tokio::join!(org.store.step_replay(step), org.store.step_replay(twice));
+    let refused = one.is_err() as u8 + two.is_err() as u8;
+    assert_eq!(refused, 1);
+    assert!(one.err().or(two.err()).is_some_and(|e| matches!(e, StoreError::StateChanged)));
+    assert_eq!(org.claim("node_b", 100, 10).await.len(), 1);
+    let stored = org.store.replay(&org.id, &replay.id).await.expect("reads").expect("the replay");
+    assert_eq!((stored.version, stored.replayed, stored.note.as_deref()), (1, 1, Some("n")));
+    // The same run again, by whatever mistake, leaves nothing.
+    let clash = next(&stored, &[&first], vec![again(&org, &a, 22)]);
+    assert!(org.store.step_replay(clash).await.is_err());
+    assert_eq!(org.store.replay(&org.id, &replay.id).await.expect("reads"), Some(stored));
+    assert!(org.claim("node_b", 100, 10).await.is_empty());
+}
+
+pub async fn a_replay_that_is_held_is_not_running(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (older, newer) = (add_replay(&org, 0).await, add_replay(&org, 1).await);
+    let running = || async { org.store.running_replays(10).await.expect("reads").into_iter().map(|r| r.id).collect::<Vec<_>>() };
+    assert_eq!(running().await, [older.id.clone(), newer.id.clone()]);
+    let mut held = next(&older, &[], Vec::new());
+    held.replay.status = ReplayStatus::Paused;
+    org.store.step_replay(held).await.expect("holds");
+    // What was decided before is too late.
+    let a = owner("p_a");
+    let first = fail(&org, &a, 10, None).await;
+    assert!(matches!(org.store.step_replay(next(&older, &[&first], vec![again(&org, &a, 20)])).await, Err(StoreError::StateChanged)));
+    assert!(org.claim("node_b", 100, 10).await.is_empty());
+    assert_eq!(running().await, [newer.id.clone()]);
+    let listed = org.store.list_replays(&org.id, &page(10)).await.expect("lists");
+    assert_eq!(listed.items.iter().map(|r| &r.id).collect::<Vec<_>>(), [&newer.id, &older.id]);
+    let other = Org::another(&org.store, "other").await;
+    assert_eq!(other.store.replay(&other.id, &newer.id).await.expect("reads"), None);
+}
+
+pub async fn what_became_of_replayed_runs_is_told(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (a, replay) = (owner("p_a"), add_replay(&org, 0).await);
+    let originals = [fail(&org, &a, 10, None).await, fail(&org, &a, 11, None).await, fail(&org, &a, 12, None).await];
+    let runs = vec![again(&org, &a, 2_000), again(&org, &a, 4_000), again(&org, &a, 6_000)];
+    let ids: Vec<RunId> = runs.iter().map(|run| run.id.clone()).collect();
+    org.store.step_replay(next(&replay, &originals.iter().collect::<Vec<_>>(), runs)).await.expect("steps");
+    assert_eq!(org.store.replay_under_way(&replay.id).await.expect("counts"), 3);
+    assert_eq!(org.claim("node_b", 9_000, 2).await.len(), 2);
+    org.store.settle(settlement(&ids[0], 1, 9_000)).await.expect("settles");
+    let error = Some("{}".into());
+    org.store.settle(Settlement { status: RunStatus::Failed, error, ..settlement(&ids[1], 1, 9_000) }).await.expect("settles");
+    assert_eq!(org.store.replay_under_way(&replay.id).await.expect("counts"), 1);
+    let counts = org.store.replay_counts(&replay.id).await.expect("counts");
+    assert_eq!(counts, ReplayCounts { unfinished: 1, succeeded: 1, failed: 1, cancelled: 0 });
+    let listed = org.store.replayed_runs(&replay.id, &page(10)).await.expect("lists");
+    assert_eq!(listed.total_count, 3);
+    let mut statuses: Vec<_> = listed.items.iter().map(|r| (r.original_id.clone(), r.run_id.clone(), r.status)).collect();
+    statuses.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut expected: Vec<_> = originals
+        .iter()
+        .zip(&ids)
+        .zip([RunStatus::Succeeded, RunStatus::Failed, RunStatus::Queued])
+        .map(|((o, n), s)| (o.clone(), n.clone(), Some(s)))
+        .collect();
+    expected.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(statuses, expected);
+    let after = Page { limit: 1, after: Some(listed.items[0].original_id.to_string()), before: None };
+    assert_eq!(org.store.replayed_runs(&replay.id, &after).await.expect("lists").items, [listed.items[1].clone()]);
+    // Neither what a replay mended nor a replay itself is replayed by the next.
+    assert_eq!(failed(&org, &which(&org, &a)).await, [originals[1].clone(), originals[2].clone()]);
+}
+
+pub async fn what_keeps_no_data_leaves_none(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let a = owner("p_a");
+    let id = org.start(&a, 0).await;
+    let logged = Effects { logs: vec![log(1, "secret")], log_owner: Some((org.id.clone(), "p_a".into(), id.clone())), ..Effects::default() };
+    org.store.settle_effects(logged).await.expect("an earlier attempt's log");
+    org.store.settle(Settlement { forget: Some(r#"{"$kept":false}"#.into()), ..settlement(&id, 1, 5) }).await.expect("settles");
+    let run = org.stored(&id).await;
+    assert_eq!((run.event.as_str(), run.status), (r#"{"$kept":false}"#, RunStatus::Succeeded));
+    assert!(org.store.run_logs(&id).await.expect("reads").is_empty());
+}
