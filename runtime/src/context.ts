@@ -1,6 +1,7 @@
 // Which call the running code belongs to, and in a workflow which of its steps.
 import { AsyncLocalStorage } from "node:async_hooks";
 
+import { JSON } from "./kept.ts";
 import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */

@@ -2,6 +2,7 @@
 // server at once and is settled with the run. Values are kept as JSON text: each `get` is a fresh copy.
 import type { CallContext } from "./context.ts";
 import { jsonText } from "./errors.ts";
+import { JSON } from "./kept.ts";
 
 const BYTES_MAX = 60 * 1024;
 

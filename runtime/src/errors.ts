@@ -1,6 +1,7 @@
 // Errors as the server gets them.
 import { dirname } from "node:path";
 
+import { JSON } from "./kept.ts";
 import type { WireError } from "./types.ts";
 
 const STACK_MAX = 64 << 10;

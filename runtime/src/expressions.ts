@@ -1,4 +1,5 @@
 // `{{expressions}}` in props of steps: JavaScript over `steps`, evaluated here, where code runs, never in the server.
+import { JSON } from "./kept.ts";
 
 type Evaluate = (steps: unknown, process: unknown) => unknown;
 

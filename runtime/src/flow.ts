@@ -2,6 +2,7 @@
 import { ask } from "./ask.ts";
 import type { CallContext } from "./context.ts";
 import { FlowExit, jsonText, kindOf } from "./errors.ts";
+import { JSON } from "./kept.ts";
 import type { Bag } from "./types.ts";
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;

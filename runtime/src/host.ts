@@ -4,6 +4,7 @@ import { loadDb } from "./db.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
 import { FlowExit, wireError } from "./errors.ts";
+import { JSON } from "./kept.ts";
 import { loadModules, moduleOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";

@@ -3,6 +3,7 @@ import type { CallContext } from "./context.ts";
 import { describeProp } from "./describe.ts";
 import { kindOf } from "./errors.ts";
 import { bindApp, type Prepared } from "./instance.ts";
+import { JSON } from "./kept.ts";
 import { isObject, plainValue, resolveProps, type ResolvedProp } from "./props.ts";
 import { sourceInstance } from "./source.ts";
 import type { Bag, CallFrame, Fn } from "./types.ts";

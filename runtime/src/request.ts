@@ -1,4 +1,5 @@
 // The `http_request` prop: a configured request that code executes.
+import { JSON } from "./kept.ts";
 import type { Bag } from "./types.ts";
 
 /** Characters of a failed request's answer that its error shows. */

@@ -1,6 +1,8 @@
 // Length-prefixed JSON frames on file descriptor 3. Frames are written at once: code may block the loop right after.
 import { Socket } from "node:net";
 
+import { Buffer, JSON } from "./kept.ts";
+
 const FRAME_BYTES_MAX = 64 << 20;
 /** The server ends a host that sends a longer one. */
 const SENT_BYTES_MAX = 16 << 20;
@@ -43,7 +45,7 @@ export class Wire {
     }
     bytes.writeUInt32LE(length, ahead);
     bytes.write(json, ahead + 4);
-    if (this.#together) this.#together.push(bytes);
+    if (this.#together) this.#together[this.#together.length] = bytes;
     else this.#socket.write(bytes);
   }
 

@@ -4,6 +4,7 @@ import { dollar, type Dollar } from "./dollar.ts";
 import { FlowExit, jsonText } from "./errors.ts";
 import { evaluate } from "./expressions.ts";
 import type { FlowCall, Pause, RunInfo } from "./flow.ts";
+import { JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { executeRequest } from "./request.ts";
 import { withHeaderLookup } from "./source.ts";

@@ -176,7 +176,10 @@ impl Things {
         let (status, _, stderr) = registries::millrace(server, &["registry", "add", tree.path().to_str().expect("UTF-8"), "--name", "walled-registry"]);
         assert_eq!(status, Some(0), "{stderr}");
         let (key, _) = key(server, json!({ "name": "another" })).await;
+        let replay = server.post("/replays", &json!({ "source_id": source })).await;
+        assert_eq!(replay.status, 202, "{}", replay.text);
         Self(vec![
+            ("/replays/{id}", id(&replay.json["data"])),
             ("{org}", server.org_id.clone()),
             ("{delivery}", id(&delivery["data"][0])),
             ("{deployment}", deployment),

@@ -163,12 +163,49 @@ async fn a_flood_of_connections_leaves_the_server_alone() {
     let field = Field::start().await;
     let flood =
         format!("{TOOLS} for (;;) {{ for (let k = 0; k < 300; k++) net.connect(7, '127.0.0.1').on('error', () => {{}}); await new Promise(setImmediate); }}");
-    let source = field.deploy(&flood).await;
-    let sent = tokio::time::timeout(Duration::from_secs(2), field.send(&source)).await;
-    assert!(sent.is_err(), "a flood without an end answered");
+    let source = field.begin(&flood, 3000).await;
     for _ in 0..10 {
         field.healthy().await;
     }
+    assert_eq!(field.ends(&source).await["code"], "Timeout");
+}
+
+/// What the server sends for users goes by the same rules.
+#[tokio::test]
+async fn webhooks_sends_and_providers_are_no_way_around() {
+    let field = Field::start().await;
+    let port = secret();
+    for url in [
+        format!("http://127.0.0.1:{port}/"),
+        format!("http://[::ffff:127.0.0.1]:{port}/"),
+        format!("http://2130706433:{port}/"),
+        "http://169.254.169.254/latest/".into(),
+        "http://10.0.0.1/".into(),
+    ] {
+        let refusal = field.server.post("/webhooks", &json!({ "url": url })).await;
+        assert_eq!(refusal.refusal(), (422, "invalid_field"), "{}", refusal.text);
+        assert!(refusal.json["error"].as_str().is_some_and(|e| e.contains("--egress-allow")), "{}", refusal.text);
+    }
+    // A name may be made and may lead anywhere: it is looked up when something is sent, and then refused for good.
+    let hook = field.server.post("/webhooks", &json!({ "url": format!("http://localhost:{port}/") })).await.data();
+    let code = "export default { name: 's', version: '1', run() { this.$emit({ n: 1 }); } };";
+    let source = field.server.source(code, json!({})).await;
+    field.server.post("/subscriptions", &json!({ "emitter_id": source["id"], "listener_id": hook["id"] })).await.data();
+    field.server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    let path = format!("/webhooks/{}/deliveries?status=failed", hook["id"].as_str().expect("an id"));
+    let dead = field.server.until("it is refused", &path, |l| l["page_info"]["total_count"] == 1).await;
+    assert!(dead["data"][0]["last_error"].as_str().is_some_and(|e| e.contains("loopback") && e.contains("--egress-allow")), "{dead}");
+    // A provider of OAuth that an app names.
+    let app = json!({ "name_slug": "inside", "name": "Inside", "auth_type": "oauth", "oauth": { "client_id": "c", "client_secret": "s", "authorize_url": "https://a.test/auth", "token_url": format!("http://127.0.0.1:{port}/token") } });
+    field.server.post("/apps", &app).await.data();
+    let link = field.server.post("/accounts/connect", &json!({ "app": "inside" })).await.data();
+    let url = reqwest::Url::parse(link["connect_url"].as_str().expect("an address")).expect("an address");
+    let state = url.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
+    let page = field.server.raw(reqwest::Method::GET, "/oauth/callback").query(&[("state", state.as_str()), ("code", "x")]).send().await.expect("answers");
+    assert_eq!(page.status().as_u16(), 400);
+    let text = page.text().await.expect("a page");
+    assert!(text.contains("loopback") && !text.contains("secret"), "{text}");
+    field.healthy().await;
 }
 
 #[tokio::test]

@@ -1,8 +1,11 @@
 //! Attacks, each a component of ours that tries one thing, deployed as anybody would. Each must fail with a clear error and leave the server
 //! and a neighbour as they were. The server runs as an ordinary user.
 
+mod doctor;
 mod egress;
+mod neighbours;
 mod reach;
+mod requests;
 mod resources;
 mod support;
 mod walls;

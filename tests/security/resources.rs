@@ -40,13 +40,97 @@ async fn output_faster_than_it_can_be_sent_costs_only_the_one_who_writes_it() {
     assert!(message.contains("memory") || message.contains("bytes of output"), "{error}");
 }
 
+/// Attacks that block their own process until their time is over, while others are served.
 #[tokio::test]
-async fn a_busy_loop_leaves_others_alone_until_its_time_is_over() {
+async fn what_blocks_its_process_leaves_others_alone_until_its_time_is_over() {
     let field = Field::start().await;
-    let source = field.deploy("while (true) {}").await;
-    let sent = tokio::time::timeout(std::time::Duration::from_secs(2), field.send(&source)).await;
-    assert!(sent.is_err(), "a loop without an end answered");
+    for attack in [
+        "while (true) {}",
+        "/^(a+)+$/.test('a'.repeat(60) + 'b');",
+        "JSON.stringify({ toJSON() { while (true) {} } });",
+        "const w = new Int32Array(new SharedArrayBuffer(4)); Atomics.wait(w, 0, 0);",
+        "const spin = () => Promise.resolve().then(spin); await spin();",
+        "process.nextTick(function again() { process.nextTick(again); }); await new Promise(() => {});",
+        "const crypto = await import('node:crypto'); for (;;) crypto.pbkdf2Sync('a', 'b', 1e6, 64, 'sha512');",
+    ] {
+        let id = field.begin(attack, 1500).await;
+        for _ in 0..5 {
+            field.healthy().await;
+        }
+        let error = field.ends(&id).await;
+        assert_eq!(error["code"], "Timeout", "{attack}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn memory_of_webassembly_and_of_other_threads_is_bounded() {
+    let field = Field::start().await;
+    let grow = "const m = new WebAssembly.Memory({ initial: 1, maximum: 65536 }); for (;;) { m.grow(1024); new Uint8Array(m.buffer).fill(1); }";
+    field.refused(grow, &["RangeError"]).await;
+    field.refused("const all = []; for (;;) { const b = new SharedArrayBuffer(64 << 20); new Uint8Array(b).fill(1); all.push(b); }", &["RangeError"]).await;
+    // How exactly a process ends that is full is V8's affair; that it does, and says so, is ours.
+    for attack in [
+        "const { Worker } = await import('node:worker_threads'); const all = []; for (let n = 0; n < 10000; n++) all.push(new Promise((y, n) => new Worker('setInterval(() => {}, 1000)', { eval: true }).on('online', y).on('error', n))); await Promise.all(all); return 'all threads';",
+        "const { Worker } = await import('node:worker_threads'); await new Promise((y, n) => new Worker('const all = []; for (;;) all.push(new Array(1e5).fill(1.5))', { eval: true }).on('exit', y).on('error', n)); return 'exited';",
+        "const all = []; for (;;) { const m = new WebAssembly.Memory({ initial: 1000 }); new Uint8Array(m.buffer).fill(1); all.push(m); }",
+        "let s = 'x'; for (;;) s += s;",
+        "const m = new Map(); for (let n = 0; ; n++) m.set(n, new Array(1000).fill(n));",
+    ] {
+        let id = field.begin(attack, 20_000).await;
+        let error = field.ends(&id).await;
+        let said = format!("{} {}", error["code"].as_str().unwrap_or(""), error["message"].as_str().unwrap_or(""));
+        assert!(!said.trim().is_empty(), "{attack}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn files_without_number_end_their_process() {
+    let field = Field::start().await;
+    let id = field.begin("for (let n = 0; ; n++) { fs.writeFileSync('/tmp/' + n, ''); if (n % 1000 === 0) await new Promise(setImmediate); }", 120_000).await;
     for _ in 0..5 {
         field.healthy().await;
+    }
+    let error = field.ends(&id).await;
+    assert_eq!(error["code"], "PayloadTooLarge", "{error}");
+    assert!(error["message"].as_str().is_some_and(|m| m.contains("more files than can be counted")), "{error}");
+    // What it left goes with it.
+    let hosts = field.server.data_dir().join("hosts");
+    let left =
+        || std::fs::read_dir(&hosts).expect("reads").flatten().filter_map(|host| std::fs::read_dir(host.path().join("tmp")).ok()).map(Iterator::count).max();
+    for _ in 0..600 {
+        if left().unwrap_or(0) < 1000 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("{:?} files are left", left());
+}
+
+#[tokio::test]
+async fn a_hundred_thousand_sockets_are_not_to_be_had() {
+    let field = Field::start().await;
+    let datagrams = "const dgram = await import('node:dgram'); const all = []; for (let n = 0; n < 100000; n++) { const s = dgram.createSocket('udp4'); all.push(s); await new Promise((y, n) => s.on('error', n).bind(0, y)); } return all.length;";
+    field.refused(datagrams, &["EMFILE"]).await;
+    let streams = "const net = await import('node:net'); const all = []; for (let n = 0; n < 100000; n++) { const s = net.connect(9, '192.0.2.1'); all.push(new Promise((y, n) => s.on('error', n))); } return await Promise.race(all);";
+    field.refused(streams, &["EMFILE", "EACCES", "ENETUNREACH"]).await;
+}
+
+#[tokio::test]
+async fn storms_of_output_and_events_end_their_run() {
+    let field = Field::start().await;
+    for (attack, said) in [
+        ("for (;;) { console.log('x'.repeat(60000)); await new Promise(setImmediate); }", "bytes of output"),
+        ("for (;;) { process.stderr.write('y\\n'); if (Math.random() < 0.001) await new Promise(setImmediate); }", "bytes of output"),
+        (
+            "for (let n = 0; ; n++) { $.send.emit({ raw_event: { n, text: 'x'.repeat(10000) } }); if (n % 100 === 0) await new Promise(setImmediate); }",
+            "the limit",
+        ),
+    ] {
+        let id = field.begin(attack, 60_000).await;
+        for _ in 0..5 {
+            field.healthy().await;
+        }
+        let error = field.ends(&id).await;
+        assert!(error["message"].as_str().is_some_and(|m| m.contains(said) || m.contains("memory")), "{attack}: {error}");
     }
 }

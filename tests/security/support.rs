@@ -62,11 +62,38 @@ impl Field {
         runs["data"][0]["error"].clone()
     }
 
+    /// Starts an attack that does not end by itself, in a workflow whose runs may take so long; gives the workflow's id. It is under way then.
+    pub async fn begin(&self, body: &str, timeout_ms: u64) -> String {
+        let code = format!("import fs from 'node:fs'; import os from 'node:os'; export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});");
+        let workflow = json!({
+            "triggers": [{ "type": "http" }],
+            "steps": [{ "namespace": "attack", "code": code }],
+            "settings": { "name": "attack", "timeout_ms": timeout_ms, "error_notification": false },
+        });
+        let workflow = self.server.post("/workflows", &workflow).await.data();
+        assert_eq!(answer(self.server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await.status, 200);
+        let id = workflow["id"].as_str().expect("an id").to_owned();
+        self.server.until("the attack begins", &format!("/workflows/{id}/runs"), |l| !matches!(l["data"][0]["status"].as_str(), None | Some("queued"))).await;
+        id
+    }
+
+    /// Waits for the end of what `begin` began, which is a failure; gives the run's error.
+    pub async fn ends(&self, id: &str) -> Value {
+        let runs = self.server.until("the attack's run fails", &format!("/workflows/{id}/runs?status=failed"), |l| l["page_info"]["total_count"] == 1).await;
+        self.healthy().await;
+        runs["data"][0]["error"].clone()
+    }
+
     /// The server is the one that was started, and others are served.
     pub async fn healthy(&self) {
         assert_eq!(self.server.raw(Method::GET, "/readyz").send().await.expect("an answer").status().as_u16(), 200);
+        self.healthy_neighbour().await;
+        assert!(std::path::Path::new(&format!("/proc/{}", self.pid)).exists());
+    }
+
+    /// The neighbour answers as it always does.
+    pub async fn healthy_neighbour(&self) {
         let reply = answer(self.server.raw(Method::POST, &self.neighbour).json(&json!({ "n": 7 }))).await;
         assert_eq!((reply.status, reply.text.as_str()), (200, "well: 7 undefined"));
-        assert!(std::path::Path::new(&format!("/proc/{}", self.pid)).exists());
     }
 }

@@ -21,6 +21,14 @@ async fn files_of_the_server_and_of_the_machine_are_closed() {
         "return fs.readdirSync('/proc');",
         "fs.symlinkSync(at.data + '/master.key', '/tmp/k'); return fs.readFileSync('/tmp/k').length;",
         "return fs.readFileSync('/proc/self/root' + at.data + '/master.key').length;",
+        "return fs.readFileSync('/proc/self/cwd/../../../master.key').length;",
+        "fs.symlinkSync('/proc/self/root', '/tmp/r'); return fs.readFileSync('/tmp/r' + at.data + '/master.key').length;",
+        "fs.symlinkSync(at.data, '/tmp/d'); return fs.readdirSync('/tmp/d');",
+        "fs.symlinkSync('..', '/tmp/up'); return fs.readdirSync('/tmp/up/../..');",
+        "return fs.readFileSync('/proc/1/cmdline', 'utf8');",
+        "return fs.readFileSync('/proc/net/tcp', 'utf8');",
+        "return (await fs.promises.opendir(at.data)).path;",
+        "return fs.cpSync(at.data + '/master.key', '/tmp/copy');",
     ] {
         field.refused(attack, CLOSED).await;
     }
@@ -46,6 +54,12 @@ async fn nothing_is_written_outside_tmp() {
         "fs.truncateSync(at.data + '/millrace.db');",
         "fs.unlinkSync(at.data + '/master.key');",
         "fs.renameSync(at.data + '/master.key', os.tmpdir() + '/k');",
+        "fs.linkSync(at.data + '/master.key', os.tmpdir() + '/hard');",
+        "fs.symlinkSync(at.data + '/planted', '/tmp/s'); fs.writeFileSync('/tmp/s', 'x');",
+        "fs.symlinkSync(at.data, '/tmp/dir'); fs.mkdirSync('/tmp/dir/planted');",
+        "fs.mkdirSync('/tmp/a'); fs.renameSync('/tmp/a', at.data + '/planted');",
+        "fs.writeFileSync(new URL(import.meta.url).pathname, 'x');",
+        "fs.unlinkSync('/.' + process.argv[1]);",
         "fs.writeFileSync('/var/tmp/millrace-attack', 'x');",
         "fs.writeFileSync('/./tmp/millrace-attack', 'x');",
         "fs.writeFileSync('/dev/shm/millrace-attack', 'x');",
@@ -58,6 +72,7 @@ async fn nothing_is_written_outside_tmp() {
     let before = rights();
     field.send(&field.deploy("fs.chmodSync(at.data + '/master.key', 0o777);").await).await;
     assert_eq!(rights(), before);
+    assert!(!field.server.data_dir().join("planted").exists());
     field.healthy().await;
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::Json;
 use axum::http::{StatusCode, Uri, header};
@@ -86,6 +87,18 @@ impl ApiError {
     /// A body that broke off.
     pub(crate) fn body_unreadable() -> Self {
         Self::new(StatusCode::BAD_REQUEST, "unreadable_body", "the body could not be read to its end")
+    }
+
+    /// A body that came too slowly.
+    pub(crate) fn body_too_slow(grace: Duration) -> Self {
+        let message = format!("the body did not come in time: it may take {} s, and a second more for each 8 KiB", grace.as_secs());
+        Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
+    }
+
+    /// A body that would have to be unpacked.
+    pub(crate) fn packed(encoding: &str) -> Self {
+        let message = format!("the body is encoded as `{}`; send it as it is, without `content-encoding`", encoding.chars().take(40).collect::<String>());
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", message)
     }
 
     /// A path that names nothing.
@@ -183,8 +196,6 @@ pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use millrace_model::tenant::{Scope, Scopes};
 
     use super::*;

@@ -1,9 +1,10 @@
 //! What handlers take: the caller, parameters from query and body, pages, ids.
 
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use base64::Engine as _;
@@ -76,7 +77,9 @@ impl FromRequestParts<App> for Auth {
             Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
             _ => return Err(EngineError::Unauthorized.into()),
         };
-        let caller = app.engine.authenticate(key).await?;
+        // Behind a proxy all have its address: what clients say of theirs is not believed.
+        let from = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip());
+        let caller = app.engine.authenticate(key, from).await?;
         app.engine.count_request(&caller)?;
         // A route that says nothing of its scope is for keys that may do everything.
         match parts.extensions.get::<Needs>().copied().unwrap_or(Needs::Scope(Scope::Full)) {

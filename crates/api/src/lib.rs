@@ -10,6 +10,7 @@ mod endpoints;
 mod error;
 mod events;
 mod extract;
+mod guard;
 mod health;
 mod mail;
 mod openapi;
@@ -29,11 +30,12 @@ mod wire;
 mod workflows;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use millrace_engine::Engine;
 
@@ -49,6 +51,8 @@ pub struct ApiConfig {
     pub base_url: String,
     /// The largest body of a request to an endpoint (facts 4.14).
     pub http_body_max_bytes: usize,
+    /// How long a body may take beyond what its length explains.
+    pub body_timeout: Duration,
 }
 
 /// What handlers share.
@@ -60,11 +64,12 @@ pub(crate) struct App {
 
 /// All routes.
 pub fn router(engine: Engine, config: ApiConfig) -> Router {
+    let is_https = config.base_url.starts_with("https:");
     let app = App { engine, config: Arc::new(config) };
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
-        .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)))
+        .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)).layer(from_fn(guard::as_it_is)))
         .merge(endpoints)
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
@@ -80,18 +85,20 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_method)
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
-        .layer(from_fn(common_headers))
+        .layer(from_fn_with_state(app.clone(), guard::body_in_time))
+        .layer(from_fn_with_state(is_https, common_headers))
         .with_state(app)
 }
 
-/// A request id on every answer, so that a user's report finds its line in the log.
-async fn common_headers(request: axum::extract::Request, next: Next) -> axum::response::Response {
+/// A request id on every answer, so that a user's report finds its line in the log, and what browsers are told.
+async fn common_headers(State(is_https): State<bool>, request: axum::extract::Request, next: Next) -> axum::response::Response {
+    let path = request.uri().path().to_owned();
     let id = error::RequestId::new();
     let mut response = error::with_request_id(id, next.run(request)).await;
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(HeaderName::from_static("x-request-id"), value);
     }
-    headers.entry(HeaderName::from_static("x-content-type-options")).or_insert(HeaderValue::from_static("nosniff"));
+    guard::tell_browsers(headers, &path, is_https);
     response
 }

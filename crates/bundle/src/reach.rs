@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::egress::{Policy, Refusal};
+use millrace_model::egress::Policy;
 use parking_lot::Mutex;
 use reqwest::header::LOCATION;
 use reqwest::{Client, ClientBuilder, Response, redirect};
@@ -75,14 +75,8 @@ impl Reach {
 
     /// Those that are open; the first refusal where none is.
     fn open(&self, addresses: impl IntoIterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, String> {
-        let (mut open, mut refusal) = (Vec::new(), None::<Refusal>);
-        for address in addresses {
-            match self.policy.decide(address) {
-                Ok(()) => open.push(address),
-                Err(refused) => refusal = refusal.or(Some(refused)),
-            }
-        }
-        if open.is_empty() { Err(refusal.map_or_else(|| "its name leads nowhere".into(), |r| r.to_string())) } else { Ok(open) }
+        let found: Vec<SocketAddr> = addresses.into_iter().collect();
+        self.policy.open(&found).map_err(|refusal| refusal.map_or_else(|| "its name leads nowhere".into(), |r| r.to_string()))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Accepting events: once this answers well, the event is durable and will be run.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millrace_model::http::{EndpointRequest, EndpointResponse};
@@ -93,25 +92,19 @@ impl Engine {
 
     /// Makes a run durable as claimed by this node, and starts it.
     async fn accept_here(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
-        if self.0.tasks.stopping() || self.0.waiting.fetch_add(1, Ordering::SeqCst) >= self.0.config.waiting_max {
-            self.0.waiting.fetch_sub(1, Ordering::SeqCst);
-            return Err(EngineError::Overloaded);
-        }
+        let admission = if self.0.tasks.stopping() { None } else { self.0.places.admit(&run.org_id, &run.owner) };
+        let Some(admission) = admission else { return Err(EngineError::Overloaded) };
         let held = Held::claimed_here(&run);
         self.hold(&held);
         if let Err(error) = self.0.store.accept(run, &self.0.node).await {
             self.unhold(&held.id);
-            self.0.waiting.fetch_sub(1, Ordering::SeqCst);
             return Err(error.into());
         }
         let engine = self.clone();
         self.0.tasks.spawn(async move {
-            let place = engine.0.running.clone().acquire_owned().await;
-            engine.0.waiting.fetch_sub(1, Ordering::SeqCst);
-            // The semaphore is never closed.
-            if let Ok(_place) = place {
-                engine.execute(held, Some(program), responder).await;
-            }
+            let place = admission.place().await;
+            engine.execute(held, Some(program), responder).await;
+            drop(place);
         });
         Ok(())
     }

@@ -120,7 +120,7 @@ impl Engine {
     async fn deliver(&self, http: &reqwest::Client, delivery: &Delivery) {
         let trying = async {
             match delivery.kind {
-                DeliveryKind::Http => deliver_http::send(&self.0.config.egress, delivery).await,
+                DeliveryKind::Http => deliver_http::send(&self.0.sending, delivery).await,
                 DeliveryKind::S3 => s3::put(http, self.0.config.s3.as_ref(), delivery, self.now()).await,
                 DeliveryKind::Email => self.queue_email(delivery).await,
             }

@@ -1,21 +1,20 @@
 //! `$.send.http`: one request, whose answer counts by its status only.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use millrace_model::egress::Shared;
 use millrace_store::Delivery;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Method, Request, StatusCode, redirect};
+use reqwest::{Method, Request, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use url::{Host, Url};
+use url::Url;
 
 use crate::VERSION;
 use crate::deliver::{TRY_TIMEOUT, Tried};
 use crate::execute::error_chain;
+use crate::reach::{Reach, Unreachable};
 
 /// Redirects that are followed.
 const REDIRECTS_MAX: usize = 5;
@@ -44,7 +43,7 @@ struct BasicAuth {
 }
 
 /// Sends the request under the rules by which hosts connect: what is decided on is what is connected to, for each redirect anew.
-pub(crate) async fn send(egress: &Shared, delivery: &Delivery) -> Tried {
+pub(crate) async fn send(reach: &Reach, delivery: &Delivery) -> Tried {
     let request = serde_json::from_str(&delivery.payload).map_err(|e| format!("the request cannot be read: {e}")).and_then(build);
     let mut request = match request {
         Ok(request) => request,
@@ -54,9 +53,9 @@ pub(crate) async fn send(egress: &Shared, delivery: &Delivery) -> Tried {
         request.headers_mut().insert("x-millrace-delivery", id);
     }
     for _ in 0..=REDIRECTS_MAX {
-        let client = match client(egress, request.url()).await {
+        let client = match reach.client(request.url()).await {
             Ok(client) => client,
-            Err(tried) => return tried,
+            Err(why) => return unreachable(&why),
         };
         let again = request.try_clone();
         let response = match client.execute(request).await {
@@ -97,27 +96,17 @@ fn redirected(mut request: Request, to: Url, status: StatusCode) -> Request {
     request
 }
 
-/// A client that connects to the addresses of this URL that are open, and to no others.
-async fn client(egress: &Shared, url: &Url) -> Result<reqwest::Client, Tried> {
-    let later = |error: String| Tried::Later { status: None, error };
-    let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else { return Err(Tried::never("the address has no host")) };
-    let addresses: Vec<SocketAddr> = match host {
-        Host::Ipv4(ip) => vec![SocketAddr::from((ip, port))],
-        Host::Ipv6(ip) => vec![SocketAddr::from((ip, port))],
-        Host::Domain(name) => tokio::net::lookup_host((name, port)).await.map_err(|e| later(format!("its name was not found: {e}")))?.collect(),
-    };
-    let policy = egress.get();
-    let open: Vec<SocketAddr> = addresses.iter().copied().filter(|address| policy.decide(*address).is_ok()).collect();
-    if open.is_empty() {
-        let refusal = addresses.iter().find_map(|address| policy.decide(*address).err());
-        return Err(refusal.map_or_else(|| later("its name leads nowhere".into()), |refusal| Tried::never(refusal.to_string())));
+/// What its clients have in common.
+pub(crate) fn common() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().no_proxy().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT).user_agent(format!("Millrace/{VERSION}"))
+}
+
+/// What is refused is so for good; what is not found may be later.
+fn unreachable(why: &Unreachable) -> Tried {
+    match why {
+        Unreachable::Closed(_) | Unreachable::NoHost => Tried::never(why.to_string()),
+        Unreachable::NotFound(_) | Unreachable::Client(_) => Tried::Later { status: None, error: why.to_string() },
     }
-    let builder = reqwest::Client::builder().redirect(redirect::Policy::none()).no_proxy().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT);
-    let builder = match host {
-        Host::Domain(name) => builder.resolve_to_addrs(name, &open),
-        _ => builder,
-    };
-    builder.user_agent(format!("Millrace/{VERSION}")).build().map_err(|e| later(error_chain(&e)))
 }
 
 fn build(request: Sent) -> Result<Request, String> {
@@ -198,10 +187,9 @@ mod tests {
 
     #[tokio::test]
     async fn closed_addresses_are_refused_for_good() {
-        for url in ["http://169.254.169.254/latest", "http://127.0.0.1:8787/v1", "http://[::ffff:10.0.0.1]/", "http://localhost/"] {
-            let refused = client(&Shared::default(), &Url::parse(url).expect("an address")).await;
-            assert!(matches!(refused, Err(Tried::Never { error, .. }) if error.contains("--egress-allow")), "{url}");
-        }
+        let reach = Reach::new(millrace_model::egress::Shared::default(), common);
+        let refused = reach.client(&Url::parse("http://169.254.169.254/latest").expect("an address")).await.expect_err("is closed");
+        assert!(matches!(unreachable(&refused), Tried::Never { error, .. } if error.contains("--egress-allow")));
     }
 
     #[test]

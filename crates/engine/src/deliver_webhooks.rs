@@ -17,8 +17,10 @@ use parking_lot::Mutex;
 use reqwest::StatusCode;
 use sha2::Sha256;
 use tokio::sync::Semaphore;
+use url::Url;
 
 use crate::execute::error_chain;
+use crate::reach::{Reach, Unreachable};
 use crate::webhooks::SECRET_PREFIX;
 use crate::{Engine, EngineError, VERSION};
 
@@ -51,35 +53,30 @@ struct Tried {
     error: Option<String>,
     /// When the receiver asked to be asked again.
     retry_after_ms: Option<i64>,
+    /// The egress policy closes its address: nothing was sent.
+    is_closed: bool,
 }
 
 impl Tried {
     /// Whether the receiver is there, whatever it says of this event.
     fn is_up(&self) -> bool {
-        self.answered.is_some_and(|s| !s.is_server_error() && s != StatusCode::TOO_MANY_REQUESTS && s != StatusCode::REQUEST_TIMEOUT)
+        // Of one that may not be asked nothing is known, and nothing is won by waiting for it.
+        self.is_closed || self.answered.is_some_and(|s| !s.is_server_error() && s != StatusCode::TOO_MANY_REQUESTS && s != StatusCode::REQUEST_TIMEOUT)
     }
 }
 
 /// The webhooks that are being sent to.
 #[derive(Clone)]
 struct Lanes {
-    client: reqwest::Client,
+    reach: Arc<Reach>,
     busy: Arc<Mutex<HashSet<WebhookId>>>,
     places: Arc<Semaphore>,
 }
 
 impl Engine {
-    pub(crate) fn spawn_webhook_deliverer(&self) -> Result<(), EngineError> {
-        // Redirects are not followed: they could lead where the webhook's owner may not send.
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TRY_TIMEOUT)
-            .no_gzip()
-            .user_agent(format!("Millrace-Webhooks/{VERSION}"))
-            .build()
-            .map_err(|e| EngineError::internal("could not make the client of webhooks", e))?;
-        let lanes = Lanes { client, busy: Arc::default(), places: Arc::new(Semaphore::new(LANES_MAX)) };
+    pub(crate) fn spawn_webhook_deliverer(&self) {
+        let reach = Arc::new(Reach::new(self.0.config.egress.clone(), common));
+        let lanes = Lanes { reach, busy: Arc::default(), places: Arc::new(Semaphore::new(LANES_MAX)) };
         let (engine, stop) = (self.clone(), self.0.tasks.token());
         self.0.tasks.spawn(async move {
             loop {
@@ -94,7 +91,6 @@ impl Engine {
                 }
             }
         });
-        Ok(())
     }
 
     async fn open_lanes(&self, lanes: &Lanes) -> Result<(), EngineError> {
@@ -112,7 +108,7 @@ impl Engine {
             let (engine, lanes) = (self.clone(), lanes.clone());
             self.0.tasks.spawn(async move {
                 let id = webhook.id.clone();
-                if let Err(error) = engine.serve_lane(&lanes.client, webhook).await {
+                if let Err(error) = engine.serve_lane(&lanes.reach, webhook).await {
                     tracing::error!(webhook.id = %id, error = error_chain(&error), "could not go on with a webhook's deliveries; trying again");
                 }
                 lanes.busy.lock().remove(&id);
@@ -123,7 +119,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn serve_lane(&self, client: &reqwest::Client, webhook: Webhook) -> Result<(), EngineError> {
+    async fn serve_lane(&self, reach: &Reach, webhook: Webhook) -> Result<(), EngineError> {
         let secret = self.0.master_key.open(webhook.id.as_str(), &webhook.secret)?;
         let mut health = webhook.health;
         for _ in 0..BATCHES_MAX {
@@ -136,7 +132,7 @@ impl Engine {
             if batch.is_empty() {
                 break;
             }
-            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(client, &webhook, &secret, delivery))).await;
+            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(reach, &webhook, &secret, delivery))).await;
             let mut tries = Vec::with_capacity(batch.len());
             for (delivery, tried) in batch.iter().zip(tried) {
                 health = health.after(tried.is_up(), self.now());
@@ -157,8 +153,8 @@ impl Engine {
         let Some(error) = tried.error else {
             return WebhookTry { id, status: DeliveryStatus::Delivered, answered, error: None, next_at: None };
         };
-        // Gone: the receiver will never take it.
-        let gone = tried.answered == Some(StatusCode::GONE);
+        // Gone: the receiver will never take it. Closed: once the operator opens the address, it can be replayed.
+        let gone = tried.is_closed || tried.answered == Some(StatusCode::GONE);
         let chance = f64::from(u32::from_le_bytes(self.0.ids.bytes::<4>())) / f64::from(u32::MAX);
         let next_at = if gone { None } else { next_try(delivery.attempts + 1, chance, self.now(), tried.retry_after_ms, delivery.give_up_at) };
         if next_at.is_none() {
@@ -168,15 +164,20 @@ impl Engine {
         WebhookTry { id, status, answered, error: Some(error), next_at }
     }
 
-    async fn try_delivery(&self, client: &reqwest::Client, webhook: &Webhook, secret: &str, delivery: &WebhookDelivery) -> Tried {
+    async fn try_delivery(&self, reach: &Reach, webhook: &Webhook, secret: &str, delivery: &WebhookDelivery) -> Tried {
         let secs = self.now().secs();
-        let failed = |error: String| Tried { answered: None, error: Some(error), retry_after_ms: None };
+        let failed = |error: String| Tried { answered: None, error: Some(error), retry_after_ms: None, is_closed: false };
         let signature = match sign(secret, delivery.id.as_str(), secs, &delivery.body) {
             Ok(signature) => signature,
             Err(error) => return failed(error),
         };
+        let Ok(url) = Url::parse(&webhook.url) else { return failed("the webhook's address is damaged".into()) };
+        let client = match reach.client(&url).await {
+            Ok(client) => client,
+            Err(why) => return Tried { is_closed: matches!(why, Unreachable::Closed(_)), ..failed(why.to_string()) },
+        };
         let request = client
-            .post(&webhook.url)
+            .post(url)
             .header("content-type", "application/json")
             .header("webhook-id", delivery.id.as_str())
             .header("webhook-timestamp", secs)
@@ -196,8 +197,13 @@ impl Engine {
             s if s.is_redirection() => Some(format!("the receiver answered {}, a redirect, which is not followed", s.as_u16())),
             s => Some(format!("the receiver answered {}: {body}", s.as_u16()).trim_end_matches([':', ' ']).to_owned()),
         };
-        Tried { answered: Some(status), error, retry_after_ms }
+        Tried { answered: Some(status), error, retry_after_ms, is_closed: false }
     }
+}
+
+/// What clients for webhooks have in common. An answer is taken as it is sent: a small one cannot become a large one here.
+fn common() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT).no_gzip().user_agent(format!("Millrace-Webhooks/{VERSION}"))
 }
 
 /// The start of an answer's body, as text on one line.

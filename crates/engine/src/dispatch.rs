@@ -11,61 +11,87 @@ use crate::execute::{Held, error_chain};
 const POLL: Duration = Duration::from_millis(500);
 /// Runs claimed at once.
 const CLAIM_MAX: usize = 64;
+/// Runs that are claimed though no place is free.
+const CLAIM_AHEAD: usize = 16;
+/// How often the queue is looked at while some of its owners have as many runs under way as they may.
+const CAPPED_POLL: Duration = Duration::from_millis(50);
 /// How often history is pruned, and how many rows in a step.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 const PRUNE_ROWS: u32 = 1000;
+
+/// When the queue is looked at again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// At once: there may be more.
+    Again,
+    /// When there is a place for what would be claimed.
+    WithRoom,
+    /// When some that were passed over may have got room.
+    Soon,
+    /// When there may be something.
+    WhenWoken,
+}
 
 impl Engine {
     pub(crate) fn spawn_dispatcher(&self) {
         let (engine, stop) = (self.clone(), self.0.tasks.token());
         self.0.tasks.spawn(async move {
+            let mut turn = String::new();
             loop {
-                let full = engine.dispatch().await;
+                let next = engine.dispatch(&mut turn).await;
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
-                    () = engine.0.wake_dispatch.notified() => {}
-                    () = tokio::time::sleep(if full { Duration::ZERO } else { POLL }) => {}
+                    () = async {}, if next == Next::Again => {}
+                    () = tokio::time::sleep(CAPPED_POLL), if next == Next::Soon => {}
+                    () = engine.0.places.changed(), if next == Next::WithRoom => {}
+                    () = engine.0.wake_dispatch.notified(), if next == Next::WhenWoken => {}
+                    () = tokio::time::sleep(POLL) => {}
                 }
             }
         });
     }
 
-    /// Claims as many runs as there are places; says whether there may be more.
-    async fn dispatch(&self) -> bool {
-        let mut places = Vec::new();
-        while places.len() < CLAIM_MAX
-            && let Ok(place) = self.0.running.clone().try_acquire_owned()
-        {
-            places.push(place);
+    /// Claims as many runs as there are places, and a few more: who waits for a place takes its turn with the others that do. `turn`: the owner who
+    /// came last.
+    async fn dispatch(&self, turn: &mut String) -> Next {
+        let room = (self.0.places.free() + CLAIM_AHEAD).saturating_sub(self.0.places.claimed()).min(CLAIM_MAX);
+        if room == 0 {
+            return Next::WithRoom;
         }
-        if places.is_empty() {
-            // Waits for one place, so that a full house does not spin.
-            match self.0.running.clone().acquire_owned().await {
-                Ok(place) => places.push(place),
-                Err(_) => return false,
-            }
-        }
-        let wanted = places.len();
-        let claim = Claim { node: &self.0.node, now: self.now(), lease_until: self.lease_until(), limit: u32::try_from(wanted).unwrap_or(1) };
+        let passed_over = self.0.places.at_their_bounds();
+        let limit = u32::try_from(room).unwrap_or(1);
+        let claim = Claim { node: &self.0.node, now: self.now(), lease_until: self.lease_until(), limit, after: turn, passed_over: &passed_over };
         let runs = match self.0.store.claim(claim).await {
             Ok(runs) => runs,
             Err(error) => {
                 tracing::error!(error = error_chain(&error), "could not claim runs; trying again");
-                return false;
+                return Next::WhenWoken;
             }
         };
-        let count = runs.len();
-        for (run, place) in runs.into_iter().zip(places) {
+        let next = match runs.len() {
+            0 if passed_over.is_empty() => Next::WhenWoken,
+            0 => Next::Soon,
+            count if count == room || !passed_over.is_empty() => Next::Again,
+            _ => Next::WhenWoken,
+        };
+        // The last of them in the order of turns: those up to the one before come round again.
+        let last = runs.iter().map(|run| run.owner.as_str()).max_by_key(|owner| (*owner <= turn.as_str(), *owner));
+        if let Some(last) = last.map(str::to_owned) {
+            *turn = last;
+        }
+        for run in runs {
             let (engine, held) = (self.clone(), Held::claimed(run));
+            let admission = engine.0.places.admit_claimed(&held.org_id, &held.owner);
             self.hold(&held);
             let responder = self.0.responders.lock().remove(&held.id);
             self.0.tasks.spawn(async move {
+                let place = admission.place().await;
                 engine.execute(held, None, responder).await;
                 drop(place);
             });
         }
-        count == wanted
+        next
     }
 
     pub(crate) fn spawn_lease_keeper(&self) {

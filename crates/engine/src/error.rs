@@ -80,6 +80,12 @@ pub enum EngineError {
         /// When there is room for the next.
         wait: Duration,
     },
+    /// Too many wrong keys came from one address.
+    #[error("too many wrong API keys came from this address; try again after {} s", self.retry_after_secs().unwrap_or(1))]
+    WrongKeys {
+        /// When one is looked at again.
+        wait: Duration,
+    },
     /// Not there, or another organization's.
     #[error("there is no {what} `{id}`")]
     NotFound {
@@ -152,7 +158,7 @@ impl EngineError {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
             Self::Unauthorized => ErrorKind::Unauthorized,
             Self::Forbidden(_) | Self::ScopeMissing { .. } => ErrorKind::Forbidden,
-            Self::TooMany { .. } => ErrorKind::TooMany,
+            Self::TooMany { .. } | Self::WrongKeys { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Gone { .. } => ErrorKind::Gone,
@@ -171,6 +177,7 @@ impl EngineError {
             Self::Forbidden(_) => "forbidden",
             Self::ScopeMissing { .. } => "scope_missing",
             Self::TooMany { .. } => "too_many_requests",
+            Self::WrongKeys { .. } => "too_many_wrong_keys",
             Self::NotFound { .. } => "not_found",
             Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
@@ -183,7 +190,7 @@ impl EngineError {
     /// Whole seconds after which it is worth to try again, where that is known.
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
-            Self::TooMany { wait, .. } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
+            Self::TooMany { wait, .. } | Self::WrongKeys { wait } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
             Self::Overloaded | Self::QueueFull => Some(1),
             _ => None,
         }
@@ -195,6 +202,7 @@ impl EngineError {
             Self::Invalid { details, .. } | Self::Component { details, .. } => details.clone(),
             Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
             Self::ScopeMissing { needed, has } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
+            Self::WrongKeys { .. } => json!({ "retry_after": self.retry_after_secs() }),
             Self::TooMany { per_minute, .. } => json!({ "per_minute": per_minute, "retry_after": self.retry_after_secs() }),
             _ => json!({}),
         }

@@ -1,6 +1,7 @@
 //! API keys: who asks, what the key may do, and how often.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use millrace_model::Timestamp;
@@ -66,8 +67,9 @@ impl Rates {
 }
 
 impl Engine {
-    /// Whose key it is. `Unauthorized` where it is none, or has ended.
-    pub async fn authenticate(&self, key: &str) -> Result<Caller, EngineError> {
+    /// Whose key it is; `from`: the address it came from. `Unauthorized` where it is none, or has ended. `WrongKeys` where too many wrong ones
+    /// came from there: then only keys that were good before are looked at.
+    pub async fn authenticate(&self, key: &str, from: Option<IpAddr>) -> Result<Caller, EngineError> {
         if key.is_empty() || key.len() > 256 {
             return Err(EngineError::Unauthorized);
         }
@@ -76,8 +78,17 @@ impl Engine {
         let caller = match self.0.cache.caller(&hash, now.plus_ms(-BELIEVED_MS)) {
             Some(caller) => caller,
             None => {
+                if let Some(wait) = from.and_then(|from| self.0.wrong_keys.wait(from, &hash, now)) {
+                    return Err(EngineError::WrongKeys { wait });
+                }
                 let read_at = self.0.cache.generation();
-                let caller = self.0.store.caller_by_key_hash(&hash).await?.ok_or(EngineError::Unauthorized)?;
+                let Some(caller) = self.0.store.caller_by_key_hash(&hash).await? else {
+                    if let Some(from) = from {
+                        self.0.wrong_keys.count(from, now);
+                    }
+                    return Err(EngineError::Unauthorized);
+                };
+                self.0.wrong_keys.was_good(&hash);
                 self.0.cache.put_caller(read_at, hash, now, caller.clone());
                 caller
             }

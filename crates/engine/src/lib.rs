@@ -27,8 +27,10 @@ mod marks;
 mod notice;
 mod oauth;
 mod pauses;
+mod places;
 mod program;
 mod progress;
+mod reach;
 mod registries;
 mod replays;
 mod s3;
@@ -47,11 +49,11 @@ mod webhooks;
 mod workflow_parts;
 mod workflow_tests;
 mod workflows;
+mod wrong_keys;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
@@ -59,7 +61,7 @@ use millrace_model::{Clock, IdSource};
 use millrace_runner::Runner;
 use millrace_store::Store;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::{Notify, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
 pub use apps::{AppFilter, NewApp};
@@ -67,6 +69,7 @@ pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
 pub use keys::{NewApiKey, UpdateApiKey};
+pub use mailer::check_smtp;
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
@@ -94,7 +97,7 @@ pub struct EngineConfig {
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
     pub running_max: usize,
-    /// Accepted runs that wait for one of those places, beyond which requests are refused.
+    /// Accepted runs that wait for one of those places, beyond which requests are refused; of one owner half as many.
     pub waiting_max: usize,
     /// How long a claimed run may go unrenewed.
     pub lease: Duration,
@@ -110,7 +113,7 @@ pub struct EngineConfig {
     pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
     pub smtp_url: Option<String>,
-    /// Which addresses code may send to: the policy of hosts.
+    /// Which addresses may be reached that users and code name: the policy of hosts.
     pub egress: millrace_model::egress::Shared,
     /// Sender of mail.
     pub mail_from: String,
@@ -171,12 +174,15 @@ struct Inner {
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    wrong_keys: wrong_keys::WrongKeys,
+    /// Reaches what code sends to.
+    sending: reach::Reach,
+    /// Reaches providers of OAuth.
+    providers: reach::Reach,
     search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
-    /// Places for runs under way.
-    running: Arc<Semaphore>,
-    /// Accepted and waiting for a place.
-    waiting: AtomicUsize,
+    /// Places for runs under way, and who waits for one.
+    places: places::Places,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
     /// Who waits for a queued run's answer or end.
@@ -208,7 +214,9 @@ impl Engine {
                 tracing::info!(requeued, "runs that an earlier process left are queued again");
             }
         }
-        let running = Arc::new(Semaphore::new(config.running_max));
+        let places = places::Places::new(config.running_max, config.waiting_max);
+        let sending = reach::Reach::new(config.egress.clone(), deliver_http::common);
+        let providers = reach::Reach::new(config.egress.clone(), oauth::common);
         let engine = Self(Arc::new(Inner {
             config,
             store,
@@ -220,10 +228,12 @@ impl Engine {
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            wrong_keys: wrong_keys::WrongKeys::default(),
+            sending,
+            providers,
             search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
-            running,
-            waiting: AtomicUsize::new(0),
+            places,
             held: Mutex::default(),
             waiters: Mutex::default(),
             settling: Mutex::default(),
@@ -243,7 +253,7 @@ impl Engine {
         engine.spawn_mailer();
         engine.spawn_replayer();
         engine.spawn_deliverer();
-        engine.spawn_webhook_deliverer()?;
+        engine.spawn_webhook_deliverer();
         engine.spawn_pruner();
         Ok(engine)
     }
@@ -256,8 +266,7 @@ impl Engine {
     /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
     pub async fn shutdown(&self, grace: Duration) {
         self.0.tasks.stop();
-        let all = u32::try_from(self.0.config.running_max).unwrap_or(u32::MAX);
-        if tokio::time::timeout(grace, self.0.running.acquire_many(all)).await.is_err() {
+        if tokio::time::timeout(grace, self.0.places.idle()).await.is_err() {
             tracing::warn!(grace_s = grace.as_secs(), "some runs did not end in time; they run again at the next start");
         }
         self.0.runner.shutdown().await;

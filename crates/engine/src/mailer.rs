@@ -16,6 +16,22 @@ const TRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Waits between tries, seconds; after the last the mail has failed for good: about two days in all.
 const RETRY_SECONDS: [i64; 12] = [5, 15, 60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
 
+/// Connects to a mail server and greets it; nothing is sent.
+///
+/// # Errors
+/// In words, without the address: it may hold a password.
+pub async fn check_smtp(url: &str, timeout: Duration) -> Result<(), String> {
+    let transport =
+        AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|_| "the address is not valid; expected is smtp://user:password@host:port".to_owned())?;
+    let transport: AsyncSmtpTransport<Tokio1Executor> = transport.timeout(Some(timeout)).build();
+    match tokio::time::timeout(timeout, transport.test_connection()).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err("the server answers, but takes no mail".into()),
+        Ok(Err(error)) => Err(error_chain(&error)),
+        Err(_) => Err("the server did not answer in time".into()),
+    }
+}
+
 impl Engine {
     pub(crate) fn spawn_mailer(&self) {
         let Some(url) = self.0.config.smtp_url.clone() else {

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::accounts::AccountView;
+use crate::reach::Unreachable;
 use crate::{Engine, EngineError};
 
 /// How long somebody has to log in at the provider.
@@ -149,7 +150,12 @@ impl Engine {
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;
         let request = request.exchange_code(AuthorizationCode::new(code.to_owned())).set_pkce_verifier(PkceCodeVerifier::new(state.verifier));
-        let tokens = request.request_async(&http()?).await.map_err(|e| EngineError::Invalid {
+        let http = self.provider_client(&client.token_url).await.map_err(|why| EngineError::Invalid {
+            code: "provider_refused",
+            message: format!("{} cannot be asked for a token: {why}", app.definition.name),
+            details: serde_json::json!({}),
+        })?;
+        let tokens = request.request_async(&http).await.map_err(|e| EngineError::Invalid {
             code: "provider_refused",
             message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
             details: serde_json::json!({}),
@@ -197,7 +203,15 @@ impl Engine {
         };
         let provider = self.provider(&app, client)?;
         let token = RefreshToken::new(token.to_owned());
-        match provider.exchange_refresh_token(&token).request_async(&http()?).await {
+        let http = match self.provider_client(&client.token_url).await {
+            Ok(http) => http,
+            // It may be opened, or found again, before the token ends.
+            Err(why) => {
+                tracing::warn!(account.id = %account.id, %why, "a token could not be refreshed; it is tried again");
+                return Ok(account);
+            }
+        };
+        match provider.exchange_refresh_token(&token).request_async(&http).await {
             Ok(tokens) => {
                 take_over(&mut credentials, client, &tokens);
                 let expires_at = self.end_of(&tokens);
@@ -247,14 +261,27 @@ impl Engine {
     pub(crate) fn revoke_later(&self, app: &App, credentials: &Map<String, Value>) {
         let Some(url) = app.definition.oauth.as_ref().and_then(|client| client.revoke_url.clone()) else { return };
         let token = ["oauth_refresh_token", "oauth_access_token"].into_iter().find_map(|name| credentials.get(name)?.as_str());
-        let (Some(token), Ok(http)) = (token, http()) else { return };
-        let (token, slug) = (token.to_owned(), app.name_slug.clone());
+        let Some(token) = token else { return };
+        let (engine, token, slug) = (self.clone(), token.to_owned(), app.name_slug.clone());
         self.0.tasks.spawn(async move {
+            let http = match engine.provider_client(&url).await {
+                Ok(http) => http,
+                Err(why) => {
+                    tracing::info!(app = slug, %why, "the provider could not be told that a token is not needed any more");
+                    return;
+                }
+            };
             let sent = http.post(url).form(&[("token", token)]).send().await.and_then(reqwest::Response::error_for_status);
             if let Err(error) = sent {
                 tracing::info!(app = slug, error = %error.without_url(), "the provider did not take a token back");
             }
         });
+    }
+
+    /// A client for an address that an app names, under the rules by which hosts connect.
+    async fn provider_client(&self, address: &str) -> Result<reqwest::Client, Unreachable> {
+        let url = url::Url::parse(address).map_err(|_| Unreachable::NoHost)?;
+        self.0.providers.client(&url).await
     }
 
     fn provider(&self, app: &App, client: &OauthClient) -> Result<Provider, EngineError> {
@@ -273,11 +300,9 @@ impl Engine {
     }
 }
 
-/// Providers are not followed elsewhere: a redirect would carry the secret along.
-fn http() -> Result<reqwest::Client, EngineError> {
-    let builder =
-        reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")));
-    builder.build().map_err(|e| EngineError::internal("could not make an HTTP client", e))
+/// What clients for providers have in common. They are not followed elsewhere: a redirect would carry the secret along.
+pub(crate) fn common() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().timeout(TIMEOUT).user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
 }
 
 fn oauth_of(app: &App) -> Result<&OauthClient, EngineError> {

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, reach};
 
 /// What a secret begins with, as Standard Webhooks writes it.
 pub(crate) const SECRET_PREFIX: &str = "whsec_";
@@ -46,6 +46,12 @@ impl Engine {
     /// Makes a webhook; what signs its deliveries is shown this once.
     pub async fn create_webhook(&self, caller: &Caller, new: NewWebhook) -> Result<(Webhook, String), EngineError> {
         let url = webhook_url(&new.url)?;
+        if let Some(refusal) = Url::parse(&url).ok().and_then(|url| reach::closed(&self.0.config.egress, &url)) {
+            return Err(EngineError::invalid(
+                "url",
+                format!("`url` leads to {}, {}; whoever runs the server opens it with --egress-allow {}", refusal.address.ip(), refusal.rule, refusal.address),
+            ));
+        }
         let name = line("name", new.name, 100)?;
         let description = line("description", new.description, 1000)?;
         if self.0.store.list_webhooks(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= WEBHOOKS_MAX {

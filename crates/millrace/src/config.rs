@@ -85,6 +85,12 @@ pub struct ServeArgs {
     /// The largest body of a request to an endpoint, in bytes [default: 524288]
     #[arg(long, env = "MILLRACE_HTTP_BODY_MAX_BYTES")]
     pub http_body_max_bytes: Option<usize>,
+    /// Seconds a client may take for a request's head, and for its body beyond what 8 KiB a second take [default: 30]
+    #[arg(long, env = "MILLRACE_REQUEST_TIMEOUT_SECONDS")]
+    pub request_timeout_seconds: Option<u32>,
+    /// Connections at once, beyond which clients are told to come again [default: 10000]
+    #[arg(long, env = "MILLRACE_CONNECTIONS_MAX")]
+    pub connections_max: Option<usize>,
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
@@ -116,6 +122,8 @@ pub struct Config {
     pub node: PathBuf,
     pub npm_registry: String,
     pub http_body_max_bytes: usize,
+    pub request_timeout_seconds: u32,
+    pub connections_max: usize,
     pub keep_days: u32,
     pub requests_per_minute: u32,
     pub sandbox: Sandbox,
@@ -146,6 +154,8 @@ impl Config {
             node: args.node.or(file.node).unwrap_or_else(|| "node".into()),
             npm_registry: args.npm_registry.or(file.npm_registry).unwrap_or_else(|| "https://registry.npmjs.org".into()),
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
+            request_timeout_seconds: args.request_timeout_seconds.or(file.request_timeout_seconds).unwrap_or(30),
+            connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
             keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
@@ -157,8 +167,8 @@ impl Config {
         {
             bail!("`{url}` is not a base URL: it starts with http:// or https://");
         }
-        if config.http_body_max_bytes == 0 || config.keep_days == 0 {
-            bail!("http_body_max_bytes and keep_days are at least 1");
+        if config.http_body_max_bytes == 0 || config.keep_days == 0 || config.request_timeout_seconds == 0 || config.connections_max == 0 {
+            bail!("http_body_max_bytes, keep_days, request_timeout_seconds and connections_max are at least 1");
         }
         Ok(config)
     }

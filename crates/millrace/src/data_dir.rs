@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -19,7 +19,12 @@ pub struct DataDir {
 
 impl DataDir {
     pub fn open(path: &Path) -> Result<Self> {
-        std::fs::create_dir_all(path).with_context(|| format!("could not make the data directory `{}`", path.display()))?;
+        // What is in it is nobody else's business.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("could not make the data directory `{}`", path.display()))?;
         let path = path.canonicalize().with_context(|| format!("could not open the data directory `{}`", path.display()))?;
         let lock = OpenOptions::new()
             .create(true)
@@ -74,6 +79,15 @@ impl DataDir {
         value["url"] = url.into();
         write_private(&path, format!("{value:#}\n").as_bytes()).with_context(|| format!("could not write `{}`", path.display()))
     }
+}
+
+/// Whether a server holds it.
+pub fn is_in_use(path: &Path) -> bool {
+    let Ok(lock) = File::open(path.join("lock")) else { return false };
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    // SAFETY: the descriptor is open and ours; what it holds ends with it.
+    let free = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } == 0;
+    !free
 }
 
 /// Whole or not at all, readable by the owner only.

@@ -47,7 +47,8 @@ impl Surroundings {
         shared
     }
 
-    async fn look(&mut self) -> Policy {
+    /// What is so now.
+    pub async fn look(&mut self) -> Policy {
         let mut policy = Policy { allow: self.allow.clone(), resolvers: resolvers().await, own: own_addresses(), ..Policy::default() };
         let names: Vec<String> = policy.names().map(str::to_owned).collect();
         for name in names {

@@ -3,7 +3,9 @@
 mod clock;
 mod config;
 mod data_dir;
+mod doctor;
 mod egress;
+mod http;
 mod serve;
 
 use std::io::Write as _;
@@ -35,6 +37,11 @@ enum Command {
     /// Run the server.
     #[command(after_help = "Example: millrace serve --data-dir ./data --listen 127.0.0.1:8787")]
     Serve(Box<config::ServeArgs>),
+    /// Check what a server needs here, and say what to mend.
+    #[command(after_help = "Takes what `serve` takes, from the same places, and changes nothing.\n\
+        Exit status: 0 where a server would work, 1 where not.\n\
+        Example: millrace doctor --data-dir ./data --json")]
+    Doctor(Box<config::ServeArgs>),
     /// Bundles one component for a server that started this process.
     #[command(name = serve::BUNDLE_WORKER, hide = true)]
     BundleWorker,
@@ -66,6 +73,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
         },
+        Command::Doctor(args) => runtime.block_on(doctor::doctor(*args, cli.global.json)),
         Command::BundleWorker => match runtime.block_on(serve::bundle_worker()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),

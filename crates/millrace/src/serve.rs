@@ -1,7 +1,6 @@
 //! Wiring of the server, and its end.
 
 use std::io::IsTerminal as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,12 +15,14 @@ use millrace_store_postgres::{PostgresOptions, PostgresStore};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::clock::clock;
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
 use crate::egress::Surroundings;
+use crate::http;
 
 /// Our answers to package names.
 const PLATFORM_MODULES: &[(&str, &str)] =
@@ -51,9 +52,17 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
         }
         None => data.update_url(&base_url)?,
     }
-    let router = millrace_api::router(engine.clone(), ApiConfig { base_url: base_url.clone(), http_body_max_bytes: config.http_body_max_bytes });
+    let router = millrace_api::router(
+        engine.clone(),
+        ApiConfig {
+            base_url: base_url.clone(),
+            http_body_max_bytes: config.http_body_max_bytes,
+            body_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
+        },
+    );
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
-    serve_until_signal(listener, router).await?;
+    let limits = http::Limits { connections_max: connections_max(&config), head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
+    serve_until_signal(listener, router, limits).await?;
     tracing::info!("draining: no new events are accepted, runs under way end");
     engine.shutdown(DRAIN).await;
     tracing::info!("stopped");
@@ -150,24 +159,39 @@ async fn open_store(config: &Config, data: &DataDir) -> Result<Arc<dyn Store>> {
     }
 }
 
+/// As many as are asked for, and fit into the descriptors that this process may have.
+fn connections_max(config: &Config) -> usize {
+    match http::raise_descriptors() {
+        Ok(room) if room < config.connections_max as u64 => {
+            tracing::warn!(
+                connections_max = room,
+                asked = config.connections_max,
+                "this process may not have descriptors for more connections; raise its limit of open files"
+            );
+            usize::try_from(room).unwrap_or(1)
+        }
+        Ok(_) => config.connections_max,
+        Err(error) => {
+            tracing::warn!(%error, "could not read the limit of open files");
+            config.connections_max
+        }
+    }
+}
+
 /// Serves until SIGTERM or SIGINT; requests under way are answered, for as long as runs may go on.
-async fn serve_until_signal(listener: TcpListener, router: axum::Router) -> Result<()> {
+async fn serve_until_signal(listener: TcpListener, router: axum::Router, limits: http::Limits) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let (tell, told) = tokio::sync::oneshot::channel::<()>();
-    let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).with_graceful_shutdown(async move {
-        // The sender is dropped only with this function.
-        let _ = told.await;
-    });
-    let serving = tokio::spawn(server.into_future());
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(http::serve(listener, router, limits, stop.clone()));
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    drop(tell);
+    stop.cancel();
     // Streams never end by themselves: they are cut when the time is over.
     match tokio::time::timeout(Duration::from_secs(2), serving).await {
-        Ok(served) => served.context("the HTTP server failed")?.context("the HTTP server failed"),
+        Ok(served) => served.context("the HTTP server failed"),
         Err(_) => Ok(()),
     }
 }

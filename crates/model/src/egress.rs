@@ -119,6 +119,15 @@ impl Policy {
         }
     }
 
+    /// Those of some addresses that may be reached.
+    ///
+    /// # Errors
+    /// Where there are none: the rule that closes the first; None where no address was given.
+    pub fn open(&self, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Option<Refusal>> {
+        let open: Vec<SocketAddr> = addresses.iter().copied().filter(|address| self.decide(*address).is_ok()).collect();
+        if open.is_empty() { Err(addresses.first().and_then(|address| self.decide(*address).err())) } else { Ok(open) }
+    }
+
     fn allows(&self, ip: IpAddr, port: u16) -> bool {
         self.allow.iter().filter(|allow| allow.port.is_none_or(|p| p == port)).any(|allow| match &allow.to {
             Target::Net { .. } => allow.to.contains(ip),

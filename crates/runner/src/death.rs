@@ -21,6 +21,8 @@ pub(crate) enum Death {
     OutOfMemory { heap_mb: u32 },
     /// We ended it: it kept too much in its temporary folder.
     TmpFull { bytes_max: u64 },
+    /// We ended it: it had too many threads.
+    TooManyThreads { max: usize },
     /// It exited or was killed.
     Exited(Option<ExitStatus>, String),
     /// It could not be started.
@@ -64,6 +66,9 @@ impl Death {
                     bytes_max >> 20
                 ),
             ),
+            Self::TooManyThreads { max } => {
+                (FailureKind::OutOfMemory, "OutOfMemory", format!("the code ran more than {max} threads at once, the limit; use fewer workers"))
+            }
             Self::Exited(status, words) => {
                 let how = match status {
                     Some(status) => status

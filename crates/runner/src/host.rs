@@ -131,7 +131,7 @@ impl Blank {
             retiring: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
         });
-        let Launched { child, wire, private, told } = self.launched;
+        let Launched { child, wire, private, told, group } = self.launched;
         if let Some(told) = told {
             // The guard outlives the host by a moment.
             let host = Arc::downgrade(&host);
@@ -148,6 +148,7 @@ impl Blank {
             loading,
             child,
             private,
+            group,
             heap_mb: self.heap_mb,
             frame_bytes_max: config.frame_bytes_max,
             tmp_bytes_max: config.tmp_bytes_max,

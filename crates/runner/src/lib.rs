@@ -6,6 +6,7 @@ mod ask;
 mod call;
 mod death;
 mod egress;
+mod examine;
 mod host;
 mod life;
 mod node;
@@ -16,6 +17,7 @@ mod types;
 mod wire;
 
 pub use ask::{Ask, AskError, AskResult};
+pub use examine::{Examined, Tried, examine};
 pub use pool::Runner;
 pub use sandbox::{WallReport, Walls, probe};
 pub use types::*;

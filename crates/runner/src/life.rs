@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::ask::Outgoing;
 use crate::death::Death;
 use crate::host::{Host, Load, PROTOCOL, Phase};
-use crate::sandbox::{Private, Usage};
+use crate::sandbox::{HostGroup, Private, THREADS_MAX, Usage};
 use crate::types::IsolateSpec;
 use crate::wire::{self, WireError};
 
@@ -24,8 +24,8 @@ const STDERR_KEPT: usize = 16 << 10;
 const BATCH_MAX: usize = 64;
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often it is looked what a host keeps in its temporary folder.
-const DISK_LOOK: Duration = Duration::from_secs(2);
+/// How often it is looked what a host keeps in its temporary folder, and how many threads it has.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// A host's process and what belongs to it.
 pub(crate) struct Life {
@@ -33,6 +33,7 @@ pub(crate) struct Life {
     pub(crate) loading: watch::Sender<Load>,
     pub(crate) child: Child,
     pub(crate) private: Private,
+    pub(crate) group: Option<HostGroup>,
     pub(crate) heap_mb: u32,
     pub(crate) frame_bytes_max: usize,
     pub(crate) tmp_bytes_max: u64,
@@ -50,7 +51,7 @@ impl Life {
                     biased;
                     death = killed => Some(death.unwrap_or(Death::Ended)),
                     read = self.read(read) => read.err().map(Death::Violation),
-                    () = self.disk_full() => Some(Death::TmpFull { bytes_max: self.tmp_bytes_max }),
+                    death = self.too_much() => Some(death),
                 };
                 self.host.retiring.store(true, Ordering::SeqCst);
                 match ended {
@@ -82,6 +83,9 @@ impl Life {
         let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok().and_then(Result::ok);
         // Should another process hold its standard error open, that is not waited for.
         let words = tokio::time::timeout(EXIT_TIMEOUT, words).await.ok().and_then(Result::ok).unwrap_or_default();
+        if self.group.as_ref().is_some_and(HostGroup::was_out_of_memory) {
+            return Death::OutOfMemory { heap_mb: self.heap_mb };
+        }
         Death::of(status, &words, self.heap_mb)
     }
 
@@ -103,19 +107,29 @@ impl Life {
         }
     }
 
-    /// Ends once it keeps more than it may: a limit of the kernel's there is for one file only.
-    async fn disk_full(&self) {
+    /// Ends once it keeps more files, or has more threads, than it may: limits of the kernel's there are for one file, and for the threads of all
+    /// processes of a user.
+    async fn too_much(&self) -> Death {
         loop {
-            tokio::time::sleep(DISK_LOOK).await;
+            tokio::time::sleep(LOOK).await;
+            if self.child.id().and_then(threads).is_some_and(|threads| threads > THREADS_MAX) {
+                return Death::TooManyThreads { max: THREADS_MAX };
+            }
             let (tmp, pid) = (self.private.tmp().to_owned(), self.child.id());
             match tokio::task::spawn_blocking(move || Private::usage(&tmp, pid)).await {
                 Ok(Usage::Bytes(bytes)) if bytes <= self.tmp_bytes_max => {}
-                Ok(_) => return,
+                Ok(_) => return Death::TmpFull { bytes_max: self.tmp_bytes_max },
                 // The runtime ends.
                 Err(_) => std::future::pending().await,
             }
         }
     }
+}
+
+/// How many threads a process has; None where it is gone.
+fn threads(pid: u32) -> Option<usize> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
 }
 
 /// Ends a process and all of its group, and reaps it.

@@ -30,7 +30,9 @@ pub(crate) async fn check_node(node: &Path) -> Result<NodeFiles, StartError> {
     let (version, path) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
     let major = version.trim_start_matches('v').split('.').next().and_then(|m| m.parse::<u32>().ok());
     match major {
-        Some(major) if major >= NODE_MAJOR_MIN && !path.is_empty() => Ok(NodeFiles::new(PathBuf::from(path), lines.filter_map(mapped_file))),
+        Some(major) if major >= NODE_MAJOR_MIN && !path.is_empty() => {
+            Ok(NodeFiles::new(PathBuf::from(path), version.trim_start_matches('v'), lines.filter_map(mapped_file)))
+        }
         Some(_) => Err(StartError::NodeTooOld { node: node.display().to_string(), found: version.trim_start_matches('v').into() }),
         None => Err(missing()),
     }

@@ -52,9 +52,10 @@ impl Pool {
         self.waiting_count
     }
 
-    /// The idle host unused for longest, of any isolate.
-    fn idlest(&self) -> Option<Arc<Host>> {
-        let idle = self.hosts.values().flatten().filter(|h| h.taken.load(Ordering::SeqCst) == 0);
+    /// The idle host unused for longest, of any isolate, or of those of one organization.
+    fn idlest(&self, organization: Option<&str>) -> Option<Arc<Host>> {
+        let hosts = self.hosts.values().flatten().filter(|h| organization.is_none_or(|o| h.organization == o));
+        let idle = hosts.filter(|h| h.taken.load(Ordering::SeqCst) == 0);
         idle.min_by_key(|h| *h.used.lock()).cloned()
     }
 
@@ -82,10 +83,18 @@ impl Pool {
         (best.filter(|h| h.taken.load(Ordering::SeqCst) < spec.calls_max), count)
     }
 
+    /// Whether there is no room for another host of this isolate; and whose idle host would make room: anybody's, or one of its organization's,
+    /// which has all that it may have. A quarter of all hosts is kept for others.
+    fn is_full<'a>(&self, spec: &'a IsolateSpec, config: &RunnerConfig) -> (bool, Option<&'a str>) {
+        let own = self.hosts.values().flatten().filter(|h| h.organization == spec.organization).count();
+        let is_own_full = own >= config.hosts_max - config.hosts_max / 4;
+        (is_own_full || self.count() >= config.hosts_max, is_own_full.then_some(spec.organization.as_str()))
+    }
+
     /// Whether one who wants a host of this isolate would get one.
     fn has_place(&self, spec: &IsolateSpec, config: &RunnerConfig) -> bool {
         let (best, count) = self.best(spec);
-        best.is_some() || (count < spec.hosts_max as usize && (self.count() < config.hosts_max || self.idlest().is_some()))
+        best.is_some() || (count < spec.hosts_max as usize && (!self.is_full(spec, config).0 || self.idlest(self.is_full(spec, config).1).is_some()))
     }
 
     /// `ticket`: of one who waited already and keeps its turn.
@@ -102,10 +111,11 @@ impl Pool {
                 return Offer::Host(host.clone());
             }
             if count < spec.hosts_max as usize {
-                if self.count() < config.hosts_max {
+                let (is_full, whose) = self.is_full(spec, config);
+                if !is_full {
                     return Offer::Start;
                 }
-                if let Some(idle) = self.idlest() {
+                if let Some(idle) = self.idlest(whose) {
                     self.remove(&idle);
                     idle.kill(Death::Ended);
                     return Offer::Start;

@@ -15,7 +15,7 @@ use crate::death::{self, Death};
 use crate::host::{Blank, Host, Load};
 use crate::node::check_node;
 use crate::places::{Offer, Pool};
-use crate::sandbox::{Sandbox, WallReport, Walls, check, clear, probe, trial};
+use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, clear, probe, trial};
 use crate::types::{Call, CallFailure, CallOutcome, EffectSink, IsolateSpec, RunnerConfig, RunnerStats, StartError};
 use crate::wire;
 
@@ -63,7 +63,11 @@ impl Runner {
         let scratch_dir = tokio::fs::canonicalize(&config.scratch_dir).await.map_err(scratch)?;
         let script = scratch_dir.join("host.mjs");
         tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
-        let mut sandbox = Sandbox { node, walls, scratch_dir, file_bytes_max: config.tmp_bytes_max, egress: config.egress.clone() };
+        let groups = if config.walls == Walls::Off { None } else { ControlGroups::find().map(Arc::new) };
+        if groups.is_some() {
+            tracing::info!("each host gets a control group, with limits of memory and threads");
+        }
+        let mut sandbox = Sandbox { node, walls, scratch_dir, file_bytes_max: config.tmp_bytes_max, egress: config.egress.clone(), groups };
         if config.walls != Walls::Off {
             let tried = trial(&sandbox).await;
             if tried.is_err() && config.walls == Walls::BestEffort && sandbox.walls.egress {

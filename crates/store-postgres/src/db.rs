@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
-use millrace_store::{StoreError, StoreResult};
+use millrace_model::clock::Timestamp;
+use millrace_store::{Examined, StoreError, StoreResult};
 use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 
-use crate::PostgresOptions;
+use crate::{PostgresOptions, migrations};
 
 /// The port where none is given.
 const PORT: u16 = 5432;
@@ -70,6 +71,26 @@ impl Db {
     pub(crate) fn close(&self) {
         self.pool.close();
     }
+}
+
+/// See [`crate::examine`].
+pub(crate) async fn examine(options: &PostgresOptions) -> StoreResult<Examined> {
+    let client = Db::open(options)?.client().await?;
+    let sql = "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint, to_regclass('schema_version') IS NOT NULL";
+    let row = client.query_one(sql, &[]).await.map_err(database)?;
+    let is_made: bool = row.try_get(2).map_err(database)?;
+    let schema = match is_made {
+        true => client.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await.and_then(|row| row.try_get(0)).map_err(database)?,
+        false => 0,
+    };
+    let version: String = row.try_get(0).map_err(database)?;
+    Ok(Examined {
+        engine: format!("Postgres {version}"),
+        schema,
+        known: migrations::known(),
+        damage: None,
+        clock: Some(Timestamp(row.try_get(1).map_err(database)?)),
+    })
 }
 
 /// See [`PostgresOptions::hosts`].

@@ -27,7 +27,7 @@ mod tenants;
 mod webhooks;
 mod workflows;
 
-use millrace_store::StoreResult;
+use millrace_store::{Examined, StoreResult};
 
 /// Where the database is, and its bounds.
 #[derive(Clone)]
@@ -75,4 +75,12 @@ impl PostgresStore {
         migrations::run(&db).await?;
         Ok(Self { db })
     }
+}
+
+/// Looks at a database as it is, whether servers use it or not.
+///
+/// # Errors
+/// Where it cannot be reached or read.
+pub async fn examine(options: &PostgresOptions) -> StoreResult<Examined> {
+    db::examine(options).await
 }

@@ -1,6 +1,6 @@
 //! Limits of owners' runs: those that have any are claimed owner by owner, counted under a lock of the owner's row.
 
-use deadpool_postgres::{Client, Transaction};
+use deadpool_postgres::Transaction;
 use millrace_model::clock::Timestamp;
 use millrace_model::limits::{RunLimits, Window};
 use millrace_model::run::{NewRun, Run};
@@ -24,20 +24,8 @@ pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, limits: Option<&Ru
     Ok(())
 }
 
-/// Owners with limits whose runs wait.
-pub(crate) async fn waiting(c: &Client, now: Timestamp) -> StoreResult<Vec<String>> {
-    many(
-        c,
-        "SELECT owner_id FROM run_limits
-         WHERE owner_id IN (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $1))",
-        &[&now.ms()],
-        |row| row.try_get(0).map_err(database),
-    )
-    .await
-}
-
 /// Claims runs of these owners, as far as their limits leave room. An owner whose runs another server is claiming is passed over.
-pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'_>, share: u32) -> StoreResult<Vec<Run>> {
     let mut claimed = Vec::new();
     for owner in owners {
         let locked = "SELECT limits, window_at, window_runs FROM run_limits WHERE owner_id = $1 FOR UPDATE SKIP LOCKED";
@@ -50,7 +38,7 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
         // A statement of its own: it sees what was claimed before the lock was ours.
         let under_way = "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'running' AND lease_until >= $2 AND owner_id = $1";
         let (room, window) = limits.room(number(t, under_way, &[owner, &claim.now.ms()]).await?, window, claim.now);
-        let take = room.min(i64::from(claim.limit) - claimed.len() as i64);
+        let take = room.min(i64::from(share)).min(i64::from(claim.limit) - claimed.len() as i64);
         if take > 0 {
             let sql = format!(
                 "WITH picked AS MATERIALIZED (

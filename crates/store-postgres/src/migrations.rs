@@ -15,14 +15,20 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0007_limits.sql"),
     include_str!("../migrations/0008_keys_webhooks.sql"),
     include_str!("../migrations/0009_errors.sql"),
+    include_str!("../migrations/0018_turns.sql"),
     include_str!("../migrations/0019_files.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;
 
+/// The newest schema.
+pub(crate) fn known() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
 /// One transaction under a lock: of servers that start at once one migrates, the others wait and find it done.
 pub(crate) async fn run(db: &Db) -> StoreResult<()> {
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    let known = known();
     let mut client = db.client().await?;
     let t = client.transaction().await.map_err(database)?;
     t.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(database)?;

@@ -42,19 +42,39 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
     Ok(())
 }
 
-/// Runs of owners without limits. Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the rows are picked and
-/// locked once, however the update is planned.
-pub(crate) async fn claim(c: &Client, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+/// Owners whose runs wait, as many as there are runs to be claimed at most: those behind `after`, then the others; and which of them have limits.
+pub(crate) async fn owners_in_turn(c: &Client, claim: Claim<'_>) -> StoreResult<Vec<(String, bool)>> {
+    // From one owner to the next by the index, however many runs each has.
+    let sql = "WITH RECURSIVE turns (owner_id) AS (
+           SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') ORDER BY owner_id LIMIT 1)
+           UNION ALL
+           SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND owner_id > turns.owner_id ORDER BY owner_id LIMIT 1)
+           FROM turns WHERE turns.owner_id IS NOT NULL)
+         SELECT owner_id, EXISTS (SELECT 1 FROM run_limits WHERE run_limits.owner_id = turns.owner_id) FROM turns
+         WHERE owner_id IS NOT NULL AND NOT owner_id = ANY($2) AND EXISTS (
+           SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND runs.owner_id = turns.owner_id AND (status = 'queued' OR lease_until < $1))";
+    let all: Vec<(String, bool)> =
+        many(c, sql, &[&claim.now.ms(), &claim.passed_over], |row| Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?))).await?;
+    // Compared here: the database's order may be that of a language.
+    let (first, behind): (Vec<_>, Vec<_>) = all.into_iter().partition(|(owner, _)| owner.as_str() <= claim.after);
+    Ok(behind.into_iter().chain(first).take(claim.limit as usize).collect())
+}
+
+/// Runs of owners without limits, a share for each. Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the
+/// rows are picked and locked once, however the update is planned.
+pub(crate) async fn claim(c: &Client, owners: &[String], claim: Claim<'_>) -> StoreResult<Vec<Run>> {
     let sql = format!(
         "WITH picked AS MATERIALIZED (
-           SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3)
-             AND owner_id NOT IN (SELECT owner_id FROM run_limits)
-           ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+           SELECT r.id AS picked_id FROM UNNEST($5::text[]) AS o (turn_of) CROSS JOIN LATERAL (
+             SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3) AND owner_id = o.turn_of
+             ORDER BY created_at, id LIMIT $6 FOR UPDATE SKIP LOCKED) AS r
+           LIMIT $4)
          UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
          FROM picked WHERE id = picked_id RETURNING {}",
         rows::RUN
     );
-    many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit)], rows::run).await
+    let share = i64::from(claim.limit).div_euclid(owners.len().max(1) as i64).max(1);
+    many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit), &owners, &share], rows::run).await
 }
 
 /// RETURNING gives no order.

@@ -283,12 +283,14 @@ impl Store for PostgresStore {
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
-        let waiting = limits::waiting(&self.db.client().await?, claim.now).await?;
-        // First: runs without limits come in any number, and would leave no room for these.
-        let mut claimed: Vec<Run> = if waiting.is_empty() { Vec::new() } else { transaction!(self.db, |t| limits::claim(&t, &waiting, claim))? };
+        let owners = runs::owners_in_turn(&self.db.client().await?, claim).await?;
+        let share = claim.limit.div_ceil(u32::try_from(owners.len()).unwrap_or(u32::MAX).max(1));
+        let pick = |are_limited: bool| owners.iter().filter(|(_, limited)| *limited == are_limited).map(|(owner, _)| owner.clone()).collect::<Vec<_>>();
+        let (limited, others) = (pick(true), pick(false));
+        let mut claimed: Vec<Run> = if limited.is_empty() { Vec::new() } else { transaction!(self.db, |t| limits::claim(&t, &limited, claim, share))? };
         let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
-        if left > 0 {
-            claimed.extend(runs::claim(&self.db.client().await?, Claim { limit: left, ..claim }).await?);
+        if left > 0 && !others.is_empty() {
+            claimed.extend(runs::claim(&self.db.client().await?, &others, Claim { limit: left, ..claim }).await?);
         }
         Ok(runs::oldest_first(claimed))
     }

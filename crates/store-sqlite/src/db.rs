@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use millrace_store::{StoreError, StoreResult};
+use millrace_store::{Examined, StoreError, StoreResult};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
@@ -109,6 +109,15 @@ fn connect(path: &Path) -> StoreResult<Connection> {
         .map_err(database)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(connection)
+}
+
+/// See [`crate::examine`].
+pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
+    connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(database)?;
+    let schema = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
+    let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(database)?;
+    Ok(Examined { engine: format!("SQLite {}", rusqlite::version()), schema, known: migrations::known(), damage: (said != "ok").then_some(said), clock: None })
 }
 
 /// Takes all writes that wait, commits them as one transaction, then answers them.

@@ -26,7 +26,7 @@ mod workflows;
 
 use std::path::PathBuf;
 
-use millrace_store::StoreResult;
+use millrace_store::{Examined, StoreResult};
 
 /// Where the database is, and its bounds.
 #[derive(Clone, Debug)]
@@ -56,4 +56,12 @@ impl SqliteStore {
     pub fn open(options: &SqliteOptions) -> StoreResult<Self> {
         Ok(Self { db: db::Db::open(options)? })
     }
+}
+
+/// Looks at a file as it is, whether a server uses it or not.
+///
+/// # Errors
+/// Where it cannot be opened or read as a database.
+pub fn examine(path: &std::path::Path) -> StoreResult<Examined> {
+    db::examine(path)
 }

@@ -7,7 +7,7 @@ use millrace_store::{Claim, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
-use crate::rows::{self, execute, many, number};
+use crate::rows::{execute, many, number};
 use crate::runs;
 use crate::store::json;
 
@@ -24,41 +24,28 @@ pub(crate) fn replace(c: &Connection, owner: &str, limits: Option<&RunLimits>) -
     Ok(())
 }
 
-/// Claims runs of owners that have limits, as far as these leave room.
-pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
-    let waiting = many(
-        c,
-        "SELECT owner_id, limits, window_at, window_runs FROM run_limits
-         WHERE owner_id IN (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?1))",
-        [claim.now.ms()],
-        |row| {
-            let text: String = row.get(1).map_err(database)?;
-            let limits: RunLimits = serde_json::from_str(&text).map_err(|e| StoreError::Corrupt { what: format!("the column limits: {e}") })?;
-            let window = Window { began_at: Timestamp(row.get(2).map_err(database)?), runs: row.get(3).map_err(database)? };
-            Ok((row.get::<_, String>(0).map_err(database)?, limits, window))
-        },
-    )?;
-    let mut claimed = Vec::new();
-    for (owner, limits, window) in waiting {
-        let under_way = "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'running' AND lease_until >= ?2 AND owner_id = ?1";
-        let (room, window) = limits.room(number(c, under_way, params![owner, claim.now.ms()])?, window, claim.now);
-        let take = room.min(i64::from(claim.limit) - claimed.len() as i64);
-        if take > 0 {
-            let runs = many(
-                c,
-                "UPDATE runs SET status = 'running', attempt = attempt + 1, node = ?1, lease_until = ?2, started_at = ?3
-                 WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3) AND owner_id = ?5
-                              ORDER BY created_at, id LIMIT ?4)
-                 RETURNING *",
-                params![claim.node, claim.lease_until.ms(), claim.now.ms(), take, owner],
-                rows::run,
-            )?;
-            let started = window.runs + runs.len() as i64;
-            execute(c, "UPDATE run_limits SET window_at = ?2, window_runs = ?3 WHERE owner_id = ?1", params![owner, window.began_at.ms(), started])?;
-            claimed.extend(runs);
-        }
+/// The limits of an owner, where it has any, and how far its window is.
+pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Option<(RunLimits, Window)>> {
+    let found = many(c, "SELECT limits, window_at, window_runs FROM run_limits WHERE owner_id = ?1", [owner], |row| {
+        let text: String = row.get(0).map_err(database)?;
+        let limits: RunLimits = serde_json::from_str(&text).map_err(|e| StoreError::Corrupt { what: format!("the column limits: {e}") })?;
+        Ok((limits, Window { began_at: Timestamp(row.get(1).map_err(database)?), runs: row.get(2).map_err(database)? }))
+    })?;
+    Ok(found.into_iter().next())
+}
+
+/// Claims runs of an owner that has limits, as far as these leave room.
+pub(crate) fn claim(c: &Connection, claim: Claim<'_>, owner: &str, (limits, window): (RunLimits, Window), limit: i64) -> StoreResult<Vec<Run>> {
+    let under_way = "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'running' AND lease_until >= ?2 AND owner_id = ?1";
+    let (room, window) = limits.room(number(c, under_way, params![owner, claim.now.ms()])?, window, claim.now);
+    let take = room.min(limit);
+    if take <= 0 {
+        return Ok(Vec::new());
     }
-    Ok(claimed)
+    let runs = runs::take(c, claim, owner, take)?;
+    let started = window.runs + runs.len() as i64;
+    execute(c, "UPDATE run_limits SET window_at = ?2, window_runs = ?3 WHERE owner_id = ?1", params![owner, window.began_at.ms(), started])?;
+    Ok(runs)
 }
 
 /// Queues a run unless so many of its owner's wait already.

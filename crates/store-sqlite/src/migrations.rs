@@ -16,11 +16,17 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0007_limits.sql"),
     include_str!("../migrations/0008_keys_webhooks.sql"),
     include_str!("../migrations/0009_errors.sql"),
+    include_str!("../migrations/0018_turns.sql"),
     include_str!("../migrations/0019_files.sql"),
 ];
 
+/// The newest schema.
+pub(crate) fn known() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
 pub(crate) fn run(connection: &Connection) -> StoreResult<()> {
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    let known = known();
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
     if found > known {
         return Err(StoreError::NewerSchema { found, known });

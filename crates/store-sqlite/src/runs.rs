@@ -6,6 +6,7 @@ use millrace_model::run::{NewRun, Run, Start};
 use millrace_store::{Claim, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
+use crate::db::database;
 use crate::limits;
 use crate::rows::{self, execute, many};
 
@@ -42,21 +43,52 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
 
 /// One writer: no lock is needed to claim, as `FOR UPDATE SKIP LOCKED` is on Postgres.
 pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
-    // First: runs without limits come in any number, and would leave no room for these.
-    let mut runs = limits::claim(c, claim)?;
-    let left = i64::from(claim.limit) - runs.len() as i64;
-    runs.extend(many(
-        c,
-        "UPDATE runs SET status = 'running', attempt = attempt + 1, node = ?1, lease_until = ?2, started_at = ?3
-         WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3)
-                        AND owner_id NOT IN (SELECT owner_id FROM run_limits) ORDER BY created_at, id LIMIT ?4)
-         RETURNING *",
-        params![claim.node, claim.lease_until.ms(), claim.now.ms(), left],
-        rows::run,
-    )?);
+    let mut runs = Vec::new();
+    let owners = owners_in_turn(c, claim)?;
+    let mut left = i64::from(claim.limit);
+    for (n, owner) in owners.iter().enumerate() {
+        // What one leaves of its share goes to those behind it.
+        let share = (left as usize).div_ceil(owners.len() - n) as i64;
+        let taken = match limits::of(c, owner)? {
+            Some((limits, window)) => limits::claim(c, claim, owner, (limits, window), share)?,
+            None => take(c, claim, owner, share)?,
+        };
+        left -= taken.len() as i64;
+        runs.extend(taken);
+    }
     // RETURNING gives no order.
     runs.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(runs)
+}
+
+/// Owners whose runs wait, as many as there are runs to be claimed at most: those behind `after`, then the others.
+fn owners_in_turn(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<String>> {
+    // From one owner to the next by the index, however many runs each has.
+    let sql = "WITH RECURSIVE turns (owner_id) AS (
+           SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND owner_id > ?1 ORDER BY owner_id LIMIT 1)
+           UNION ALL
+           SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND owner_id > turns.owner_id ORDER BY owner_id LIMIT 1)
+           FROM turns WHERE turns.owner_id IS NOT NULL)
+         SELECT owner_id FROM turns WHERE owner_id IS NOT NULL AND EXISTS (
+           SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND runs.owner_id = turns.owner_id AND (status = 'queued' OR lease_until < ?2))";
+    let list = |after: &str| many(c, sql, params![after, claim.now.ms()], |row| row.get::<_, String>(0).map_err(database));
+    let all = list("")?;
+    let (first, behind): (Vec<String>, Vec<String>) = all.into_iter().partition(|owner| owner.as_str() <= claim.after);
+    let in_turn = behind.into_iter().chain(first).filter(|owner| !claim.passed_over.contains(owner));
+    Ok(in_turn.take(claim.limit as usize).collect())
+}
+
+/// Claims the oldest runs of an owner that wait.
+pub(crate) fn take(c: &Connection, claim: Claim<'_>, owner: &str, limit: i64) -> StoreResult<Vec<Run>> {
+    many(
+        c,
+        "UPDATE runs SET status = 'running', attempt = attempt + 1, node = ?1, lease_until = ?2, started_at = ?3
+         WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3) AND owner_id = ?5
+                      ORDER BY created_at, id LIMIT ?4)
+         RETURNING *",
+        params![claim.node, claim.lease_until.ms(), claim.now.ms(), limit, owner],
+        rows::run,
+    )
 }
 
 pub(crate) fn renew(c: &Connection, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {

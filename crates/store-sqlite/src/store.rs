@@ -357,8 +357,8 @@ impl Store for SqliteStore {
         self.db.write(move |c| limits::accept(c, &run, queue_max)).await
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
-        let Claim { node, now, lease_until, limit } = claim;
-        let node = node.to_owned();
+        let Claim { node, now, lease_until, limit, after, passed_over } = claim;
+        let (node, after, passed_over) = (node.to_owned(), after.to_owned(), passed_over.to_vec());
         // A look at the queue costs no commit while it is empty.
         let waiting = self
             .db
@@ -369,7 +369,7 @@ impl Store for SqliteStore {
         if waiting == 0 {
             return Ok(Vec::new());
         }
-        self.db.write(move |c| runs::claim(c, Claim { node: &node, now, lease_until, limit })).await
+        self.db.write(move |c| runs::claim(c, Claim { node: &node, now, lease_until, limit, after: &after, passed_over: &passed_over })).await
     }
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
         let held = held.to_vec();

@@ -112,6 +112,10 @@ pub struct Claim<'a> {
     pub lease_until: Timestamp,
     /// How many at most.
     pub limit: u32,
+    /// Owners take turns in the order of their ids: those behind this one come first.
+    pub after: &'a str,
+    /// Owners whose runs are left where they are.
+    pub passed_over: &'a [String],
 }
 
 /// What becomes durable beside a run's own end.
@@ -531,4 +535,19 @@ impl DeliveryResult {
             (Some(_), None) => (DeliveryStatus::Failed, Some(self.at), None),
         }
     }
+}
+
+/// What a look at a database found. Looking changes nothing, and brings no schema up to date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examined {
+    /// The engine and its version.
+    pub engine: String,
+    /// The schema that is there; 0: none yet.
+    pub schema: i64,
+    /// The newest that this version of Millrace knows.
+    pub known: i64,
+    /// What is wrong with the data; None where nothing was found.
+    pub damage: Option<String>,
+    /// The database's clock, where it has one of its own.
+    pub clock: Option<Timestamp>,
 }

@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use millrace_model::egress::{Refusal, Shared};
 
@@ -53,13 +54,28 @@ pub(crate) fn guard(listener: OwnedFd, pid: u32, policy: Shared) -> io::Result<T
         listener: Listener::new(listener),
         process: abi::open_process(pid)?,
         // It leads to this memory, also should the number be another process's one day.
-        memory: File::options().read(true).write(true).open(format!("/proc/{pid}/mem"))?,
+        memory: open_memory(pid)?,
         policy,
         told: told.clone(),
         waiting: Vec::new(),
     };
     std::thread::Builder::new().name("egress".into()).stack_size(STACK_BYTES).spawn(move || guard.run())?;
     Ok(told)
+}
+
+/// The memory of a process that is in the middle of exec. The kernel closes descriptors, which tells us that exec is done, a moment before it lets
+/// others of the same user look into the process: until then it is refused.
+fn open_memory(pid: u32) -> io::Result<File> {
+    const TRIES: u32 = 500;
+    const PAUSE: Duration = Duration::from_millis(1);
+    let open = || File::options().read(true).write(true).open(format!("/proc/{pid}/mem"));
+    for _ in 0..TRIES {
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => std::thread::sleep(PAUSE),
+            opened => return opened,
+        }
+    }
+    open()
 }
 
 struct Guard {

@@ -31,12 +31,22 @@ pub(super) struct Confinement {
     walled: bool,
     ruleset: Option<OwnedFd>,
     filters: Vec<BpfProgram>,
+    /// Where it enters its control group.
+    entry: Option<OwnedFd>,
     /// The egress guard's filter, and the socket on which its listener goes to the server.
     guarded: Option<(BpfProgram, OwnedFd)>,
 }
 
 impl Confinement {
-    pub(super) fn prepare(sandbox: &Sandbox, script: &Path, private: &Private, wire_fd: i32, handover: Option<OwnedFd>, heap_mb: u32) -> std::io::Result<Self> {
+    pub(super) fn prepare(
+        sandbox: &Sandbox,
+        script: &Path,
+        private: &Private,
+        wire_fd: i32,
+        handover: Option<OwnedFd>,
+        entry: Option<OwnedFd>,
+        heap_mb: u32,
+    ) -> std::io::Result<Self> {
         let ruleset = match sandbox.walls.landlock_abi {
             Some(_) => Some(above_wire(landlock::ruleset(&sandbox.node, script, private)?)?),
             None => None,
@@ -51,6 +61,7 @@ impl Confinement {
             walled: ruleset.is_some() || !filters.is_empty(),
             ruleset,
             filters,
+            entry: entry.map(above_wire).transpose()?,
             guarded: match handover {
                 Some(handover) => Some((egress::filter(), above_wire(handover)?)),
                 None => None,
@@ -78,8 +89,12 @@ impl Confinement {
             check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
             libc::umask(0o077);
         }
+        if let Some(entry) = &self.entry {
+            // SAFETY: the text is a constant: whoever writes it enters.
+            check_long(unsafe { libc::write(entry.as_raw_fd(), c"0".as_ptr().cast(), 1) } as libc::c_long)?;
+        }
         // RLIMIT_NPROC counts all processes of the user, the server's threads among them: it would let one host starve the others.
-        // A host cannot fork (seccomp), and its threads are bounded by its memory.
+        // A host cannot fork (seccomp), and its threads are counted from time to time, and by its control group.
         limit(libc::RLIMIT_CORE, 0)?;
         let handover = match &self.guarded {
             Some((_, handover)) => Some(beyond_reach(handover.as_raw_fd())?),

@@ -54,6 +54,8 @@ pub(super) const READABLE: &[&str] = &[
 pub(crate) struct NodeFiles {
     /// The real path of the binary.
     pub(crate) binary: PathBuf,
+    /// Such as `20.20.2`.
+    pub(crate) version: String,
     /// The binary and the loader of shared libraries.
     pub(crate) executable: Vec<PathBuf>,
     /// Folders of libraries that Node has loaded.
@@ -62,7 +64,7 @@ pub(crate) struct NodeFiles {
 
 impl NodeFiles {
     /// `mapped`: the files that a running Node has mapped.
-    pub(crate) fn new(binary: PathBuf, mapped: impl Iterator<Item = PathBuf>) -> Self {
+    pub(crate) fn new(binary: PathBuf, version: &str, mapped: impl Iterator<Item = PathBuf>) -> Self {
         let (mut executable, mut libraries) = (vec![binary.clone()], Vec::new());
         for path in mapped.filter(|p| *p != binary) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -74,6 +76,6 @@ impl NodeFiles {
                 libraries.push(folder);
             }
         }
-        Self { binary, executable, libraries }
+        Self { binary, version: version.to_owned(), executable, libraries }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Everything that allocates or may fail is made before the fork (`Confinement`); the child only makes system calls.
 
+mod cgroup;
 mod child;
 mod files;
 mod landlock;
@@ -16,11 +17,13 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use millrace_model::egress::Shared;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
+pub(crate) use self::cgroup::{ControlGroups, HostGroup};
 pub(crate) use self::child::BESIDE_HEAP_MB;
 pub(crate) use self::files::NodeFiles;
 pub(crate) use self::private::{Private, Usage, clear};
@@ -31,6 +34,9 @@ pub(crate) use self::trial::trial;
 use self::child::Confinement;
 use crate::egress::{self, Told};
 
+/// Threads that a host may have: Node has a dozen, a worker of a component's some more.
+pub(crate) const THREADS_MAX: usize = 512;
+
 /// A started process and its ends.
 pub(crate) struct Launched {
     pub(crate) child: Child,
@@ -39,6 +45,8 @@ pub(crate) struct Launched {
     pub(crate) private: Private,
     /// Who is told of refused connections; None: nobody guards.
     pub(crate) told: Option<Told>,
+    /// Its control group, where there are any. Removed with the host.
+    pub(crate) group: Option<HostGroup>,
 }
 
 /// What all hosts of a runner have in common.
@@ -51,6 +59,8 @@ pub(crate) struct Sandbox {
     pub(crate) file_bytes_max: u64,
     /// Which addresses hosts may reach.
     pub(crate) egress: Shared,
+    /// Control groups, where the server was given any.
+    pub(crate) groups: Option<Arc<ControlGroups>>,
 }
 
 impl Sandbox {
@@ -73,7 +83,11 @@ impl Sandbox {
             true => StdUnixStream::pair().map(|(ours, theirs)| (Some(ours), Some(OwnedFd::from(theirs))))?,
             false => (None, None),
         };
-        let mut confinement = Confinement::prepare(self, script, &private, theirs.as_raw_fd(), handover, heap_mb)?;
+        let (group, entry) = match &self.groups {
+            Some(groups) => groups.host((u64::from(heap_mb) + BESIDE_HEAP_MB) << 20, THREADS_MAX).map(|(group, entry)| (Some(group), Some(entry)))?,
+            None => (None, None),
+        };
+        let mut confinement = Confinement::prepare(self, script, &private, theirs.as_raw_fd(), handover, entry, heap_mb)?;
         let mut command = Command::new(&self.node.binary);
         command
             .arg(format!("--max-old-space-size={heap_mb}"))
@@ -103,6 +117,6 @@ impl Sandbox {
             (Some(listener), Some(pid)) => Some(egress::guard(egress::receive(&listener)?, pid, egress.clone())?),
             _ => None,
         };
-        Ok(Launched { child, wire, private, told })
+        Ok(Launched { child, wire, private, told, group })
     }
 }

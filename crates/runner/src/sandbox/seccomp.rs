@@ -47,6 +47,9 @@ const REFUSED: &[c_long] = &[
     libc::SYS_msgget,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
+    // Taking connections. A socket that was bound to no port listens on one of the kernel's choice, which Landlock does not see.
+    libc::SYS_listen,
+    libc::SYS_accept4,
     // Programs that are in no file.
     libc::SYS_execveat,
     libc::SYS_memfd_create,
@@ -115,7 +118,8 @@ const REFUSED: &[c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork, libc::SYS_mknod, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_kexec_file_load];
+const REFUSED_HERE: &[c_long] =
+    &[libc::SYS_fork, libc::SYS_vfork, libc::SYS_accept, libc::SYS_mknod, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_kexec_file_load];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 

@@ -33,7 +33,7 @@ fn run(ids: &IdSource, ms: i64) -> NewRun {
 }
 
 async fn claim(store: &dyn Store, node: &str, limit: u32) -> Vec<RunId> {
-    let claim = Claim { node, now: NOW.plus_ms(100), lease_until: NOW.plus_ms(200), limit };
+    let claim = Claim { node, now: NOW.plus_ms(100), lease_until: NOW.plus_ms(200), limit, after: "", passed_over: &[] };
     store.claim(claim).await.expect("claims").into_iter().map(|run| run.id).collect()
 }
 

@@ -133,6 +133,7 @@ macro_rules! suite {
                 a_run_accepted_as_claimed_is_under_way,
                 a_run_is_accepted_once,
                 claims_take_the_oldest,
+                owners_take_turns,
                 claims_at_once_share_the_queue,
                 a_lease_that_ran_out_is_claimed_again,
                 a_renewed_lease_holds,

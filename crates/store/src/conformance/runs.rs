@@ -65,6 +65,47 @@ pub async fn claims_take_the_oldest(database: &dyn Database) {
     assert_eq!(org.store.unfinished_runs().await.expect("counts"), 3);
 }
 
+pub async fn owners_take_turns(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let mut owners = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        owners.push(Owner::Workflow(org.add_workflow(name).await.id));
+    }
+    owners.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    // One has a flood that is older than all that the others have.
+    for ms in 0..50 {
+        org.accept(&owners[1], ms).await;
+    }
+    for (n, owner) in [0, 2, 3].into_iter().zip([&owners[0], &owners[2], &owners[3]]) {
+        org.accept(owner, 100 + n).await;
+    }
+    let of = |runs: &[millrace_model::run::Run]| {
+        let mut found: Vec<usize> = runs.iter().filter_map(|run| owners.iter().position(|owner| *owner == run.owner)).collect();
+        found.sort_unstable();
+        found
+    };
+    let first = org.claim(NODE, 200, 8).await;
+    let found = of(&first);
+    assert!([0, 2, 3].iter().all(|n| found.contains(n)), "each has its turn: {found:?}");
+    assert!(found.iter().filter(|n| **n == 1).count() >= 2, "{found:?}");
+    for n in [0, 2, 3] {
+        org.accept(&owners[n], 300).await;
+    }
+    // Fewer than there are owners: who was behind comes first.
+    assert_eq!(of(&org.claim_behind(owners[1].as_str(), &[], NODE, 400, 2).await), [2, 3]);
+    assert_eq!(of(&org.claim_behind(owners[3].as_str(), &[], NODE, 401, 2).await), [0, 1]);
+    assert!(org.claim_behind("", &[owners[1].as_str().to_owned()], NODE, 402, 10).await.is_empty(), "the flood alone is left, and is passed over");
+    let mut rest = 0;
+    loop {
+        let runs = org.claim(NODE, 403, 10).await;
+        if runs.is_empty() {
+            break;
+        }
+        rest += runs.len();
+    }
+    assert_eq!(rest + found.iter().filter(|n| **n == 1).count() + 1, 50, "all of it comes in the end");
+}
+
 pub async fn claims_at_once_share_the_queue(database: &dyn Database) {
     let (org, owner) = with_owner(database).await;
     for ms in 0..40 {

@@ -269,7 +269,12 @@ impl Org {
     }
 
     pub(super) async fn claim(&self, node: &str, ms: i64, limit: u32) -> Vec<Run> {
-        self.store.claim(Claim { node, now: at(ms), lease_until: at(ms + LEASE_MS), limit }).await.expect("claims")
+        self.claim_behind("", &[], node, ms, limit).await
+    }
+
+    /// As `claim`, with the owner whose turn was last and those that are passed over.
+    pub async fn claim_behind(&self, after: &str, passed_over: &[String], node: &str, ms: i64, limit: u32) -> Vec<Run> {
+        self.store.claim(Claim { node, now: at(ms), lease_until: at(ms + LEASE_MS), limit, after, passed_over }).await.expect("claims")
     }
 
     pub(super) async fn stored(&self, id: &RunId) -> Run {

@@ -1,0 +1,165 @@
+//! What holds for every request, whatever its route: how long a body may take, what browsers are told, that nothing is unpacked here.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http_body::{Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+
+use crate::App;
+use crate::error::ApiError;
+
+/// Beyond its grace a body has to come at this rate at least, bytes a second: who sends one byte at a time gets no further.
+const BODY_RATE_MIN: u64 = 8 << 10;
+
+/// Gives up a body that takes too long.
+pub(crate) async fn body_in_time(State(app): State<App>, request: Request, next: Next) -> Response {
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let is_late = Arc::new(AtomicBool::new(false));
+    let (grace, told) = (app.config.body_timeout, is_late.clone());
+    let request = request.map(|body| Body::new(Timed { body, started: Instant::now(), grace, bytes: 0, timer: None, is_late: told }));
+    let response = next.run(request).await;
+    if !is_late.load(Ordering::Relaxed) {
+        return response;
+    }
+    let mut response = ApiError::body_too_slow(grace).into_response();
+    // The rest of the body would be taken for the next request.
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// A body with a time limit that grows with what has come.
+struct Timed {
+    body: Body,
+    started: Instant,
+    grace: Duration,
+    bytes: u64,
+    timer: Option<Pin<Box<Sleep>>>,
+    is_late: Arc<AtomicBool>,
+}
+
+impl http_body::Body for Timed {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        let this = &mut *self;
+        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
+            if let Some(Ok(frame)) = &frame {
+                this.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+            }
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let until = this.started + this.grace + Duration::from_millis(this.bytes.saturating_mul(1000) / BODY_RATE_MIN);
+        let timer = this.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        if timer.deadline() != until {
+            timer.as_mut().reset(until);
+        }
+        ready!(timer.as_mut().poll(context));
+        this.is_late.store(true, Ordering::Relaxed);
+        Poll::Ready(Some(Err("the body came too slowly".into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A body that is to be unpacked first: a small one could become a large one, and no client of ours sends any.
+pub(crate) async fn as_it_is(request: Request, next: Next) -> Response {
+    let packed = request.headers().get(header::CONTENT_ENCODING).filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    match packed {
+        Some(encoding) => ApiError::packed(&String::from_utf8_lossy(encoding.as_bytes())).into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// What is no page is nothing to a browser: it is not drawn, framed or run, and leads nowhere.
+const NOTHING: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Tells browsers what they may do with an answer. What a handler says itself stays. Answers of endpoints are their code's own: only that their
+/// kind is not guessed at is said for them, and their pages have a sandbox (`endpoints`).
+pub(crate) fn tell_browsers(headers: &mut HeaderMap, path: &str, is_https: bool) {
+    let mut say = |name: HeaderName, value: &'static str| {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    };
+    say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    if is_https {
+        say(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
+    }
+    if path.starts_with("/e/") {
+        return;
+    }
+    say(header::CONTENT_SECURITY_POLICY, NOTHING);
+    say(header::X_FRAME_OPTIONS, "DENY");
+    say(header::REFERRER_POLICY, "no-referrer");
+    say(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    say(HeaderName::from_static("cross-origin-resource-policy"), "same-origin");
+    say(HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()");
+    if path.starts_with("/v1/") {
+        say(header::CACHE_CONTROL, "no-store");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+
+    use super::*;
+
+    /// A body of pieces, each so many milliseconds after the one before; what is read of it.
+    async fn read(pieces: &[(u64, usize)]) -> Result<usize, bool> {
+        let pieces = pieces.to_vec();
+        let stream = futures::stream::unfold(pieces.into_iter(), |mut pieces| async {
+            let (wait, bytes) = pieces.next()?;
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            Some((Ok::<_, std::io::Error>(vec![b'x'; bytes]), pieces))
+        });
+        let is_late = Arc::new(AtomicBool::new(false));
+        let body =
+            Timed { body: Body::from_stream(stream), started: Instant::now(), grace: Duration::from_secs(10), bytes: 0, timer: None, is_late: is_late.clone() };
+        let mut data = Body::new(body).into_data_stream();
+        let mut bytes = 0;
+        while let Some(piece) = data.next().await {
+            bytes += piece.map_err(|_| is_late.load(Ordering::Relaxed))?.len();
+        }
+        Ok(bytes)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_drips_is_given_up_and_one_that_flows_is_not() {
+        assert_eq!(read(&[(0, 10), (9_000, 10)]).await, Ok(20));
+        assert_eq!(read(&[(0, 10), (11_000, 10)]).await, Err(true));
+        let drip: Vec<_> = (0..100).map(|_| (500, 1)).collect();
+        assert_eq!(read(&drip).await, Err(true), "each piece alone is in time");
+        let flow: Vec<_> = (0..100).map(|_| (500, 8 << 10)).collect();
+        assert_eq!(read(&flow).await, Ok(100 * (8 << 10)), "fifty seconds are no fault of a large body");
+    }
+
+    #[test]
+    fn answers_of_endpoints_keep_what_their_code_says() {
+        let told = |path: &str, is_https| {
+            let mut headers = HeaderMap::new();
+            tell_browsers(&mut headers, path, is_https);
+            headers
+        };
+        assert_eq!(told("/e/x", false).len(), 1);
+        assert!(told("/e/x", true).contains_key(header::STRICT_TRANSPORT_SECURITY));
+        assert_eq!(told("/v1/runs/x", false)[header::CACHE_CONTROL], "no-store");
+        assert!(!told("/", false).contains_key(header::CACHE_CONTROL) && told("/", false).contains_key(header::X_FRAME_OPTIONS));
+    }
+}

@@ -1,0 +1,182 @@
+//! Connections: how many there may be, and how long a client may take to say what it wants.
+//!
+//! Who drips a head or lets an answer lie is cut off, so that connections are there for others. Bodies are bounded where they are read
+//! (`millrace_api`).
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+/// Header lines of a request.
+const HEADERS_MAX: usize = 128;
+/// Its head in all, the address included, bytes.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+/// How long accepting rests where the system has no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a client may leave what was sent to it unacknowledged.
+const UNREAD_MAX: Duration = Duration::from_secs(60);
+/// Descriptors that are kept for the database, hosts and what is sent.
+const DESCRIPTORS_KEPT: u64 = 512;
+/// Refusals under way at once; more connections than that are closed without a word.
+const REFUSALS_MAX: usize = 64;
+
+/// Bounds of connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at once.
+    pub connections_max: usize,
+    /// How long a client may take for the head of a request, or say nothing between two.
+    pub head_timeout: Duration,
+}
+
+/// Serves connections until told to stop; then those under way are answered, and idle ones closed.
+pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) {
+    let places = Arc::new(Semaphore::new(limits.connections_max));
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if !is_of_one_connection(&error) {
+                    tracing::error!(%error, "could not accept connections; trying again");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+                continue;
+            }
+        };
+        match places.clone().try_acquire_owned() {
+            Ok(place) => {
+                connections.spawn(connection(stream, address, router.clone(), limits, stop.clone(), place));
+            }
+            Err(_) => {
+                if let Ok(place) = refusals.clone().try_acquire_owned() {
+                    connections.spawn(refuse(stream, limits, place));
+                }
+            }
+        }
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+/// The client went away before it was accepted: that is no fault of ours.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused)
+}
+
+async fn connection(stream: TcpStream, address: SocketAddr, router: Router, limits: Limits, stop: CancellationToken, place: OwnedSemaphorePermit) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(address));
+        router.clone().oneshot(request)
+    });
+    run(stream, service, limits, Some(stop)).await;
+    drop(place);
+}
+
+/// Says that there are too many connections, to one who asks something within its time.
+async fn refuse(stream: TcpStream, limits: Limits, place: OwnedSemaphorePermit) {
+    let service = service_fn(|_: Request<Incoming>| async {
+        let mut response: Response = (
+            StatusCode::SERVICE_UNAVAILABLE,
+            axum::Json(serde_json::json!({ "error": "the server has as many connections as it may; try again", "code": "overloaded", "details": {} })),
+        )
+            .into_response();
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        Ok::<_, Infallible>(response)
+    });
+    let limits = Limits { head_timeout: limits.head_timeout.min(Duration::from_secs(1)), ..limits };
+    run(stream, service, limits, None).await;
+    drop(place);
+}
+
+async fn run<S>(stream: TcpStream, service: S, limits: Limits, stop: Option<CancellationToken>)
+where
+    S: hyper::service::Service<Request<Incoming>, Response = Response, Error = Infallible>,
+{
+    if let Err(error) = set_options(&stream) {
+        tracing::debug!(%error, "could not set a connection's options");
+    }
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let stop = stop.unwrap_or_default();
+    let ended = tokio::select! {
+        biased;
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+        ended = connection.as_mut() => ended,
+    };
+    if let Err(error) = ended {
+        // What strangers send is no event for the log of a healthy server.
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Small answers go out at once; a client that takes none of what is sent to it is given up.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let millis = libc::c_uint::try_from(UNREAD_MAX.as_millis()).unwrap_or(libc::c_uint::MAX);
+    // SAFETY: the option's value is a number of our own, of the length that is said.
+    let set = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_USER_TIMEOUT,
+            (&raw const millis).cast(),
+            libc::socklen_t::try_from(size_of_val(&millis)).unwrap_or(0),
+        )
+    };
+    if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets this process have as many descriptors as it may, and says how many of them connections may take.
+///
+/// # Errors
+/// Where the system does not tell.
+#[expect(unsafe_code, reason = "system calls without a safe wrapper")]
+pub fn raise_descriptors() -> Result<u64> {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: plain system calls on values of our own.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut now) < 0 {
+            return Err(io::Error::last_os_error().into());
+        }
+        let wanted = libc::rlimit { rlim_cur: now.rlim_max, rlim_max: now.rlim_max };
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const wanted) == 0 {
+            now = wanted;
+        }
+    }
+    Ok(now.rlim_cur.saturating_sub(DESCRIPTORS_KEPT).max(now.rlim_cur / 2))
+}

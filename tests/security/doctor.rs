@@ -1,0 +1,96 @@
+//! `millrace doctor`: what it finds, what it says to mend, and that it changes nothing.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use millrace_tests::{Server, binary};
+use serde_json::Value;
+
+/// Its exit status and what it says; the server's variables of this process are not its own.
+fn doctor(data_dir: &Path, args: &[&str]) -> (Option<i32>, Value) {
+    let mut command = Command::new(binary());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MILLRACE_")) {
+        command.env_remove(name);
+    }
+    let output = command.args(["doctor", "--json", "--data-dir"]).arg(data_dir).args(args).output().expect("starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+}
+
+/// Status and words of what it says of a thing; the worst where it says several.
+fn of(said: &Value, name: &str) -> (String, String) {
+    let checks = said["checks"].as_array().expect("a list").iter().filter(|c| c["name"] == name);
+    let rank = |c: &&Value| ["ok", "warning", "failed"].iter().position(|s| c["status"] == *s);
+    let worst = checks.max_by_key(rank).unwrap_or_else(|| panic!("nothing is said of {name}: {said}"));
+    (worst["status"].as_str().unwrap_or("").to_owned(), format!("{} {}", worst["found"].as_str().unwrap_or(""), worst["mend"].as_str().unwrap_or("")))
+}
+
+#[test]
+fn where_all_is_well_it_says_so_and_leaves_nothing() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (code, said) = doctor(&dir.path().join("data"), &["--listen", "127.0.0.1:0"]);
+    assert_eq!((code, &said["ok"]), (Some(0), &Value::Bool(true)), "{said:#}");
+    for name in
+        ["configuration", "data directory", "disk", "database", "node", "wall", "walls", "egress", "mail", "address", "base URL", "clock", "open files", "user"]
+    {
+        assert_ne!(of(&said, name).0, "failed", "{said:#}");
+    }
+    assert!(said["checks"].as_array().expect("a list").iter().filter(|c| c["name"] == "wall").count() == 3, "{said:#}");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("reads").count(), 0, "it made something");
+}
+
+#[test]
+fn what_is_wrong_is_named_with_what_mends_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("an address").to_string();
+    let key = dir.path().join("master.key");
+    std::fs::write(&key, "short").expect("writes");
+    std::fs::write(dir.path().join("millrace.db"), "this is no database, but a text of some length that is not one either").expect("writes");
+    let args = [
+        "--node",
+        "/no/such/node",
+        "--smtp-url",
+        "smtp://user:hidden@127.0.0.1:1",
+        "--egress-allow",
+        "no-such-name.invalid,0.0.0.0/0",
+        "--base-url",
+        "http://millrace.example",
+        "--listen",
+        "256.0.0.1:1",
+    ];
+    let (code, said) = doctor(dir.path(), &args);
+    assert_eq!((code, &said["ok"]), (Some(1), &Value::Bool(false)));
+    for (name, status, words) in [
+        ("data directory", "failed", "master.key"),
+        ("database", "failed", "backup"),
+        ("node", "failed", "--node"),
+        ("mail", "failed", "--smtp-url"),
+        ("address", "failed", "--listen"),
+        ("egress", "warning", "--egress-allow"),
+        ("base URL", "warning", "TLS"),
+    ] {
+        let (found, text) = of(&said, name);
+        assert!(found == status && text.contains(words), "{name}: {found}: {text}");
+    }
+    assert!(!said.to_string().contains("hidden"), "a password is shown");
+    assert_eq!(std::fs::read(&key).expect("reads"), b"short");
+    let (code, said) = doctor(&dir.path().join("none"), &["--database-url", &format!("postgres://u:hidden@{taken}/x?connect_timeout=1"), "--listen", &taken]);
+    assert_eq!((code, of(&said, "database").0.as_str(), said.to_string().contains("hidden")), (Some(1), "failed", false), "{said:#}");
+    std::fs::write(dir.path().join("millrace.toml"), "lissten = 1").expect("writes");
+    let (code, said) = doctor(dir.path(), &[]);
+    assert!(code == Some(1) && of(&said, "configuration").1.contains("lissten"), "{said:#}");
+}
+
+#[tokio::test]
+async fn a_server_that_runs_is_looked_at_and_left_alone() {
+    let server = Server::start().await;
+    let (code, said) = doctor(&server.data_dir(), &["--base-url", &server.url]);
+    assert_eq!(code, Some(0), "{said:#}");
+    assert!(of(&said, "data directory").1.contains("a server uses it") && of(&said, "database").1.contains("schema"), "{said:#}");
+    assert!(of(&said, "base URL").1.contains("leads to the server"), "{said:#}");
+    let (code, said) = doctor(&server.data_dir(), &["--base-url", "http://127.0.0.1:1"]);
+    assert!(code == Some(1) && of(&said, "base URL").1.contains("--base-url"), "{said:#}");
+    assert_eq!(server.get("/users/me").await.status, 200);
+}
