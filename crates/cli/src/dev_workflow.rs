@@ -1,6 +1,7 @@
 //! `dev` of a workflow's folder: redeploys it on each save, shows its runs with their steps, and its logs.
 
 use std::collections::HashMap;
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -156,10 +157,10 @@ fn show_run(show: Show, run: &Value, seen: &mut Seen) -> Result<(), CliError> {
     }
     let steps = run["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     if seen.steps == 0 && (seen.is_over || !steps.is_empty()) {
-        printer::data(&format!("{id}  event {}", shortened(&run["event"].to_string())))?;
+        say(&format!("{id}  {}", event_line(&run["event"])))?;
     }
     for step in steps.iter().skip(seen.steps) {
-        printer::data(&format!("  {}", step_line(step)))?;
+        say(&format!("  {}", step_line(step)))?;
     }
     seen.steps = seen.steps.max(steps.len());
     if seen.is_over {
@@ -170,12 +171,28 @@ fn show_run(show: Show, run: &Value, seen: &mut Seen) -> Result<(), CliError> {
             }
             other => format!("{other}{took}"),
         };
-        printer::data(&format!("  {end}"))?;
+        say(&format!("  {end}"))?;
         for frame in run["error"]["stack"].as_str().unwrap_or("").lines().map(str::trim).filter(|l| l.starts_with("at ")).take(3) {
-            printer::data(&format!("    {frame}"))?;
+            say(&format!("    {frame}"))?;
         }
     }
     Ok(())
+}
+
+/// Standard output may go elsewhere than standard error, which colours are made for.
+fn say(line: &str) -> Result<(), CliError> {
+    if std::io::stdout().is_terminal() { printer::data(line) } else { printer::data(&console::strip_ansi_codes(line)) }
+}
+
+/// An event in few words: of a request its first line.
+fn event_line(event: &Value) -> String {
+    match (event["method"].as_str(), event["path"].as_str()) {
+        (Some(method), Some(path)) => {
+            let query = event["query"].as_object().filter(|q| !q.is_empty()).map(|q| format!(" {}", Value::Object(q.clone()))).unwrap_or_default();
+            shortened(&format!("{method} {path}{query}"))
+        }
+        _ => format!("event {}", shortened(&event.to_string())),
+    }
 }
 
 fn shortened(text: &str) -> String {

@@ -105,7 +105,7 @@ async fn options(client: &Client, component: &Value, def: &Value, values: &Value
 pub(super) async fn publish(client: &Client, show: Show, file: &Path) -> Result<(), CliError> {
     let mut body = Code::read(file)?.body();
     body["publish"] = json!(true);
-    show.record(&client.call(Method::POST, "/components?exclude=code,configurable_props", &body).await?)
+    show.record(&client.call(Method::POST, "/components?exclude=code,files,configurable_props", &body).await?)
 }
 
 pub(super) struct Update {
