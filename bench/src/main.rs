@@ -2,6 +2,7 @@
 //! `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
 #![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
 
+mod errors;
 mod load;
 mod process;
 mod report;
@@ -20,6 +21,8 @@ use crate::server::Server;
 /// Warm-up and length of a cell.
 const WARM: Duration = Duration::from_secs(3);
 const CELL: Duration = Duration::from_secs(10);
+/// Errors of the load of errors (`cargo xtask bench errors`), where no other number is given.
+const ERRORS: u64 = 100_000;
 /// How often cold start, deploy and redeploy are measured; the median is shown.
 const REPEATS: usize = 7;
 
@@ -29,6 +32,11 @@ const SOURCE: &str = "export default { name: 'cold', version: '1', props: { http
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|task| task == "errors") {
+        let count = args.get(1).map_or(Ok(ERRORS), |text| text.parse()).context("how many errors: a number")?;
+        return errors::run(count).await;
+    }
     let binary = std::env::current_exe()?.with_file_name("millrace");
     let mut server = Server::start(&binary, "main", &[]).await?;
     let mut report = Report::default();

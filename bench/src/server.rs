@@ -56,6 +56,10 @@ impl Server {
         self.send(self.http.post(format!("{}/v1{path}", self.url)).json(body)).await
     }
 
+    pub async fn get(&self, path: &str) -> Result<Value> {
+        self.send(self.http.get(format!("{}/v1{path}", self.url))).await
+    }
+
     /// Milliseconds, and the answer.
     pub async fn timed_post(&self, path: &str, body: &Value) -> Result<(f64, Value)> {
         let started = Instant::now();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use millrace_model::{Clock as _, SystemClock};
 
-pub const HELP: &str = "cargo xtask compat FOLDER [--sample N] [--seed S] [--jobs N] [--cache DIR] [--verbose]";
+pub const HELP: &str = "cargo xtask compat FOLDER [--sample N] [--seed S] [--jobs N] [--cache DIR] [--fixtures DIR] [--verbose]";
 
 pub struct Args {
     /// The root of a checkout.
@@ -18,6 +18,8 @@ pub struct Args {
     pub jobs: usize,
     /// Where packages are kept between measurements.
     pub cache: PathBuf,
+    /// Where fixtures are, at the paths of their components; the checkout itself where none is given.
+    pub fixtures: Option<PathBuf>,
     /// Tells of each component.
     pub verbose: bool,
 }
@@ -26,7 +28,7 @@ impl Args {
     pub fn parse(args: &[String]) -> Result<Self> {
         let seed = SystemClock.now().ms().unsigned_abs();
         let cache = std::env::temp_dir().join("millrace-compat");
-        let mut parsed = Self { folder: PathBuf::new(), sample: 500, seed, jobs: 2, cache, verbose: false };
+        let mut parsed = Self { folder: PathBuf::new(), sample: 500, seed, jobs: 2, cache, fixtures: None, verbose: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("`{arg}` needs a value; {HELP}"));
@@ -35,6 +37,7 @@ impl Args {
                 "--seed" => parsed.seed = value()?.parse().context("`--seed` is a number")?,
                 "--jobs" => parsed.jobs = value()?.parse::<usize>().context("`--jobs` is a number")?.max(1),
                 "--cache" => parsed.cache = value()?.into(),
+                "--fixtures" => parsed.fixtures = Some(value()?.into()),
                 "--verbose" => parsed.verbose = true,
                 flag if flag.starts_with('-') => bail!("`{flag}` is not a flag; {HELP}"),
                 folder if parsed.folder.as_os_str().is_empty() => parsed.folder = folder.into(),

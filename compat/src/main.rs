@@ -3,10 +3,12 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool speaks to the terminal")]
 
 mod args;
+mod fixture;
 mod report;
 mod sample;
 mod trial;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,6 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use millrace_bundle::{Folder, Index, extract};
 
 use crate::args::Args;
+use crate::fixture::Fixture;
 use crate::report::{Causes, Stage};
 use crate::trial::Workbench;
 
@@ -62,7 +65,19 @@ async fn measure(args: &Args) -> Result<()> {
     let described = index.entries.iter().filter(|e| !e.name.is_empty() && !e.version.is_empty()).count();
     let described = Stage { name: "name and version known too", good: described, of: total };
 
-    let chosen = sample::choose(&index.entries, args.sample, args.seed);
+    // What has a fixture is always tried.
+    let fixtures = args.fixtures.as_deref().unwrap_or(&args.folder);
+    let mut recorded = BTreeMap::new();
+    for entry in &index.entries {
+        match Fixture::read(fixtures, &entry.path) {
+            Ok(None) => {}
+            Ok(Some(fixture)) => drop(recorded.insert(entry.path.clone(), Ok(fixture))),
+            Err(error) => drop(recorded.insert(entry.path.clone(), Err(error))),
+        }
+    }
+    let mut chosen = sample::choose(&index.entries, args.sample, args.seed);
+    let missing = index.entries.iter().filter(|entry| recorded.contains_key(&entry.path) && chosen.iter().all(|c| c.path != entry.path));
+    chosen.extend(missing.cloned().collect::<Vec<_>>());
     let bench = Arc::new(Workbench::open(args).await?);
     let mut waiting = chosen.into_iter();
     let mut under_way = tokio::task::JoinSet::new();
@@ -72,7 +87,8 @@ async fn measure(args: &Args) -> Result<()> {
             let Some(entry) = waiting.next() else { break };
             let (bench, folder) = (bench.clone(), folder.clone());
             let facts = extract::component(&folder, &entry.path);
-            under_way.spawn(async move { bench.trial(&folder, &entry, facts).await });
+            let fixture = recorded.remove(&entry.path);
+            under_way.spawn(async move { bench.trial(&folder, &entry, facts, fixture).await });
         }
         let Some(outcome) = under_way.join_next().await else { break };
         let outcome = outcome.context("a trial broke down")?;

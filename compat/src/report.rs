@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::trial::{BUNDLED, LOADED, Outcome, SAME};
+use crate::trial::{BUNDLED, LOADED, Outcome, RUN, SAME};
 
 /// Examples of each cause.
 const EXAMPLES: usize = 5;
@@ -38,16 +38,21 @@ pub fn stages(outcomes: &[Outcome], causes: &mut Causes) -> Vec<Stage> {
         for difference in &outcome.differences {
             causes.add(SAME, difference, &outcome.path);
         }
+        for difference in outcome.runs.iter().flatten() {
+            causes.add(RUN, difference, &outcome.path);
+        }
     }
     let failed = |stages: &[&str]| outcomes.iter().filter(|o| o.failure.as_ref().is_some_and(|f| stages.contains(&f.stage))).count();
     let loaded = outcomes.len() - failed(&[BUNDLED, LOADED]);
     let complete = outcomes.iter().filter(|o| o.failure.is_none() && o.props_are_complete).count();
     let same = outcomes.iter().filter(|o| o.failure.is_none() && o.differences.is_empty()).count();
+    let recorded: Vec<_> = outcomes.iter().filter_map(|o| o.runs.as_ref()).collect();
     vec![
         Stage { name: "sample: bundled", good: outcomes.len() - failed(&[BUNDLED]), of: outcomes.len() },
         Stage { name: "sample: bundled and loaded", good: loaded, of: outcomes.len() },
         Stage { name: "loaded: all props known without running", good: complete, of: loaded },
         Stage { name: "loaded: nothing read that the module denies", good: same, of: loaded },
+        Stage { name: "with a fixture: run as recorded", good: recorded.iter().filter(|runs| runs.is_empty()).count(), of: recorded.len() },
     ]
 }
 

@@ -9,11 +9,12 @@ use anyhow::{Context as _, Result};
 use millrace_bundle::extract::{self, ComponentFacts};
 use millrace_bundle::{BundleRequest, Bundler, BundlerConfig, Entry, Files as _, Folder, IndexEntry, WorkerCommand};
 use millrace_model::component::Manifest;
-use millrace_model::egress::Shared;
+use millrace_model::egress::{Policy, Shared};
 use millrace_runner::{Call, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig};
 use serde_json::{json, value::to_raw_value};
 
 use crate::args::Args;
+use crate::fixture::{self, Answers, Collect, Fixture};
 
 pub const PLATFORM_MODULES: &[(&str, &str)] =
     &[("@pipedream/platform", include_str!("../../runtime/dist/platform.mjs")), ("@pipedream/types", include_str!("../../runtime/dist/types.mjs"))];
@@ -21,10 +22,12 @@ pub const PLATFORM_MODULES: &[(&str, &str)] =
 pub const BUNDLED: &str = "bundled";
 pub const LOADED: &str = "loaded";
 pub const SAME: &str = "the same";
+pub const RUN: &str = "run as recorded";
 const REGISTRY: &str = "https://registry.npmjs.org";
 /// A whole measurement sees the registry as it was at its beginning.
 const METADATA_MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(20);
+const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What became of a component.
 pub struct Outcome {
@@ -33,6 +36,8 @@ pub struct Outcome {
     /// Where the code seemed to say something else than the module.
     pub differences: Vec<String>,
     pub props_are_complete: bool,
+    /// Where it ran otherwise than its fixture says; None where it has none.
+    pub runs: Option<Vec<String>>,
     pub took: Duration,
 }
 
@@ -45,6 +50,9 @@ pub struct Workbench {
     bundler: Bundler,
     runner: Runner,
     artifacts: tempfile::TempDir,
+    answers: Answers,
+    /// The answers are those of one component at a time.
+    replaying: tokio::sync::Mutex<()>,
 }
 
 struct Ignore;
@@ -64,32 +72,78 @@ impl Workbench {
         };
         let bundler = Bundler::in_processes(config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![crate::BUNDLE_WORKER.into()] });
         let artifacts = tempfile::tempdir().context("could not make a folder")?;
+        let answers = Answers::start().await?;
+        let reach = Policy { allow: vec![format!("127.0.0.1:{}", answers.port).parse().context("an address of this machine is none")?], ..Policy::default() };
         let runner = Runner::start(RunnerConfig {
             host_script: include_str!("../../runtime/dist/host.mjs").to_owned(),
             scratch_dir: artifacts.path().join("hosts"),
+            egress: reach.into(),
             ..RunnerConfig::default()
         });
-        Ok(Self { bundler, runner: runner.await?, artifacts })
+        Ok(Self { bundler, runner: runner.await?, artifacts, answers, replaying: tokio::sync::Mutex::default() })
     }
 
-    pub async fn trial(&self, folder: &Folder, entry: &IndexEntry, facts: Option<ComponentFacts>) -> Outcome {
+    pub async fn trial(&self, folder: &Folder, entry: &IndexEntry, facts: Option<ComponentFacts>, fixture: Option<Result<Fixture>>) -> Outcome {
         let started = Instant::now();
         let facts = facts.unwrap_or_default();
-        let (failure, differences) = match self.live(folder, entry).await {
-            Ok(live) => (None, differences(&facts, &live)),
-            Err(failure) => (Some(failure), Vec::new()),
+        let (failure, differences, code) = match self.live(folder, entry).await {
+            Ok((live, code)) => (None, differences(&facts, &live), code),
+            Err(failure) => (Some(failure), Vec::new(), String::new()),
         };
-        Outcome { path: entry.path.clone(), failure, differences, props_are_complete: facts.props_are_complete, took: started.elapsed() }
+        let took = started.elapsed();
+        let runs = match fixture {
+            Some(_) if failure.is_some() => Some(vec!["it does not load".into()]),
+            Some(Ok(fixture)) => Some(self.replay(entry, &code, &fixture).await.unwrap_or_else(|error| vec![format!("{error:#}")])),
+            Some(Err(error)) => Some(vec![format!("{error:#}")]),
+            None => None,
+        };
+        Outcome { path: entry.path.clone(), failure, differences, props_are_complete: facts.props_are_complete, runs, took }
     }
 
-    /// What the module itself says.
-    async fn live(&self, folder: &Folder, entry: &IndexEntry) -> Result<Manifest, Failure> {
+    /// Makes the recorded calls, and tells where they go otherwise than recorded.
+    async fn replay(&self, entry: &IndexEntry, code: &str, fixture: &Fixture) -> Result<Vec<String>> {
+        let _alone = self.replaying.lock().await;
+        let path = self.artifact(&format!("{}.led", entry.path), &fixture::led(code, self.answers.port))?;
+        let isolate = Arc::new(IsolateSpec {
+            id: format!("fixture:{}", entry.path),
+            organization: "compat".into(),
+            modules: vec![ModuleSpec { name: "component".into(), path: path.clone() }],
+            env: BTreeMap::new(),
+            db: Some(fixture.db.clone()),
+            memory_mb: None,
+            calls_max: 1,
+            hosts_max: 1,
+        });
+        let mut found = Vec::new();
+        for (at, call) in fixture.calls.iter().enumerate() {
+            self.answers.set(call);
+            let body = match entry.component_type.as_str() {
+                "action" => json!({ "kind": "action", "module": "component", "props": fixture.props, "context": {} }),
+                _ => json!({ "kind": "source", "module": "component", "hook": call.hook, "event": call.event, "props": fixture.props }),
+            };
+            let sink = Arc::new(Collect::default());
+            let outcome = self.runner.call(isolate.clone(), Call { body: to_raw_value(&body)?, timeout: RUN_TIMEOUT }, sink.clone()).await;
+            let ended = match outcome.result {
+                Ok(done) => Ok(serde_json::from_str(done.result.get())?),
+                Err(failure) => Err(format!("{}: {}", failure.code, failure.message)),
+            };
+            let did = sink.0.lock().map(|mut did| std::mem::take(&mut *did)).unwrap_or_default();
+            found.extend(call.differences(&did, &ended, &self.answers.unknown()).into_iter().map(|difference| format!("call {}: {difference}", at + 1)));
+        }
+        self.runner.evict(&isolate.id).await;
+        // Only scratch.
+        let _ = std::fs::remove_file(path);
+        Ok(found)
+    }
+
+    /// What the module itself says, and the bundle.
+    async fn live(&self, folder: &Folder, entry: &IndexEntry) -> Result<(Manifest, String), Failure> {
         let not_loaded = |cause: String| Failure { stage: LOADED, cause };
         let paths = extract::closure(folder, &entry.path);
         let files: BTreeMap<String, String> = paths.into_iter().filter_map(|path| Some((path.clone(), folder.read(&path)?))).collect();
         let request = BundleRequest { entry: Entry::Files { entry: entry.path.clone(), files }, lock: None };
         let bundle = self.bundler.bundle(request).await.map_err(|e| Failure { stage: BUNDLED, cause: format!("{}: {e}", e.code()) })?;
-        let path = self.artifact(entry, &bundle.code).map_err(|e| not_loaded(format!("{e:#}")))?;
+        let path = self.artifact(&entry.path, &bundle.code).map_err(|e| not_loaded(format!("{e:#}")))?;
         let isolate = Arc::new(IsolateSpec {
             id: entry.path.clone(),
             organization: "compat".into(),
@@ -106,11 +160,12 @@ impl Workbench {
         // Thousands of bundles would fill the disk.
         let _ = std::fs::remove_file(path);
         let done = outcome.result.map_err(|failure| not_loaded(format!("{}: {}", failure.code, failure.message)))?;
-        serde_json::from_str(done.result.get()).map_err(|e| not_loaded(format!("its definition is not of the expected form: {e}")))
+        let manifest = serde_json::from_str(done.result.get()).map_err(|e| not_loaded(format!("its definition is not of the expected form: {e}")))?;
+        Ok((manifest, bundle.code))
     }
 
-    fn artifact(&self, entry: &IndexEntry, code: &str) -> Result<PathBuf> {
-        let path = self.artifacts.path().join(format!("{}.mjs", entry.path.replace('/', "+")));
+    fn artifact(&self, name: &str, code: &str) -> Result<PathBuf> {
+        let path = self.artifacts.path().join(format!("{}.mjs", name.replace('/', "+")));
         std::fs::write(&path, code).context("could not write an artifact")?;
         Ok(path)
     }

@@ -1,4 +1,6 @@
 // Errors as the server gets them.
+import { readFileSync } from "node:fs";
+import { findSourceMap } from "node:module";
 import { dirname } from "node:path";
 
 import { JSON } from "./kept.ts";
@@ -22,14 +24,63 @@ function text(value: unknown): string {
 /** Folders that modules lie in: where the server keeps its files is nobody's business, and tells an author nothing. */
 const folders = new Set<string>();
 
-/** From now on, stacks name files below the folder of `path` without it. */
+/** The modules that code came in, and the lines of the files that they were made of, once an error asked for them. */
+const modulePaths = new Set<string>();
+const linesByFile = new Map<string, string[]>();
+/** A longer line is no help. */
+const LINE_MAX = 200;
+
+let ownTmp: string | undefined;
+
+/** From now on, errors name the folder `own` as code knows it: /tmp. */
+export function showAsTmp(own: string): void {
+  ownTmp = own;
+}
+
+const asCodeKnows = (shown: string): string => (ownTmp === undefined ? shown : shown.replaceAll(ownTmp, "/tmp"));
+
+/** From now on, stacks name files below the folder of `path` without it, and show lines of what it was made of. */
 export function hideFolderOf(path: string): void {
   folders.add(`${dirname(path)}/`);
+  modulePaths.add(path);
+}
+
+function linesOf(file: string): string[] | undefined {
+  const known = linesByFile.get(file);
+  if (known) return known;
+  for (const path of modulePaths) {
+    try {
+      const map = findSourceMap(path)?.payload;
+      const at = map?.sources.findIndex((source) => source === file || source === `file://${file}`) ?? -1;
+      const content: unknown = map ? map.sourcesContent[at] : path === file ? readFileSync(path, "utf8") : undefined;
+      if (typeof content !== "string") continue;
+      const lines = content.split("\n");
+      linesByFile.set(file, lines);
+      return lines;
+    } catch {
+      // A stack without the line is better than none.
+    }
+  }
+  return undefined;
+}
+
+/** Puts the author's line below the first frame that is the author's: what packages do inside tells less. */
+function withSourceLine(stack: string): string {
+  const frames = stack.split("\n");
+  for (const [at, frame] of frames.entries()) {
+    const [, file, line] = /^\s+at .*?((?:file:\/\/)?\/[^()]*?):(\d+):\d+\)?$/.exec(frame) ?? [];
+    if (file === undefined || line === undefined || file.includes("/node_modules/")) continue;
+    const text = linesOf(file.replace(/^file:\/\//, ""))?.[Number(line) - 1];
+    if (text === undefined || text.trim() === "") continue;
+    frames.splice(at + 1, 0, `        ${line} | ${text.trimEnd().slice(0, LINE_MAX)}`);
+    break;
+  }
+  return frames.join("\n");
 }
 
 /** A stack without the frames of this program: they tell an author nothing. */
 function ownFrames(stack: string): string {
-  let shown = stack
+  let shown = asCodeKnows(stack)
     .split("\n")
     .filter((line) => !(line.includes(import.meta.url) && line.trimStart().startsWith("at ")))
     .join("\n");
@@ -46,11 +97,11 @@ export function wireError(thrown: unknown): WireError {
     // A class of its own without a name of its own still tells its class; platform errors rewrite `name` to a sentence.
     const plain = /^[\w$.]+$/.test(name) ? name : (name.split(" ")[0] ?? "Error");
     const code = plain === "Error" && className && className !== "Object" ? className : plain;
-    const message = cut(text(error.message ?? ""), MESSAGE_MAX);
-    const stack = typeof error.stack === "string" && error.stack !== "" ? ownFrames(error.stack) : `${code}: ${message}`;
+    const message = cut(asCodeKnows(text(error.message ?? "")), MESSAGE_MAX);
+    const stack = typeof error.stack === "string" && error.stack !== "" ? ownFrames(withSourceLine(error.stack)) : `${code}: ${message}`;
     return { code, name, message, stack: cut(stack, STACK_MAX) };
   }
-  const message = cut(text(thrown), MESSAGE_MAX);
+  const message = cut(asCodeKnows(text(thrown)), MESSAGE_MAX);
   return { code: "Error", name: "Error", message, stack: `Error: ${message}` };
 }
 

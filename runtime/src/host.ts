@@ -4,6 +4,7 @@ import { loadDb } from "./db.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
 import { FlowExit, wireError } from "./errors.ts";
+import { leadHosted } from "./hosted.ts";
 import { JSON } from "./kept.ts";
 import { loadModules, moduleOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
@@ -21,6 +22,7 @@ async function load(frame: Bag): Promise<void> {
   try {
     Object.assign(process.env, frame["env"]);
     leadTmp(String(frame["tmp"]));
+    leadHosted();
     loadDb(frame["db"] as Record<string, unknown> | null);
     await loadModules(frame["modules"] as { name: string; path: string }[]);
     wire.send({ t: "loaded" });

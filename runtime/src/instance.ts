@@ -106,11 +106,24 @@ function bindProp(prop: ResolvedProp, value: unknown, services: Services): unkno
       return value === undefined || value === null ? undefined : { execute: () => services.execute?.(value) };
     case "data_store":
       return value === undefined || value === null ? undefined : services.dataStore?.(plainValue(value, false));
+    case "sql":
+      return sqlQuery(prop, value);
+    case "$.interface.apphook":
+      return { type: prop.type };
     case "alert":
       return undefined;
     default:
       return value === undefined || value === null ? undefined : plainValue(value, prop.definition["withLabel"] === true);
   }
+}
+
+/** A query as components read it: `{app, query, params}`, also where only its text was given. */
+function sqlQuery(prop: ResolvedProp, value: unknown): unknown {
+  const given = plainValue(value, false);
+  if (given === undefined || given === null || given === "") return undefined;
+  const { app } = (prop.definition["auth"] ?? {}) as Bag;
+  const bag = typeof given === "object" ? (given as Bag) : { query: given };
+  return { app, ...bag, params: bag["params"] ?? [] };
 }
 
 const appMembers = new WeakMap<object, Members>();

@@ -5,12 +5,10 @@ import type { CallContext } from "./context.ts";
 import { jsonText, kindOf } from "./errors.ts";
 import type { Bag } from "./types.ts";
 
-export function httpInterface(endpoint: string, call: CallContext): object {
-  const self = {
-    endpoint,
-    respond: (response: unknown) => respond(response, call),
-  };
-  return self;
+/** `elsewhere`: what runs, where that is not `run`: nobody waits for an answer there. */
+export function httpInterface(endpoint: string, call: CallContext, elsewhere?: string): object {
+  const refuse = () => Promise.resolve(call.log("warn", `respond was called in ${elsewhere}; only \`run\` answers requests: nothing was sent`));
+  return { endpoint, respond: elsewhere === undefined ? (response: unknown) => respond(response, call) : refuse };
 }
 
 /** Sends the answer before it returns, unless the body is a stream. */

@@ -33,10 +33,11 @@ export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext
     else call.sendText(`"t":"emit",${eventText === undefined ? "" : `"event":${eventText},`}"meta":${metaText ?? "{}"}}`);
     return Promise.resolve();
   };
+  const hook = frame["hook"] as string | null | undefined;
   const services = {
     emit,
     db: () => serviceDb(call),
-    http: (endpoint: string) => httpInterface(endpoint, call),
+    http: (endpoint: string) => httpInterface(endpoint, call, hook ? `the ${hook} hook` : undefined),
     execute: executeRequest,
     dataStore: (store: unknown) => dataStore(store, call),
   };

@@ -5,6 +5,8 @@ import { syncBuiltinESMExports } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { showAsTmp } from "./errors.ts";
+
 type AnyFunction = (...args: unknown[]) => unknown;
 
 /** How many leading arguments of a function are paths; what is not named here has one. */
@@ -26,6 +28,7 @@ function leading(own: string): (path: unknown) => unknown {
 
 /** Leads /tmp to `own` in all functions of `fs`. */
 export function leadTmp(own: string): void {
+  showAsTmp(own);
   const lead = leading(own);
   const wrap = (target: Record<string, unknown>, name: string, paths: number) => {
     const original = target[name];

@@ -192,8 +192,15 @@ test("a cancelled workflow starts no further step", async () => {
 
 test("the stack tells the author's file and line, and nothing of the host", async () => {
   const { error } = done(await run(`export default {\n  run() {\n    throw new TypeError("x");\n  } };`, source));
-  assert.match(error.stack, /^TypeError: x\n\s+at .*m\.mjs:3:11/);
+  assert.match(error.stack, /^TypeError: x\n\s+at .*m\.mjs:3:11\)?/);
+  assert.match(error.stack, /\n {8}3 \| {5}throw new TypeError\("x"\);/);
   assert.doesNotMatch(error.stack, /host\.mjs/);
+});
+
+test("the line that is shown is the author's, not that of what the author called", async () => {
+  const code = `import { once } from "node:events";\nexport default {\n  async run() {\n    await once(null, "x");\n  } };`;
+  const { error } = done(await run(code, source));
+  assert.match(error.stack, /4 \| {5}await once\(null, "x"\);/);
 });
 
 test("whatever is thrown has a code, a message and a stack", async () => {

@@ -1,6 +1,7 @@
 //! Chapter 3: states and transitions.
 
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::receiver::{Does, Receiver};
+use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -60,7 +61,7 @@ async fn s3_1_a_hook_that_throws_on_deploy_leaves_nothing_and_on_update_the_old_
 }
 
 #[tokio::test]
-async fn s3_1_the_endpoint_answers_while_activate_still_waits() {
+async fn r3_17_the_endpoint_answers_while_activate_still_waits() {
     let server = Server::start().await;
     let code = "import http from 'node:http'; export default { name: 'ping', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, db: '$.service.db' },
       hooks: { async activate() { this.db.set('secret', 's');
@@ -85,13 +86,98 @@ async fn s3_2_output_and_errors_appear_in_the_logs() {
 }
 
 #[tokio::test]
-async fn s2_7_2_a_timer_runs_and_its_event_has_timestamp_and_interval() {
+async fn s3_1_deactivate_runs_when_a_source_is_deactivated_updated_and_deleted() {
     let server = Server::start().await;
-    let code = "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } }, run(event) { this.$emit(event); } };";
+    let receiver = Receiver::start(Does::says("200 OK")).await;
+    // A hook tells the receiver, as it would tell a third party.
+    let code = format!(
+        "const tell = (what) => fetch('{}', {{ method: 'POST', body: what }});
+         export default {{ name: 'told', version: '1', hooks: {{ deploy() {{ return tell('deploy'); }}, activate() {{ return tell('activate'); }}, deactivate() {{ return tell('deactivate'); }} }}, run() {{}} }};",
+        receiver.url
+    );
+    let source = server.source(&code, json!({})).await;
+    let path = format!("/sources/{}", id(&source));
+    let told = || receiver.got().iter().map(|got| got.body.clone()).collect::<Vec<_>>();
+    assert_eq!(told(), ["deploy", "activate"]);
+    server.put(&path, &json!({ "active": false })).await.data();
+    assert_eq!(told()[2..], ["deactivate"]);
+    // What is inactive already is not deactivated again.
+    server.put(&path, &json!({ "active": false })).await.data();
+    server.put(&path, &json!({ "active": true })).await.data();
+    assert_eq!(told()[3..], ["activate"]);
+    server.put(&path, &json!({ "component_code": format!("{code}//") })).await.data();
+    assert_eq!(told()[4..], ["deactivate", "activate"]);
+    server.delete(&path).await.data();
+    assert_eq!(told()[6..], ["deactivate"]);
+}
+
+#[tokio::test]
+async fn r3_16_a_deactivate_hook_that_throws_does_not_keep_a_source_from_being_deleted() {
+    let server = Server::start().await;
+    let code = "export default { name: 'd', version: '1', props: { http: '$.interface.http' }, hooks: { deactivate() { throw new Error('the third party is gone'); } }, run() {} };";
     let source = server.source(code, json!({})).await;
-    assert_eq!(source["configured_props"]["timer"], json!({ "cron": null, "interval_seconds": 1 }));
-    let path = format!("/sources/{}/event_summaries?expand=event", source["id"].as_str().expect("an id"));
-    let list = server.until("two ticks", &path, |l| l["page_info"]["count"].as_u64() >= Some(2)).await;
-    let event = &list["data"][0]["event"];
-    assert!(event["interval_seconds"] == 1 && event["timestamp"].as_i64().is_some_and(|t| t > 1_700_000_000), "{event}");
+    let path = format!("/sources/{}", id(&source));
+    assert_eq!(server.delete(&path).await.status, 200);
+    assert_eq!((server.get(&path).await.status, answer(server.raw(Method::GET, &endpoint(&source))).await.status), (404, 404));
+}
+
+#[tokio::test]
+async fn r3_16_hooks_see_methods_props_and_the_endpoint_and_may_emit() {
+    let server = Server::start().await;
+    let code = "export default { name: 'h', version: '1', dedupe: 'unique', props: { http: '$.interface.http', word: 'string', db: '$.service.db' },
+      methods: { history(n) { for (let i = 0; i < n; i++) this.$emit({ i, word: this.word, at: this.http.endpoint.startsWith('http') }, { id: i, ts: 1000 + i, summary: `#${i}` }); } },
+      hooks: { async deploy() { await Promise.resolve(); this.history(50); this.db.set('cursor', 49); } },
+      run() { this.$emit({ again: true }, { id: this.db.get('cursor') }); this.$emit({ new: true }, { id: 50 }); } };";
+    let source = server.source(code, json!({ "word": "w" })).await;
+    let events = server.emitted(&source).await;
+    assert_eq!((events.len(), &events[0], &events[49]["i"]), (50, &json!({ "i": 0, "word": "w", "at": true }), &json!(49)));
+    // What the hook emitted is known to the strategy.
+    server.run_now(&source, json!({})).await;
+    assert_eq!(server.emitted(&source).await[50..], [json!({ "new": true })]);
+}
+
+#[tokio::test]
+async fn s3_2_a_source_is_run_by_hand_by_its_interface_and_by_an_event_it_listens_to() {
+    let server = Server::start().await;
+    let listener = server.source("export default { name: 'l', version: '1', props: { http: '$.interface.http' }, run(event) { console.log('got', event?.n ?? event?.path ?? 'nothing'); } };", json!({})).await;
+    let emitter = server.source("export default { name: 'e', version: '1', run() { this.$emit({ n: 7 }); } };", json!({})).await;
+    server.post(&format!("/subscriptions?emitter_id={}&listener_id={}", id(&emitter), id(&listener)), &json!({})).await.data();
+    server.post(&format!("/sources/{}/run", id(&listener)), &json!({})).await.data();
+    answer(server.raw(Method::GET, &format!("{}/by/http", endpoint(&listener)))).await;
+    server.run_now(&emitter, json!({})).await;
+    let fits = |l: &Value| ["got nothing", "got /by/http", "got 7"].iter().all(|line| l["data"].to_string().contains(line));
+    server.until("three runs", &format!("/sources/{}/logs", id(&listener)), fits).await;
+}
+
+#[tokio::test]
+async fn s3_2_a_stack_shows_the_authors_file_line_and_source_line() {
+    let server = Server::start().await;
+    let code = "type Thing = { a: string };\n\nexport default {\n  name: 's', version: '1',\n  run(event: Thing) {\n    throw new RangeError('bad');\n  },\n};";
+    let source = server.post("/sources", &json!({ "component_code": code, "component_entry": "mine.ts" })).await.data();
+    let run = server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    let stack = run["error"]["stack"].as_str().expect("a stack");
+    assert!(stack.starts_with("RangeError: bad\n") && stack.contains("mine.ts:6:"), "{stack}");
+    assert!(stack.contains("6 |     throw new RangeError('bad');"), "{stack}");
+}
+
+#[tokio::test]
+async fn s3_2_what_fails_un_awaited_belongs_to_its_run_and_output_keeps_order_and_level() {
+    let server = Server::start().await;
+    let code = "export default { name: 's', version: '1', run({ late }) { console.log('one'); console.warn('two'); process.stdout.write('three\\n'); console.error('four');
+      const fails = async () => { if (late) await new Promise((r) => setTimeout(r, 50)); throw new TypeError('nobody waits'); }; fails(); return 'returned'; } };";
+    let id = server.source(code, json!({})).await["id"].as_str().expect("an id").to_owned();
+    let run = |late: bool| {
+        let (server, path) = (&server, format!("/sources/{id}/run"));
+        async move { server.post(&path, &json!({ "event": { "late": late } })).await.data() }
+    };
+    let failed = run(false).await;
+    assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("TypeError")));
+    let shown = server.get(&format!("/runs/{}", failed["id"].as_str().expect("an id"))).await.data();
+    let lines: Vec<_> =
+        shown["logs"].as_array().expect("lines").iter().take(4).map(|l| (l["level"].as_str().unwrap_or(""), l["text"].as_str().unwrap_or(""))).collect();
+    assert_eq!(lines, [("log", "one"), ("warn", "two"), ("log", "three"), ("error", "four")]);
+    // What fails once the run is over changes nothing of it, nor of the next.
+    let good = run(true).await;
+    assert_eq!((&good["status"], &good["return_value"]), (&json!("succeeded"), &json!("returned")));
+    assert_eq!(run(true).await["status"], "succeeded");
 }

@@ -39,7 +39,7 @@ async fn s4_4_any_method_and_path_runs_and_options_answers_cors() {
 }
 
 #[tokio::test]
-async fn s4_3_users_me_pages_and_fields() {
+async fn r1_2_users_me_pages_and_fields() {
     let server = Server::start().await;
     let me = server.get("/users/me").await.data();
     assert_eq!(me["orgs"][0]["id"], server.org_id.as_str());
@@ -55,7 +55,7 @@ async fn s4_3_users_me_pages_and_fields() {
 }
 
 #[tokio::test]
-async fn s4_2_events_can_be_deleted_by_an_inclusive_range() {
+async fn r2_9_events_can_be_deleted_by_an_inclusive_range() {
     let server = Server::start().await;
     let id = server.source("export default { name: 'e', version: '1', run() { for (let n = 0; n < 5; n++) this.$emit({ n }); } };", json!({})).await["id"]
         .as_str()

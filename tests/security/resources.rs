@@ -1,5 +1,9 @@
 //! Memory, files, output, disk: what is used up is one's own.
 
+use millrace_tests::endpoint;
+use reqwest::Method;
+use serde_json::json;
+
 use crate::support::Field;
 
 #[tokio::test]
@@ -111,7 +115,7 @@ async fn a_hundred_thousand_sockets_are_not_to_be_had() {
     let field = Field::start().await;
     let datagrams = "const dgram = await import('node:dgram'); const all = []; for (let n = 0; n < 100000; n++) { const s = dgram.createSocket('udp4'); all.push(s); await new Promise((y, n) => s.on('error', n).bind(0, y)); } return all.length;";
     field.refused(datagrams, &["EMFILE"]).await;
-    let streams = "const net = await import('node:net'); const all = []; for (let n = 0; n < 100000; n++) { const s = net.connect(9, '192.0.2.1'); all.push(new Promise((y, n) => s.on('error', n))); } return await Promise.race(all);";
+    let streams = "const net = await import('node:net'); const all = []; let failed; for (let n = 0; n < 100000; n++) { all.push(net.connect(9, '192.0.2.1').on('error', (e) => { failed ??= e; })); if (n % 100 === 0) await new Promise(setImmediate); if (failed) throw failed; } return all.length;";
     field.refused(streams, &["EMFILE", "EACCES", "ENETUNREACH"]).await;
 }
 
@@ -133,4 +137,24 @@ async fn storms_of_output_and_events_end_their_run() {
         let error = field.ends(&id).await;
         assert!(error["message"].as_str().is_some_and(|m| m.contains(said) || m.contains("memory")), "{attack}: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_flood_of_requests_leaves_places_to_others() {
+    let field = Field::start().await;
+    let slow = field.deploy("await new Promise((y) => setTimeout(y, 400)); return 'slow';").await;
+    let url = endpoint(&slow);
+    let flood: Vec<_> = (0..700).map(|_| tokio::spawn(field.server.raw(Method::POST, &url).json(&json!({})).send())).collect();
+    let path = format!("/sources/{}/runs?status=running", slow["id"].as_str().expect("an id"));
+    field.server.until("the flood is there", &path, |l| l["page_info"]["total_count"].as_u64() > Some(150)).await;
+    for _ in 0..10 {
+        field.healthy().await;
+    }
+    assert!(flood.iter().any(|one| !one.is_finished()), "others were not served before the flood was over");
+    for one in flood {
+        let answer = one.await.expect("joins").expect("an answer");
+        assert!(matches!(answer.status().as_u16(), 200 | 503), "{answer:?}");
+        assert!(answer.status().as_u16() == 200 || answer.headers().contains_key("retry-after"), "{answer:?}");
+    }
+    field.healthy().await;
 }

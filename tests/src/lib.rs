@@ -171,6 +171,11 @@ impl Server {
         }
     }
 
+    /// What it is started with from its next start on; components may reach the servers of the tests.
+    pub fn set_args(&mut self, args: &[&str]) {
+        self.args = [args, &["--egress-allow", "127.0.0.0/8"]].concat().iter().map(|a| (*a).to_owned()).collect();
+    }
+
     /// The process id of the server.
     pub fn pid(&self) -> u32 {
         self.child.as_ref().map_or(0, Child::id)
@@ -244,6 +249,25 @@ impl Server {
         self.post("/workflows", &json!({ "triggers": triggers, "steps": steps, "settings": { "name": name } })).await.data()
     }
 
+    /// Runs a source now and gives the run, whether it succeeded or not.
+    pub async fn run_now(&self, source: &Value, event: Value) -> Value {
+        self.post(&format!("/sources/{}/run", id(source)), &json!({ "event": event })).await.data()
+    }
+
+    /// What a source with this code returns when it is run now, with an event of `{}`.
+    pub async fn returned(&self, code: &str, props: Value) -> Value {
+        let source = self.source(code, props).await;
+        let run = self.run_now(&source, json!({})).await;
+        assert_eq!(run["status"], "succeeded", "{run}");
+        run["return_value"].clone()
+    }
+
+    /// The whole events that a source emitted so far, the oldest first.
+    pub async fn emitted(&self, source: &Value) -> Vec<Value> {
+        let list = self.get(&format!("/sources/{}/event_summaries?expand=event", id(source))).await.json;
+        list["data"].as_array().expect("events").iter().rev().map(|e| e["event"].clone()).collect()
+    }
+
     /// Asks until `fits`, or fails with what was there last.
     pub async fn until(&self, what: &str, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + DEADLINE;
@@ -270,6 +294,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The id of a record.
+pub fn id(record: &Value) -> &str {
+    record["id"].as_str().expect("an id")
 }
 
 /// The endpoint of a source or workflow.

@@ -1,28 +1,58 @@
-//! A small mail server that keeps what it gets.
+//! A small mail server that keeps what it gets, or does worse.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
+/// What it does with who comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    /// Takes mails.
+    Takes,
+    /// Says that it is not available.
+    Refuses,
+    /// Takes the connection and says nothing.
+    Hangs,
+}
+
 /// A mail server on a port of its own.
 pub struct MailServer {
     pub url: String,
     pub mails: Arc<Mutex<Vec<String>>>,
+    mood: Arc<Mutex<Mood>>,
+    came: Arc<Mutex<usize>>,
 }
 
 impl MailServer {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("smtp://{}", listener.local_addr().expect("an address"));
-        let mails = Arc::new(Mutex::new(Vec::new()));
-        let kept = mails.clone();
+        let (mails, mood, came) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Mood::Takes)), Arc::new(Mutex::new(0)));
+        let (kept, now, count) = (mails.clone(), mood.clone(), came.clone());
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(converse(stream, kept.clone()));
+            let mut hanging = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                *count.lock().expect("not poisoned") += 1;
+                let mood = *now.lock().expect("not poisoned");
+                match mood {
+                    Mood::Takes => drop(tokio::spawn(converse(stream, kept.clone()))),
+                    Mood::Refuses => drop(tokio::spawn(async move { stream.write_all(b"421 not available\r\n").await })),
+                    Mood::Hangs => hanging.push(stream),
+                }
             }
         });
-        Self { url, mails }
+        Self { url, mails, mood, came }
+    }
+
+    /// From the next connection on.
+    pub fn mood(&self, mood: Mood) {
+        *self.mood.lock().expect("not poisoned") = mood;
+    }
+
+    /// Connections so far.
+    pub fn came(&self) -> usize {
+        *self.came.lock().expect("not poisoned")
     }
 }
 

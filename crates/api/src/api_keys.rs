@@ -85,3 +85,8 @@ fn end(params: &Params) -> Result<Option<Option<Timestamp>>, ApiError> {
         },
     }
 }
+
+/// Another master key in the place of the one of now.
+pub(crate) async fn rotate_master(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
+    Ok(Fields::default().data(json!({ "master_key_id": app.engine.rotate_master_key(&caller).await? })))
+}

@@ -2,9 +2,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{AppFilter, NewApp};
+use millrace_engine::{AppEvent, AppFilter, NewApp};
 use millrace_model::account::{AppDefinition, AuthType, CustomField, OauthClient};
 use millrace_model::tenant::Caller;
+use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
@@ -12,7 +13,12 @@ use crate::extract::{Auth, ListQuery, Params, Path};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
-    let filter = AppFilter { words: query.params.text("q")?.unwrap_or_default() };
+    let filter = AppFilter {
+        words: query.params.text("q")?.unwrap_or_default(),
+        has_components: query.params.flag("has_components")?,
+        has_actions: query.params.flag("has_actions")?,
+        has_triggers: query.params.flag("has_triggers")?,
+    };
     let listing = app.engine.list_apps(&caller, &filter, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |a| wire::app(&a)))
 }
@@ -42,6 +48,18 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
 pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, params: Params) -> Result<Response, ApiError> {
     let found = app.engine.app(&caller, &slug).await?;
     put(&app, &caller, &params, found.name_slug, found.definition).await
+}
+
+/// An event of an app, for the sources that listen for it with `$.interface.apphook`.
+pub(crate) async fn event(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, params: Params) -> Result<Response, ApiError> {
+    let names = match params.0.get("event_name") {
+        Some(Value::String(name)) => vec![name.clone()],
+        Some(names @ Value::Array(_)) => serde_json::from_value(names.clone()).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let event = AppEvent { app: slug, names, event: params.0.get("event").cloned().unwrap_or_default() };
+    let sources = app.engine.deliver_app_event(&caller, event).await?;
+    Ok(Fields::default().data(json!({ "sources": sources })))
 }
 
 async fn put(app: &App, caller: &Caller, params: &Params, name_slug: String, before: AppDefinition) -> Result<Response, ApiError> {

@@ -17,7 +17,11 @@ pub(crate) fn code_of(params: &Params) -> Result<Option<CodeRef>, ApiError> {
     if let Some(component) = params.text("component_id")? {
         return Ok(Some(CodeRef::Component(id("component", &component)?)));
     }
-    let url = params.text("component_url")?;
+    // The addresses that deploy a source say `url` (spec 4.5).
+    let url = match params.text("component_url")? {
+        Some(url) => Some(url),
+        None => params.text("url")?,
+    };
     if let Some(code) = params.text("component_code")? {
         let files = params.parsed::<BTreeMap<String, String>>("component_files")?.unwrap_or_default();
         return Ok(Some(CodeRef::Code { code, files, entry: params.text("component_entry")?, url }));

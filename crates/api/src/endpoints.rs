@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
@@ -14,6 +15,7 @@ use serde_json::json;
 
 use crate::App;
 use crate::error::{ApiError, status};
+use crate::uploads;
 
 /// How much of a body over the limit is read and thrown away. A client that is still sending when the connection
 /// closes sees a broken connection instead of the answer.
@@ -23,15 +25,27 @@ const BODY_ROOM_MAX: usize = 64 << 10;
 
 /// What code answers is a page of this server's own origin, where the run page keeps the API key: a page from an endpoint
 /// gets an origin of its own, and cannot read it.
-const SANDBOX: HeaderValue =
+pub(crate) const SANDBOX: HeaderValue =
     HeaderValue::from_static("sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts allow-top-navigation-by-user-activation");
 
 /// Accepts a request to an endpoint.
 pub(crate) async fn handle(State(app): State<App>, request: Request) -> Response {
+    let uri = request.uri().clone();
+    let (key, path) = key_and_path(&uri);
+    handle_at(&app, key, path, request).await
+}
+
+/// A request to a host that stands for an endpoint: all of the path is the code's.
+pub(crate) async fn handle_key(app: &App, key: String, request: Request) -> Response {
+    let uri = request.uri().clone();
+    handle_at(app, &key, uri.path(), request).await
+}
+
+async fn handle_at(app: &App, key: &str, path: &str, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
         return preflight();
     }
-    let mut response = match run(&app, request).await {
+    let mut response = match run(app, key, path, request).await {
         Ok(response) => response,
         Err(error) => error.into_response(),
     };
@@ -83,10 +97,11 @@ fn preflight() -> Response {
     headers.into_response()
 }
 
-async fn run(app: &App, request: Request) -> Result<Response, ApiError> {
-    let uri = request.uri().clone();
-    let (key, path) = key_and_path(&uri);
-    let request = endpoint_request(app, path, request).await?;
+async fn run(app: &App, key: &str, path: &str, request: Request) -> Result<Response, ApiError> {
+    let request = match uploads::files_in(app, &request) {
+        Some(files) => uploads::request(app, (key, path), files, request).await?,
+        None => endpoint_request(app, path, request).await?,
+    };
     to_response(app.engine.handle_endpoint(key, request).await?)
 }
 
@@ -94,11 +109,16 @@ async fn run(app: &App, request: Request) -> Result<Response, ApiError> {
 async fn endpoint_request(app: &App, path: &str, request: Request) -> Result<EndpointRequest, ApiError> {
     let (parts, body) = request.into_parts();
     let body = read(body, &parts.headers, app.config.http_body_max_bytes).await?;
+    Ok(with_body(app, path, &parts, body))
+}
+
+/// A request whose body was read.
+pub(crate) fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8>) -> EndpointRequest {
     let host = parts.headers.get(header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("");
     let scheme = if app.config.base_url.starts_with("https:") { "https" } else { "http" };
     // Behind the router, a connection always has its address; a test may have none.
     let client_ip = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip().to_canonical().to_string()).unwrap_or_default();
-    Ok(EndpointRequest {
+    EndpointRequest {
         method: parts.method.as_str().to_owned(),
         url: format!("{scheme}://{host}{}", parts.uri.path()),
         path: path.to_owned(),
@@ -106,7 +126,8 @@ async fn endpoint_request(app: &App, path: &str, request: Request) -> Result<End
         headers: header_list(&parts.headers),
         client_ip,
         body,
-    })
+        parsed: None,
+    }
 }
 
 /// `/e/{key}/{path}` as it was sent: the path is not decoded, since any bytes may be escaped in it.
@@ -119,7 +140,7 @@ fn key_and_path(uri: &Uri) -> (&str, &str) {
 }
 
 /// The body, up to the limit.
-async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, ApiError> {
+pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, ApiError> {
     let too_large = || ApiError::body_too_large(limit, " (--http-body-max-bytes)");
     let claimed = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     // Who expects 100 has sent nothing yet and reads the refusal first.

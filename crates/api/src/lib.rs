@@ -6,6 +6,7 @@ mod apps;
 mod components;
 mod configure;
 mod data_stores;
+mod domains;
 mod endpoints;
 mod error;
 mod events;
@@ -18,12 +19,14 @@ mod pages;
 mod registries;
 mod replays;
 mod routes;
+mod run_stream;
 mod runs;
 mod schemas;
 mod sources;
 mod sse;
 mod subscriptions;
 mod table;
+mod uploads;
 mod users;
 mod webhooks;
 mod wire;
@@ -49,10 +52,19 @@ pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
 pub struct ApiConfig {
     /// Where clients reach this server.
     pub base_url: String,
+    /// Where endpoints have hosts of their own; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// The largest body of a request to an endpoint (facts 4.14).
     pub http_body_max_bytes: usize,
     /// How long a body may take beyond what its length explains.
     pub body_timeout: Duration,
+}
+
+impl ApiConfig {
+    /// Where an endpoint is reached.
+    pub(crate) fn endpoint_url(&self, key: &str) -> String {
+        millrace_model::domain::endpoint_url(&self.base_url, self.endpoint_domain.as_deref(), key)
+    }
 }
 
 /// What handlers share.
@@ -71,6 +83,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     Router::new()
         .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)).layer(from_fn(guard::as_it_is)))
         .merge(endpoints)
+        .route("/uploads/{token}", get(uploads::show))
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))
@@ -84,6 +97,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/assets/page.css", get(pages::style))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_method)
+        .layer(from_fn_with_state(app.clone(), domains::by_host))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
         .layer(from_fn_with_state(app.clone(), guard::body_in_time))
         .layer(from_fn_with_state(is_https, common_headers))

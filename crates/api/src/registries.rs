@@ -99,6 +99,6 @@ fn entry(e: &RegistryEntry) -> Value {
     json!({
         "id": null, "code": e.code, "code_hash": c.hash, "name": text(&c.name, &m.name), "key": c.key, "version": text(&c.version, &m.version),
         "description": text(&c.description, &m.description), "type": c.component_type, "configurable_props": m.props, "apps": apps, "app": c.app,
-        "path": c.path, "published": false,
+        "path": c.path, "published": false, "versions": e.versions,
     })
 }

@@ -13,6 +13,7 @@ use millrace_engine::{Engine, StreamItem};
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, WorkflowId};
 use millrace_model::page::Page;
+use millrace_model::subscription::{DEFERRED, ERRORS};
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -30,7 +31,7 @@ const RESUME_PAGE: u32 = 200;
 const REMEMBERED_MAX: usize = 4096;
 
 /// Server-sent events, told to proxies as nothing to hold back.
-fn respond(frames: impl Stream<Item = SseEvent> + Send + 'static) -> Response {
+pub(crate) fn respond(frames: impl Stream<Item = SseEvent> + Send + 'static) -> Response {
     let hello = stream::once(async { SseEvent::default().comment("connected") });
     let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("keepalive");
     let answer = Sse::new(hello.chain(frames).map(Ok::<_, Infallible>)).keep_alive(keep_alive);
@@ -50,7 +51,7 @@ fn send_frame(event: &Event) -> SseEvent {
     frame.data(&event.payload)
 }
 
-fn lag_frame(skipped: u64) -> SseEvent {
+pub(crate) fn lag_frame(skipped: u64) -> SseEvent {
     SseEvent::default().comment(format!("too slow: {skipped} items were skipped"))
 }
 
@@ -156,7 +157,7 @@ impl Feed {
                         return Some((self.frame)(&event));
                     }
                 }
-                Ok(StreamItem::Log(..)) => {}
+                Ok(_) => {}
                 Err(RecvError::Lagged(skipped)) => {
                     self.behind = true;
                     return Some(lag_frame(skipped));
@@ -170,7 +171,12 @@ impl Feed {
     /// their order: runs that end together may settle in another order than that of their events' ids.
     fn is_new(&mut self, event: &Event) -> bool {
         self.last = self.last.max(Some(event.id));
-        self.sent.insert(event.id) && self.name.as_ref().is_none_or(|name| *name == event.name)
+        let wanted = match &self.name {
+            Some(name) => *name == event.name,
+            // As in the history: errors and what waits are asked for by name.
+            None => ![ERRORS, DEFERRED].contains(&event.name.as_str()),
+        };
+        self.sent.insert(event.id) && wanted
     }
 }
 
@@ -207,7 +213,7 @@ pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth,
                 shown["run_id"] = json!(run);
                 Some(SseEvent::default().data(shown.to_string()))
             }
-            Ok(StreamItem::Event(_)) => None,
+            Ok(_) => None,
             Err(tokio_stream::wrappers::errors::BroadcastStreamRecvError::Lagged(skipped)) => Some(lag_frame(skipped)),
         }
     })))

@@ -5,8 +5,8 @@ use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
 use crate::{
-    accounts, api_keys, apps, components, configure, data_stores, events, mail, registries, replays, runs, sources, sse, subscriptions, users, webhooks,
-    workflows,
+    accounts, api_keys, apps, components, configure, data_stores, domains, events, mail, registries, replays, run_stream, runs, sources, sse, subscriptions,
+    users, webhooks, workflows,
 };
 
 const ANY: Needs = Needs::AnyKey;
@@ -57,6 +57,7 @@ pub(crate) fn v1() -> Vec<Route> {
         of_workflows(),
         of_runs(),
         of_errors(),
+        of_domains(),
         of_data_stores(),
     ]
     .into_iter()
@@ -95,6 +96,13 @@ fn keys() -> Vec<Route> {
         post("/api_keys/{id}/rotate", FULL, "Put a new key in its place, shown this once", api_keys::rotate)
             .takes(&[number("grace_seconds", "How long the key before is still taken; 0 where it is not given, at most 30 days")])
             .gives(Gives::One("NewApiKey")),
+        post(
+            "/master_key/rotate",
+            FULL,
+            "Put a new master key in the place of the one under which all secrets are kept; only for the organization that was made first",
+            api_keys::rotate_master,
+        )
+        .gives(Gives::One("MasterKey")),
     ]
 }
 
@@ -110,12 +118,25 @@ fn apps_and_accounts() -> Vec<Route> {
         object("oauth", "How accounts are connected: `{authorize_url, token_url, scopes, client_id, client_secret}`; the secret is never shown"),
     ];
     vec![
-        get("/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
+        get("/apps", READ, "Apps, by words and by what there is of them", apps::list)
+            .takes(&[
+                text("q", "Words of the name"),
+                flag("has_components", "Only apps with components, published or in a registry; `0`: only those without"),
+                flag("has_actions", "Only apps with actions"),
+                flag("has_triggers", "Only apps with sources"),
+            ])
+            .page("App"),
         post("/apps", DEPLOY, "Register an app", apps::create).takes(&[text("name_slug", "How components name it").required(), ORG]).takes(&fields).one("App"),
         get("/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
         put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", apps::update)
             .takes(&fields)
             .one("App"),
+        post("/apps/{id}/events", INVOKE, "Hand over an event of an app to the sources that listen for it with `$.interface.apphook`", apps::event)
+            .takes(&[
+                Param::new("event_name", Kind::Words, "What sources may listen for it by: a name, or a list of names").required(),
+                Param::new("event", Kind::Any, "What the code gets"),
+            ])
+            .gives(Gives::One("AppEvent")),
         get("/accounts", READ, "Connected accounts", accounts::list).takes(&[text("app", "Only of the app with this slug"), credentials, ORG]).page("Account"),
         post("/accounts", FULL, "Connect an account", accounts::create)
             .takes(&[text("app", "The app's slug").required(), text("name", "Its name"), object("credentials", "A value for each field of the app"), ORG])
@@ -146,8 +167,8 @@ fn code_params() -> [Param; 6] {
         text("component_code", "The code itself; wins over `component_url`, which is then kept as metadata"),
         object("component_files", "Files that its relative imports reach: path to text"),
         text("component_entry", "The path of the code among these files"),
-        text("component_url", "Where the code is"),
-        text("key", "A published key"),
+        text("component_url", "Where the code is; `url` means the same"),
+        text("key", "A published key, or one of a registry; with `@version` behind it, that version"),
     ]
 }
 
@@ -327,7 +348,10 @@ fn of_workflows() -> Vec<Route> {
         post("/workflows/{id}/rollback", DEPLOY, "Make an earlier deployment live again", workflows::rollback)
             .takes(&[text("deployment_id", "The deployment").required()])
             .gives(Gives::One("Deployment")),
-        post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test).takes(&tested).one("Run"),
+        post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
+            .takes(&tested)
+            .takes(&[text("event_id", "In the place of `event` a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)")])
+            .one("Run"),
         post("/workflows/{id}/run", INVOKE, "Run its live version now, also where it is not active", workflows::run_now)
             .takes(&[event, flag("wait", "Answer when the run has ended, as where it is not given; else at once")])
             .one("Run"),
@@ -344,11 +368,28 @@ fn of_workflows() -> Vec<Route> {
 fn of_runs() -> Vec<Route> {
     vec![
         get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one("Run"),
+        get(
+            "/runs/{id}/sse",
+            READ,
+            "A run as it goes on: `run` when its state changes, `step` as each begins and ends, `log`; ends with the run",
+            run_stream::run,
+        )
+        .gives(Gives::Stream),
         post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
             .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
             .gives(Gives::One("Run")),
         post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
+    ]
+}
+
+fn of_domains() -> Vec<Route> {
+    vec![
+        get("/domains", READ, "Domains that stand for endpoints, newest first", domains::list).takes(&[ORG]).page("Domain"),
+        post("/domains", DEPLOY, "Let a domain stand for an endpoint; its name must lead to this server", domains::create)
+            .takes(&[text("domain", "The domain").required(), text("endpoint_id", "The endpoint: the `hi_` id of a trigger").required(), ORG])
+            .gives(Gives::One("Domain")),
+        delete("/domains/{domain}", DEPLOY, "Let a domain stand for nothing any more", domains::remove),
     ]
 }
 

@@ -11,12 +11,13 @@ use millrace_model::page::Listing;
 use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
 use millrace_model::tenant::{ApiKey, Organization};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Trigger};
 use serde_json::{Map, Value, json};
 
+use crate::ApiConfig;
 use crate::extract::{Params, encode_cursor};
 
 /// An event's data is shown without `expand=event` up to this size (reference 2).
@@ -160,6 +161,10 @@ pub(crate) fn webhook_delivery(d: &WebhookDelivery) -> Value {
 /// An event summary; `metadata` stands beside `event` (reference 2).
 pub(crate) fn event(e: &Event, expand: bool) -> Value {
     let mut metadata: Map<String, Value> = serde_json::from_str(&e.metadata).unwrap_or_default();
+    if e.name == DEFERRED {
+        // What it is delivered with is the engine's.
+        metadata.retain(|field, _| !["trace_id", "hops", "handles_error"].contains(&field.as_str()));
+    }
     metadata.insert("emitter_id".into(), json!(e.emitter_id));
     metadata.insert("emit_id".into(), json!(e.emit_id));
     metadata.insert("name".into(), json!(e.name));
@@ -174,15 +179,17 @@ pub(crate) fn event(e: &Event, expand: bool) -> Value {
 }
 
 /// Triggers; `times`: when what they belong to was made and changed.
-fn triggers(triggers: &[Trigger], sources: &[SourceView], times: (Timestamp, Timestamp), base_url: &str) -> Vec<Value> {
-    triggers.iter().map(|t| trigger(t, sources, times, base_url)).collect()
+fn triggers(triggers: &[Trigger], sources: &[SourceView], times: (Timestamp, Timestamp), config: &ApiConfig) -> Vec<Value> {
+    triggers.iter().map(|t| trigger(t, sources, times, config)).collect()
 }
 
-fn trigger(t: &Trigger, sources: &[SourceView], times: (Timestamp, Timestamp), base_url: &str) -> Value {
+fn trigger(t: &Trigger, sources: &[SourceView], times: (Timestamp, Timestamp), config: &ApiConfig) -> Value {
     let (created_at, updated_at) = (times.0.secs(), times.1.secs());
     match t {
-        Trigger::Http { id, key, custom_response } => {
-            json!({ "id": id, "type": "http", "key": key, "endpoint_url": format!("{base_url}/e/{key}"), "custom_response": custom_response, "created_at": created_at, "updated_at": updated_at })
+        Trigger::Http { id, key, custom_response, auth } => {
+            // Never the secret.
+            let auth = auth.as_ref().map_or_else(|| json!({ "type": "none" }), |auth| json!({ "type": auth.kind, "header": auth.header }));
+            json!({ "id": id, "type": "http", "key": key, "endpoint_url": config.endpoint_url(key), "custom_response": custom_response, "auth": auth, "created_at": created_at, "updated_at": updated_at })
         }
         Trigger::Timer { id, schedule } => {
             let value = timer_value(schedule);
@@ -206,9 +213,9 @@ fn step(view: &StepView) -> Value {
     })
 }
 
-pub(crate) fn workflow(view: &WorkflowView, base_url: &str) -> Value {
+pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
     let w = &view.workflow;
-    let triggers = triggers(&w.draft.triggers, &view.sources, (w.created_at, w.updated_at), base_url);
+    let triggers = triggers(&w.draft.triggers, &view.sources, (w.created_at, w.updated_at), config);
     let mut shown = json!({
         "id": w.id, "org_id": w.org_id, "project_id": w.project_id, "name": w.name, "name_slug": w.name_slug, "active": w.active, "deployment_id": w.deployment_id,
         "triggers": triggers, "settings": w.draft.settings, "created_at": w.created_at.secs(), "updated_at": w.updated_at.secs(),
@@ -227,10 +234,10 @@ pub(crate) fn deployment(d: &Deployment) -> Value {
 }
 
 /// A deployment with all that it runs.
-pub(crate) fn whole_deployment(view: &DeploymentView, base_url: &str) -> Value {
+pub(crate) fn whole_deployment(view: &DeploymentView, config: &ApiConfig) -> Value {
     let d = &view.deployment;
     let mut shown = deployment(d);
-    shown["triggers"] = triggers(&d.content.triggers, &view.sources, (d.created_at, d.created_at), base_url).into();
+    shown["triggers"] = triggers(&d.content.triggers, &view.sources, (d.created_at, d.created_at), config).into();
     shown["steps"] = view.steps.iter().map(step).collect();
     shown["settings"] = json!(d.content.settings);
     shown

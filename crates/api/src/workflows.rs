@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{NewTest, NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
+use millrace_engine::{NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow};
 use serde_json::{Value, json};
 
 use crate::App;
@@ -23,7 +23,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         settings,
     };
     let view = app.engine.create_workflow(&caller, new).await?;
-    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config.base_url)))
+    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config)))
 }
 
 pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
@@ -43,18 +43,18 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(work
         app.engine.deploy_workflow(&caller, &workflow).await?;
         view = app.engine.workflow(&caller, &workflow).await?;
     }
-    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config.base_url)))
+    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config)))
 }
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
     let view = app.engine.workflow(&caller, &id("workflow", &workflow)?).await?;
-    Ok(Fields::of(&query.params).data(wire::workflow(&view, &app.config.base_url)))
+    Ok(Fields::of(&query.params).data(wire::workflow(&view, &app.config)))
 }
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let listing = app.engine.list_workflows(&caller, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |w| wire::workflow(&w, &app.config.base_url)))
+    Ok(Fields::of(&query.params).records(listing, |w| wire::workflow(&w, &app.config)))
 }
 
 pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path) -> Result<Response, ApiError> {
@@ -79,7 +79,7 @@ pub(crate) async fn deployment(
     query: ListQuery,
 ) -> Result<Response, ApiError> {
     let view = app.engine.deployment(&caller, &id("workflow", &workflow)?, &id("deployment", &deployment)?).await?;
-    Ok(Fields::of(&query.params).data(wire::whole_deployment(&view, &app.config.base_url)))
+    Ok(Fields::of(&query.params).data(wire::whole_deployment(&view, &app.config)))
 }
 
 pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
@@ -89,7 +89,11 @@ pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(wo
 }
 
 pub(crate) async fn test(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
-    let test = NewTest { workflow: Some(id("workflow", &workflow)?), event: event_of(&params), up_to: params.text("up_to")?, ..NewTest::default() };
+    let event = match params.text("event_id")? {
+        None => TestEvent::Given(event_of(&params)),
+        Some(kept) => TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| ApiError::field("event_id", e.to_string()))?),
+    };
+    let test = NewTest { workflow: Some(id("workflow", &workflow)?), changes: UpdateWorkflow::default(), event, up_to: params.text("up_to")? };
     let run = app.engine.test_workflow(&caller, test).await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }
@@ -105,7 +109,8 @@ pub(crate) async fn test_new(State(app): State<App>, Auth(caller): Auth, params:
         ..UpdateWorkflow::default()
     };
     let workflow = params.text("workflow_id")?.map(|text| id("workflow", &text)).transpose()?;
-    let run = app.engine.test_workflow(&caller, NewTest { workflow, changes, event: event_of(&params), up_to: params.text("up_to")? }).await?;
+    let test = NewTest { workflow, changes, event: TestEvent::Given(event_of(&params)), up_to: params.text("up_to")? };
+    let run = app.engine.test_workflow(&caller, test).await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }
 

@@ -19,7 +19,7 @@ mod tree;
 mod worker;
 mod workshop;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,6 +124,8 @@ pub struct Bundle {
     pub uses_respond: bool,
     /// Specifiers of packages that the author's code imports.
     pub imports: Vec<String>,
+    /// Keys of `$auth` that the author's code reads, by the app's slug.
+    pub auth_keys: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Bundler {

@@ -1,5 +1,6 @@
 //! Bundling itself, in this process.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::packages::Packages;
 use crate::plugin::{ENTRY, MillracePlugin};
 use crate::reach::{self, Reach};
 use crate::registry::Registry;
-use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, responds};
+use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, extract, responds};
 
 /// Parsers and printers of code call themselves once per level of nesting. Only addresses are reserved, not memory.
 const STACK_BYTES: usize = 256 << 20;
@@ -110,8 +111,18 @@ impl Job {
             return Err(BundleError::TooLarge { what: "the bundle".into(), bytes_max: BUNDLE_BYTES_MAX });
         }
         let source_map = chunk.map.as_ref().map(|map| finished(&map.to_json_string(), &plugin));
-        let uses_respond = author.texts().iter().any(|(path, text)| responds::calls_respond(path, text));
-        Ok(Bundle { code: format!("{BANNER}\n{}", chunk.code), source_map, lock: plugin.lock(), entry_code, uses_respond, imports: plugin.imports() })
+        let texts: BTreeMap<String, String> = author.texts().into_iter().collect();
+        let uses_respond = texts.iter().any(|(path, text)| responds::calls_respond(path, text));
+        let auth_keys = extract::auth_keys_of(&texts, author.entry());
+        Ok(Bundle {
+            code: format!("{BANNER}\n{}", chunk.code),
+            source_map,
+            lock: plugin.lock(),
+            entry_code,
+            uses_respond,
+            imports: plugin.imports(),
+            auth_keys,
+        })
     }
 }
 

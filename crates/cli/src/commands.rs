@@ -244,7 +244,9 @@ fn code_body(what: &str) -> Result<Value, CliError> {
     if what.starts_with("sc_") {
         return Ok(json!({ "component_id": what }));
     }
-    if Path::new(what).exists() || what.contains(['/', '.']) {
+    // What stands behind an `@` is a version, and may have dots.
+    let name = what.split('@').next().filter(|name| !name.is_empty()).unwrap_or(what);
+    if Path::new(what).exists() || name.contains(['/', '.']) {
         return Ok(Code::read(Path::new(what))?.body());
     }
     Ok(json!({ "key": what }))

@@ -20,7 +20,6 @@ const ENDINGS: [&str; 9] = ["mjs", "js", "ts", "cjs", "json", "mts", "tsx", "jsx
 const SKIPPED: [&str; 2] = ["node_modules", ".git"];
 /// The largest archive that is fetched.
 const ARCHIVE_BYTES_MAX: usize = 96 << 20;
-const NPM_REGISTRY: &str = "https://registry.npmjs.org";
 
 /// An archive, and where it came from.
 pub(crate) struct Tree {
@@ -35,7 +34,7 @@ pub(crate) struct Tree {
 impl Tree {
     /// Reads what is named: a folder that exists, a git address (`….git`, or a repository of a code host), the address of a
     /// `.tar.gz`, else an npm package (`npm:NAME`, `@scope/name`, with `@version` behind it).
-    pub(crate) async fn read(what: &str) -> Result<Self, CliError> {
+    pub(crate) async fn read(what: &str, npm_registry: &str) -> Result<Self, CliError> {
         let path = Path::new(what);
         if path.is_dir() {
             let folder = path.canonicalize().map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
@@ -51,7 +50,7 @@ impl Tree {
             return Ok(Self { origin: what.to_owned(), revision: String::new(), archive: fetched(what).await? });
         }
         match what.strip_prefix("npm:").or_else(|| what.starts_with('@').then_some(what)) {
-            Some(package) => packaged(package).await,
+            Some(package) => packaged(package, npm_registry.trim_end_matches('/')).await,
             None => Err(CliError::Usage {
                 message: format!("`{what}` is neither a folder nor an address nor an npm package"),
                 hint: "name a folder, https://… of a git repository or a .tar.gz, or npm:NAME",
@@ -100,13 +99,13 @@ fn cloned(url: &str) -> Result<Tree, CliError> {
 }
 
 /// A package's archive, with the checksum that the registry names.
-async fn packaged(package: &str) -> Result<Tree, CliError> {
+async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
     let refused = |why: String| CliError::Tree { what: package.to_owned(), why };
     let (name, version) = match package[1..].split_once('@') {
         Some((name, version)) => (&package[..=name.len()], version),
         None => (package, "latest"),
     };
-    let document = fetched(&format!("{NPM_REGISTRY}/{}/{version}", name.replace('/', "%2f"))).await?;
+    let document = fetched(&format!("{registry}/{}/{version}", name.replace('/', "%2f"))).await?;
     let document: Value = serde_json::from_slice(&document).map_err(|e| refused(format!("the registry's answer is not JSON: {e}")))?;
     let tarball = document["dist"]["tarball"].as_str().ok_or_else(|| refused("the registry names no archive".into()))?;
     let archive = fetched(tarball).await?;

@@ -7,9 +7,12 @@ use millrace_model::http::{EndpointRequest, EndpointResponse};
 use millrace_model::ids::RunId;
 use millrace_model::run::{NewRun, Run, Start};
 use millrace_model::source::HttpInterface;
+use millrace_model::subscription::TEST;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::Settings;
+use millrace_store::Effects;
 use tokio::sync::oneshot;
+use url::form_urlencoded;
 
 use crate::context::Origin;
 use crate::execute::Held;
@@ -23,15 +26,25 @@ const ANSWER_GRACE: Duration = Duration::from_secs(5);
 
 impl Engine {
     /// Accepts a request to a generated endpoint and gives the answer (spec 4.4, reference 3).
-    pub async fn handle_endpoint(&self, key: &str, request: EndpointRequest) -> Result<EndpointResponse, EngineError> {
+    pub async fn handle_endpoint(&self, key: &str, mut request: EndpointRequest) -> Result<EndpointResponse, EngineError> {
         let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
         let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
         let (receiver, limit) = match &*program {
             Program::Source(_) => (Receiver::Source, self.0.config.source_timeout),
             Program::Workflow(workflow) => (Receiver::Workflow, workflow.timeout(true)),
         };
+        let mut verified = false;
+        if let Program::Workflow(workflow) = &*program
+            && let Some((_, authorization)) = workflow.authorizations.iter().find(|(id, _)| id == endpoint.id.as_str())
+        {
+            verified = self.authorize(&endpoint.org_id, authorization, &mut request).await?;
+        }
         let event = http_event(&request, receiver);
-        let origin = Origin::first("HTTP", endpoint.id.as_str());
+        if asks_for(&request, "x-pd-notrigger") {
+            self.keep_test_event(&endpoint, event).await?;
+            return Ok(success_page());
+        }
+        let origin = Origin { verified, keeps_nothing: asks_for(&request, "x-pd-nostore"), ..Origin::first("HTTP", endpoint.id.as_str()) };
         let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
         let id = run.id.clone();
         if !endpoint.custom_response {
@@ -47,6 +60,12 @@ impl Engine {
                 Ok(no_response(receiver))
             }
         }
+    }
+
+    /// Keeps an event for tests; nothing runs.
+    async fn keep_test_event(&self, endpoint: &HttpInterface, event: String) -> Result<(), EngineError> {
+        let event = self.new_event(endpoint.owner.as_str(), &endpoint.org_id, TEST.into(), event, "{}".into());
+        Ok(self.0.store.settle_effects(Effects { events: vec![event], ..Effects::default() }).await?)
     }
 
     /// Queues a run of a workflow with limits: who claims it counts what is under way. With several servers another may run it; then
@@ -66,7 +85,7 @@ impl Engine {
     }
 
     /// Makes an event's run durable, and starts it where nothing holds it back.
-    async fn accept_event(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
+    pub(crate) async fn accept_event(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
         match &*program {
             Program::Workflow(workflow) if workflow.settings.limits().is_some() => {
                 if self.0.tasks.stopping() {
@@ -78,7 +97,7 @@ impl Engine {
         }
     }
 
-    async fn endpoint(&self, key: &str) -> Result<Option<Arc<HttpInterface>>, EngineError> {
+    pub(crate) async fn endpoint(&self, key: &str) -> Result<Option<Arc<HttpInterface>>, EngineError> {
         if let Some(endpoint) = self.0.cache.endpoint(key) {
             return Ok(Some(endpoint));
         }
@@ -139,6 +158,12 @@ impl Engine {
         self.0.waiters.lock().insert(id.clone(), tell);
         told
     }
+}
+
+/// Whether a request asks for something special by a header or in its query (reference 4).
+fn asks_for(request: &EndpointRequest, name: &str) -> bool {
+    let by_header = request.headers.iter().any(|(n, value)| n == name && value.trim() == "1");
+    by_header || (request.query.contains(name) && form_urlencoded::parse(request.query.as_bytes()).any(|(n, value)| n == name && value == "1"))
 }
 
 /// The default answer of an endpoint.

@@ -188,11 +188,11 @@ impl Engine {
 
     pub(crate) fn seal_credentials(&self, id: &AccountId, credentials: &Map<String, Value>) -> Result<String, EngineError> {
         let text = serde_json::to_string(credentials).map_err(|e| EngineError::internal("could not write credentials", e))?;
-        self.0.master_key.seal(&self.0.ids, id.as_str(), &text)
+        self.0.keyring.seal(&self.0.ids, id.as_str(), &text)
     }
 
     pub(crate) fn open_credentials(&self, account: &Account) -> Result<Map<String, Value>, EngineError> {
-        let text = self.0.master_key.open(account.id.as_str(), &account.credentials)?;
+        let text = self.0.keyring.open(account.id.as_str(), &account.credentials)?;
         serde_json::from_str(&text).map_err(|e| EngineError::internal("an account's credentials are damaged", e))
     }
 

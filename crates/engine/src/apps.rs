@@ -1,11 +1,11 @@
 //! Apps: those that an organization registered, and the catalogue that ships with Millrace.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::OnceLock;
 
 use millrace_model::Timestamp;
 use millrace_model::account::{App, AppDefinition, AuthType, CustomField, FIELDS_MAX, OauthClient};
-use millrace_model::component::PropDef;
+use millrace_model::component::{ComponentType, PropDef};
 use millrace_model::ids::{AppId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
@@ -17,6 +17,12 @@ use crate::{Engine, EngineError};
 const CATALOGUE: &str = include_str!("../data/auth_keys.tsv");
 /// Keys of `$auth` that OAuth gives; other keys of such an app are asked for.
 const OAUTH_KEYS: [&str; 4] = ["oauth_access_token", "oauth_refresh_token", "oauth_client_id", "oauth_uid"];
+
+/// A longer name of a key is none.
+const KEY_BYTES_MAX: usize = 200;
+
+/// Keys of `$auth` that code reads, by the app's slug.
+pub(crate) type AuthKeys = BTreeMap<String, BTreeSet<String>>;
 
 struct Catalogue {
     /// In the order of slugs.
@@ -98,6 +104,35 @@ pub struct NewApp {
 pub struct AppFilter {
     /// Words that the slug or name holds.
     pub words: String,
+    /// Whether there are components of it, published or in a registry; none: either way.
+    pub has_components: Option<bool>,
+    /// Whether there are actions among them.
+    pub has_actions: Option<bool>,
+    /// Whether there are sources among them.
+    pub has_triggers: Option<bool>,
+}
+
+/// Slugs of the apps that an organization has components of.
+#[derive(Default)]
+struct Served {
+    by_sources: BTreeSet<String>,
+    by_actions: BTreeSet<String>,
+}
+
+impl Served {
+    fn add(&mut self, component_type: &str, app: &str) {
+        let apps = if component_type == "action" { &mut self.by_actions } else { &mut self.by_sources };
+        if !apps.contains(app) {
+            apps.insert(app.to_owned());
+        }
+    }
+
+    fn fits(&self, slug: &str, filter: &AppFilter) -> bool {
+        let (sources, actions) = (self.by_sources.contains(slug), self.by_actions.contains(slug));
+        [(filter.has_components, sources || actions), (filter.has_actions, actions), (filter.has_triggers, sources)]
+            .iter()
+            .all(|(wanted, is)| wanted.is_none_or(|wanted| wanted == *is))
+    }
 }
 
 impl Engine {
@@ -110,7 +145,7 @@ impl Engine {
         if definition.name.trim().is_empty() || definition.name.chars().count() > 200 {
             return Err(EngineError::invalid("name", "a name has 1 to 200 characters"));
         }
-        let names = definition.custom_fields.iter().map(|f| f.name.as_str()).collect::<std::collections::BTreeSet<_>>();
+        let names = definition.custom_fields.iter().map(|f| f.name.as_str()).collect::<BTreeSet<_>>();
         if names.len() != definition.custom_fields.len() || names.contains("") || names.len() > FIELDS_MAX {
             return Err(EngineError::invalid("custom_fields", format!("each of at most {FIELDS_MAX} fields has a name of its own")));
         }
@@ -152,20 +187,38 @@ impl Engine {
             ("", None) => {
                 return Err(EngineError::missing("oauth.client_secret", "`oauth.client_secret` is missing; the provider gives it with the client's id"));
             }
-            (secret, _) => self.0.master_key.seal(&self.0.ids, app.as_str(), secret)?,
+            (secret, _) => self.0.keyring.seal(&self.0.ids, app.as_str(), secret)?,
         };
         Ok(())
     }
 
-    /// Registers the apps that a component names and nobody knows yet, so that accounts of them can be connected.
-    pub(crate) async fn infer_apps(&self, caller: &Caller, defs: &[PropDef]) -> Result<(), EngineError> {
+    /// Registers the apps that a component names and nobody knows yet, with the keys of `$auth` that its code reads, so that
+    /// accounts of them can be connected. An app that was registered so before learns keys that only this code reads.
+    pub(crate) async fn infer_apps(&self, caller: &Caller, defs: &[PropDef], keys: &AuthKeys) -> Result<(), EngineError> {
+        let none = BTreeSet::new();
         for slug in defs.iter().filter(|def| def.prop_type == "app").filter_map(|def| def.rest.get("app")?.as_str()) {
-            if is_slug(slug) && self.find_app(&caller.org_id, slug).await?.is_none() {
-                let now = self.now();
-                let id = AppId::generate(&self.0.ids);
-                let app = App { id, org_id: Some(caller.org_id.clone()), created_at: now, updated_at: now, ..inferred(slug, std::iter::empty()) };
-                self.0.store.put_app(app).await?;
+            if !is_slug(slug) {
+                continue;
             }
+            let read = keys.get(slug).unwrap_or(&none).iter().filter(|key| key.len() <= KEY_BYTES_MAX).take(FIELDS_MAX).map(String::as_str);
+            let now = self.now();
+            let app = match self.find_app(&caller.org_id, slug).await? {
+                None => {
+                    let id = AppId::generate(&self.0.ids);
+                    App { id, org_id: Some(caller.org_id.clone()), created_at: now, updated_at: now, ..inferred(slug, read) }
+                }
+                Some(known) if known.org_id.is_some() && known.definition.open => {
+                    let before: Vec<String> = known.definition.custom_fields.iter().map(|f| f.name.clone()).collect();
+                    let all: BTreeSet<&str> = before.iter().map(String::as_str).chain(read).collect();
+                    if all.len() == before.len() || all.len() > FIELDS_MAX {
+                        continue;
+                    }
+                    let AppDefinition { auth_type, custom_fields, .. } = inferred(slug, all.into_iter()).definition;
+                    App { updated_at: now, definition: AppDefinition { auth_type, custom_fields, ..known.definition }, ..known }
+                }
+                Some(_) => continue,
+            };
+            self.0.store.put_app(app).await?;
         }
         Ok(())
     }
@@ -187,11 +240,39 @@ impl Engine {
         Ok(Catalogue::get().find(slug_or_id).cloned())
     }
 
+    async fn served(&self, caller: &Caller) -> Result<Served, EngineError> {
+        let mut served = Served::default();
+        for component in &self.search_index(&caller.org_id).await?.components {
+            served.add(&component.component_type, &component.app);
+        }
+        let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
+        loop {
+            let published = self.0.store.list_components(&caller.org_id, &page).await?.items;
+            for component in &published {
+                let kind = if component.component_type == ComponentType::Action { "action" } else { "source" };
+                for slug in component.manifest.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")?.as_str()) {
+                    served.add(kind, slug);
+                }
+            }
+            match published.last() {
+                Some(last) => page.after = Some(last.id.to_string()),
+                None => return Ok(served),
+            }
+        }
+    }
+
     /// Apps by slug: the organization's own in place of the catalogue's.
     pub async fn list_apps(&self, caller: &Caller, filter: &AppFilter, page: &Page) -> Result<Listing<App>, EngineError> {
         let own = self.0.store.list_apps(&caller.org_id).await?;
         let words: Vec<String> = filter.words.split_whitespace().map(str::to_lowercase).collect();
+        let served = match filter {
+            AppFilter { has_components: None, has_actions: None, has_triggers: None, .. } => None,
+            _ => Some(self.served(caller).await?),
+        };
         let fits = |app: &App| {
+            if served.as_ref().is_some_and(|served| !served.fits(&app.name_slug, filter)) {
+                return false;
+            }
             let text = format!("{} {}", app.name_slug, app.definition.name.to_lowercase());
             words.iter().all(|word| text.contains(word.as_str()))
         };

@@ -66,8 +66,12 @@ impl Engine {
             built.component.files = None;
         }
         let kind = built.component.manifest.check()?;
-        self.infer_apps(caller, &built.component.manifest.props).await?;
         let mut component = SavedComponent { component_type: kind, ..built.component };
+        if let Some(known) = self.same_component(&component).await?
+            && (known.published || !publish)
+        {
+            return Ok(known);
+        }
         if publish {
             if component.manifest.key.as_deref().unwrap_or("").trim().is_empty() {
                 return Err(EngineError::Component {
@@ -86,13 +90,18 @@ impl Engine {
         Ok(component)
     }
 
-    /// A component by id or published key.
-    pub async fn component(&self, caller: &Caller, id_or_key: &str) -> Result<SavedComponent, EngineError> {
-        let found = match id_or_key.parse::<ComponentId>() {
-            Ok(id) => self.0.store.component(&caller.org_id, &id).await?,
-            Err(_) => self.0.store.component_by_key(&caller.org_id, id_or_key).await?,
+    /// A component by id, by the hash of its code, or by its published key, with `@version` behind it or without.
+    pub async fn component(&self, caller: &Caller, name: &str) -> Result<SavedComponent, EngineError> {
+        let store = &self.0.store;
+        let found = match name.parse::<ComponentId>() {
+            Ok(id) => store.component(&caller.org_id, &id).await?,
+            Err(_) if is_hash(name) => store.component_by_hash(&caller.org_id, name, None).await?,
+            Err(_) => {
+                let (key, version) = key_and_version(name);
+                store.component_by_key(&caller.org_id, key, version).await?
+            }
         };
-        found.ok_or_else(|| EngineError::not_found("component", id_or_key))
+        found.ok_or_else(|| EngineError::not_found("component", name))
     }
 
     /// The published components.
@@ -119,20 +128,38 @@ impl Engine {
             CodeRef::Component(id) => Ok((self.component(caller, id.as_str()).await?, None)),
             CodeRef::Key(key) => match self.component(caller, key).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => match self.registry_code(caller, key).await? {
-                    Some(code) => {
-                        let built = self.build_component(caller, &code, earlier).await?;
-                        // The registry keeps the files.
-                        Ok((SavedComponent { files: None, ..built.component }, Some(built.artifact)))
-                    }
+                    // The registry keeps the files.
+                    Some(code) => self.built_or_known(caller, &code, earlier, false).await,
                     None => Err(error),
                 },
                 found => Ok((found?, None)),
             },
-            CodeRef::Code { .. } | CodeRef::Url(_) => {
-                let built = self.build_component(caller, code, earlier).await?;
-                Ok((built.component, Some(built.artifact)))
-            }
+            CodeRef::Code { .. } | CodeRef::Url(_) => self.built_or_known(caller, code, earlier, true).await,
         }
+    }
+
+    /// What the code is built to; where the same code was built to the same before, the component that was saved then.
+    async fn built_or_known(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+        earlier: Option<&SavedComponent>,
+        keeps_files: bool,
+    ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
+        let Built { mut component, artifact } = self.build_component(caller, code, earlier).await?;
+        if !keeps_files {
+            component.files = None;
+        }
+        Ok(match self.same_component(&component).await? {
+            Some(known) => (known, None),
+            None => (component, Some(artifact)),
+        })
+    }
+
+    /// The component that was saved of the same code with the same files, built to the same module.
+    async fn same_component(&self, component: &SavedComponent) -> Result<Option<SavedComponent>, EngineError> {
+        let known = self.0.store.component_by_hash(&component.org_id, &component.code_hash, Some(&component.artifact_id)).await?;
+        Ok(known.filter(|known| known.url == component.url && known.files == component.files))
     }
 
     /// Bundles and describes, and stores nothing.
@@ -153,6 +180,7 @@ impl Engine {
         let artifact =
             Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, uses_respond: bundle.uses_respond };
         let manifest = self.describe(caller, &artifact).await?;
+        self.infer_apps(caller, &manifest.props, &bundle.auth_keys).await?;
         let now = self.now();
         // Of an address only the entry is kept: the rest is where it came from.
         let files = match code {
@@ -240,6 +268,19 @@ impl Engine {
         let part = path.with_extension(format!("{}.part", self.0.ids.base62(8)));
         tokio::fs::write(&part, bytes).await?;
         tokio::fs::rename(&part, path).await
+    }
+}
+
+/// Whether a text is a SHA-256 in hex.
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// `key@version`. A key does not begin with `@`, a version may hold one.
+pub(crate) fn key_and_version(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('@') {
+        Some((key, version)) if !key.is_empty() => (key, Some(version)),
+        _ => (name, None),
     }
 }
 

@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Asks a component in a host of its own, with the accounts that the values name. `Ok(Err)` is the code's own failure.
-    async fn ask(
+    pub(crate) async fn ask(
         &self,
         caller: &Caller,
         component: &SavedComponent,

@@ -22,6 +22,8 @@ pub(crate) struct Origin {
     pub(crate) handles_error: bool,
     /// Whether it is a replay.
     pub(crate) replay: bool,
+    /// Whether the event's signature was verified.
+    pub(crate) verified: bool,
     /// Whether nothing of it is kept.
     pub(crate) keeps_nothing: bool,
     /// What it is for.
@@ -38,6 +40,7 @@ impl Origin {
             hops: None,
             handles_error: false,
             replay: false,
+            verified: false,
             keeps_nothing: false,
             kind: RunKind::Live,
         }
@@ -59,7 +62,7 @@ impl Engine {
             deployment_id: identity.deployment_id.map(ToString::to_string).unwrap_or_default(),
             emitter_id: origin.trigger_id.clone(),
             source_type: origin.source_type.to_owned(),
-            verified: false,
+            verified: origin.verified,
             hops: origin.hops,
             test: origin.kind == RunKind::Test,
             replay: origin.replay,

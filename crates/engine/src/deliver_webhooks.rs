@@ -120,7 +120,7 @@ impl Engine {
     }
 
     async fn serve_lane(&self, reach: &Reach, webhook: Webhook) -> Result<(), EngineError> {
-        let secret = self.0.master_key.open(webhook.id.as_str(), &webhook.secret)?;
+        let secret = self.0.keyring.open(webhook.id.as_str(), &webhook.secret)?;
         let mut health = webhook.health;
         for _ in 0..BATCHES_MAX {
             let now = self.now();

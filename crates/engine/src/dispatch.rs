@@ -135,6 +135,9 @@ impl Engine {
                 if let Err(error) = engine.0.store.purge_data_stores(engine.now(), PRUNE_ROWS).await {
                     tracing::warn!(error = error_chain(&error), "could not clear away what has ended in data stores");
                 }
+                if let Err(error) = engine.0.store.purge_uploads(engine.now(), PRUNE_ROWS).await {
+                    tracing::warn!(error = error_chain(&error), "could not clear away files whose time is over");
+                }
             }
         });
     }

@@ -61,6 +61,12 @@ pub enum EngineError {
     /// No key or a wrong one.
     #[error("the API key is missing or not valid; send `Authorization: Bearer <api key>`")]
     Unauthorized,
+    /// An endpoint's caller did not show what it asks for.
+    #[error("{what}")]
+    EndpointRefused {
+        /// What it asks for.
+        what: &'static str,
+    },
     /// Not yours to do.
     #[error("{0}")]
     Forbidden(&'static str),
@@ -156,7 +162,7 @@ impl EngineError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
-            Self::Unauthorized => ErrorKind::Unauthorized,
+            Self::Unauthorized | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
             Self::Forbidden(_) | Self::ScopeMissing { .. } => ErrorKind::Forbidden,
             Self::TooMany { .. } | Self::WrongKeys { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
@@ -173,7 +179,7 @@ impl EngineError {
     pub const fn code(&self) -> &str {
         match self {
             Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } => code,
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthorized | Self::EndpointRefused { .. } => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::ScopeMissing { .. } => "scope_missing",
             Self::TooMany { .. } => "too_many_requests",

@@ -29,7 +29,7 @@ pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> Strin
     }
     let content_type = headers.get("content-type").and_then(Value::as_str).unwrap_or("").to_ascii_lowercase();
     let raw = String::from_utf8_lossy(&request.body);
-    let body = parse_body(&content_type, &raw);
+    let body = request.parsed.clone().or_else(|| parse_body(&content_type, &raw));
     let mut event = json!({
         "method": request.method,
         "path": request.path,
@@ -68,16 +68,20 @@ fn parse_body(content_type: &str, raw: &str) -> Option<Value> {
 fn pairs(text: &[u8]) -> Value {
     let mut map = Map::new();
     for (name, value) in form_urlencoded::parse(text) {
-        let value = Value::from(value.as_ref());
-        match map.get_mut(name.as_ref()) {
-            None => {
-                map.insert(name.into_owned(), value);
-            }
-            Some(Value::Array(values)) => values.push(value),
-            Some(first) => *first = Value::Array(vec![first.take(), value]),
-        }
+        add_pair(&mut map, name.into_owned(), Value::from(value.as_ref()));
     }
     Value::Object(map)
+}
+
+/// Adds a pair; a name that comes again makes an array.
+pub(crate) fn add_pair(map: &mut Map<String, Value>, name: String, value: Value) {
+    match map.get_mut(&name) {
+        None => {
+            map.insert(name, value);
+        }
+        Some(Value::Array(values)) => values.push(value),
+        Some(first) => *first = Value::Array(vec![first.take(), value]),
+    }
 }
 
 #[cfg(test)]
@@ -93,6 +97,7 @@ mod tests {
             headers: vec![("content-type".into(), content_type.into()), ("x-a".into(), "1".into()), ("x-a".into(), "2".into())],
             client_ip: "127.0.0.1".into(),
             body: body.as_bytes().to_vec(),
+            parsed: None,
         }
     }
 

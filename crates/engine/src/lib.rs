@@ -4,6 +4,7 @@
 
 mod accept;
 mod accounts;
+mod app_hooks;
 mod apps;
 mod asks;
 mod cache;
@@ -11,16 +12,20 @@ mod components;
 mod configure;
 mod context;
 mod data_stores;
+mod deferred;
 mod deliver;
 mod deliver_http;
 mod deliver_webhooks;
 mod dispatch;
+mod domains;
+mod endpoint_auth;
 mod error;
 mod error_events;
 mod events;
 mod execute;
 mod hooks;
 mod http_event;
+mod keyring;
 mod keys;
 mod mailer;
 mod marks;
@@ -28,6 +33,7 @@ mod notice;
 mod oauth;
 mod pauses;
 mod places;
+mod platform_api;
 mod program;
 mod progress;
 mod reach;
@@ -44,6 +50,8 @@ mod streams;
 mod subscriptions;
 mod tasks;
 mod tenants;
+mod turns;
+mod uploads;
 mod views;
 mod webhooks;
 mod workflow_parts;
@@ -64,10 +72,12 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
+pub use app_hooks::AppEvent;
 pub use apps::{AppFilter, NewApp};
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
+pub use keyring::{MasterKeyError, MasterKeys};
 pub use keys::{NewApiKey, UpdateApiKey};
 pub use mailer::check_smtp;
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
@@ -77,12 +87,13 @@ pub use replays::{NewReplay, ReplayChange, ReplayView};
 pub use s3::S3Config;
 pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
-pub use streams::StreamItem;
+pub use streams::{StepEnd, StreamItem};
 pub use tenants::{FirstTenant, Me, NewOrganization};
+pub use uploads::{FilesIn, Pieces};
 pub use views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
 pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
-pub use workflow_tests::NewTest;
+pub use workflow_tests::{NewTest, TestEvent};
 pub use workflows::ReplayFrom;
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
@@ -93,6 +104,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct EngineConfig {
     /// Where clients reach this server; endpoints are `{base_url}/e/{key}`.
     pub base_url: String,
+    /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
+    pub endpoint_domain: Option<String>,
     /// Where built modules are kept for hosts.
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
@@ -119,12 +132,15 @@ pub struct EngineConfig {
     pub mail_from: String,
     /// Where `$.send.s3` goes; none: it fails and says so.
     pub s3: Option<S3Config>,
+    /// Bytes that the files of one request to an endpoint may have.
+    pub upload_max_bytes: usize,
 }
 
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8787".into(),
+            endpoint_domain: None,
             artifact_dir: "artifacts".into(),
             running_max: 256,
             waiting_max: 10_000,
@@ -138,6 +154,7 @@ impl Default for EngineConfig {
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
+            upload_max_bytes: 100 << 20,
         }
     }
 }
@@ -154,8 +171,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Ids and randomness.
     pub ids: Arc<IdSource>,
-    /// Seals secrets.
-    pub master_key: MasterKey,
+    /// Where the master key is kept, which seals what secrets are sealed under.
+    pub master_keys: Arc<dyn MasterKeys>,
 }
 
 /// Accepts, runs and settles. Cheap to clone.
@@ -169,11 +186,15 @@ struct Inner {
     runner: Runner,
     clock: Arc<dyn Clock>,
     ids: Arc<IdSource>,
-    master_key: MasterKey,
+    keyring: secrets::Keyring,
+    master_keys: Arc<dyn MasterKeys>,
+    /// One change of the master key at a time within this node.
+    rotating: tokio::sync::Mutex<()>,
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
     rates: keys::Rates,
+    domains: domains::Domains,
     wrong_keys: wrong_keys::WrongKeys,
     /// Reaches what code sends to.
     sending: reach::Reach,
@@ -188,7 +209,7 @@ struct Inner {
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
-    settling: Mutex<HashMap<millrace_model::ids::SourceId, Arc<tokio::sync::Mutex<()>>>>,
+    turns: turns::Turns,
     /// One refresh of an account's token at a time within this node.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
@@ -205,7 +226,8 @@ struct Inner {
 impl Engine {
     /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverers and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
-        let Parts { store, bundler, runner, clock, ids, master_key } = parts;
+        let Parts { store, bundler, runner, clock, ids, master_keys } = parts;
+        let keyring = secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
         let node = format!("node_{}", ids.base62(12));
         if store.single_node() {
@@ -224,10 +246,13 @@ impl Engine {
             runner,
             clock,
             ids,
-            master_key,
+            keyring,
+            master_keys,
+            rotating: tokio::sync::Mutex::default(),
             node,
             cache: cache::Cache::default(),
             rates: keys::Rates::default(),
+            domains: domains::Domains::default(),
             wrong_keys: wrong_keys::WrongKeys::default(),
             sending,
             providers,
@@ -236,7 +261,7 @@ impl Engine {
             places,
             held: Mutex::default(),
             waiters: Mutex::default(),
-            settling: Mutex::default(),
+            turns: turns::Turns::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),

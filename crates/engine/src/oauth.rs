@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
 use millrace_model::account::{Account, App, AuthType, OauthClient};
 use millrace_model::ids::{AccountId, ApiKeyId, OrgId, UserId};
@@ -113,12 +113,11 @@ impl Engine {
             until: until.ms(),
         };
         let text = serde_json::to_string(&state).map_err(|e| EngineError::internal("could not write a state", e))?;
-        let sealed = self.0.master_key.seal(&self.0.ids, STATE_OWNER, &text)?;
-        let sealed = STANDARD.decode(sealed).map_err(|e| EngineError::internal("could not write a state", e))?;
+        let sealed = self.0.keyring.seal(&self.0.ids, STATE_OWNER, &text)?;
         let provider = self.provider(&app, client)?;
         let challenge = PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(verifier));
         let mut request = provider
-            .authorize_url(|| CsrfToken::new(URL_SAFE_NO_PAD.encode(sealed)))
+            .authorize_url(|| CsrfToken::new(URL_SAFE_NO_PAD.encode(&sealed)))
             .set_pkce_challenge(challenge)
             .add_scopes(client.scopes.iter().cloned().map(Scope::new));
         for (name, value) in &client.authorize_params {
@@ -134,8 +133,8 @@ impl Engine {
             message: "this answer does not belong to a connection that was begun here; begin again".into(),
             details: serde_json::json!({ "field": "state" }),
         };
-        let sealed = URL_SAFE_NO_PAD.decode(state).map_err(|_| refused())?;
-        let text = self.0.master_key.open(STATE_OWNER, &STANDARD.encode(sealed)).map_err(|_| refused())?;
+        let sealed = URL_SAFE_NO_PAD.decode(state).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
+        let text = self.0.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
         let state: State = serde_json::from_str(&text).map_err(|_| refused())?;
         if state.until < self.now().ms() {
             return Err(EngineError::Invalid {
@@ -285,7 +284,7 @@ impl Engine {
     }
 
     fn provider(&self, app: &App, client: &OauthClient) -> Result<Provider, EngineError> {
-        let secret = self.0.master_key.open(app.id.as_str(), &client.client_secret)?;
+        let secret = self.0.keyring.open(app.id.as_str(), &client.client_secret)?;
         let bad = |e: url::ParseError| EngineError::internal("an app's OAuth address is damaged", e);
         Ok(Client::new(ClientId::new(client.client_id.clone()))
             .set_client_secret(ClientSecret::new(secret))

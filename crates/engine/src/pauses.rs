@@ -156,7 +156,7 @@ impl Engine {
 
     fn token(&self, run: &RunId, attempt: i64, end: PauseEnd) -> String {
         let named = format!("{run}-{attempt}");
-        let code = self.0.master_key.code("pause", &format!("{}/{named}", verb(end)));
+        let code = self.0.keyring.code("pause", &format!("{}/{named}", verb(end)));
         format!("{named}-{code}")
     }
 

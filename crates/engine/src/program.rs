@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::accounts::{AccountUse, PROVISION};
 use crate::components::MODULE;
 use crate::data_stores::StoreGrants;
+use crate::endpoint_auth::Authorization;
 use crate::workflow_parts::BuiltSteps;
 use crate::{Engine, EngineError};
 
@@ -59,6 +60,8 @@ pub(crate) struct WorkflowProgram {
     pub(crate) stores: StoreGrants,
     /// Names of the steps that are not disabled, in order.
     pub(crate) namespaces: Vec<String>,
+    /// Who may call its endpoints, by their ids; the others may be called by anybody.
+    pub(crate) authorizations: Vec<(String, Authorization)>,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
@@ -200,7 +203,7 @@ impl Engine {
     pub(crate) async fn prepare_source(&self, source: Source, manifest: Manifest, artifact_id: &str, interfaces: &Interfaces) -> Result<Program, EngineError> {
         let strategy = manifest.dedupe_strategy()?;
         let mut props = source.configured_props.clone();
-        self.0.master_key.open_props(source.id.as_str(), &mut props)?;
+        self.0.keyring.open_props(source.id.as_str(), &mut props)?;
         let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
         for def in defs {
             if def.prop_type == "$.interface.http"
@@ -272,7 +275,7 @@ impl Engine {
                 modules.push(ModuleSpec { name: step.artifact_id.clone(), path });
             }
             let mut props = step.props.clone();
-            self.0.master_key.open_props(workflow.id.as_str(), &mut props)?;
+            self.0.keyring.open_props(workflow.id.as_str(), &mut props)?;
             let needs_manifest = step.props.values().any(|value| value.get(PROVISION).is_some()) || StoreGrants::may_name(&step.props);
             let manifest = match needs_manifest || step.dynamic_props.is_some() {
                 true => match built.iter().find(|(component, _)| component.id == step.component_id) {
@@ -306,6 +309,7 @@ impl Engine {
             isolate,
             steps: Inputs::new(Value::Array(steps), accounts),
             stores,
+            authorizations: self.authorizations(&workflow.id, &version.triggers)?,
             namespaces: version.steps.iter().filter(|s| !s.disabled).map(|s| s.namespace.clone()).collect(),
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,

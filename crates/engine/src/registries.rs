@@ -11,9 +11,9 @@ use millrace_model::component::Manifest;
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned, search};
 use millrace_model::tenant::Caller;
-use millrace_store::NewRegistry;
+use millrace_store::{FoundComponent, NewRegistry};
 
-use crate::components::bundle_error;
+use crate::components::{bundle_error, key_and_version};
 use crate::secrets::sha256_hex;
 use crate::{CodeRef, Engine, EngineError};
 
@@ -24,6 +24,8 @@ const ORIGIN_MAX: usize = 1_000;
 const KEY_BYTES_MAX: usize = 300;
 /// Files of a component's app and of the apps that it imports, together; what bundling takes.
 const FILES_BYTES_MAX: usize = 8 << 20;
+/// Versions that an error names.
+const VERSIONS_NAMED: usize = 10;
 /// Organizations whose search index is kept.
 const INDEXES_MAX: usize = 16;
 
@@ -60,12 +62,14 @@ pub struct RegistryEntry {
     pub code: String,
     /// What its code says without running it: props may be missing that only running code knows.
     pub manifest: Manifest,
+    /// Its versions that can be named, the latest first.
+    pub versions: Vec<String>,
 }
 
 /// What search looks through, as long as no registry changes.
 pub(crate) struct SearchIndex {
     registries: Vec<(RegistryId, Timestamp)>,
-    components: Vec<RegistryComponent>,
+    pub(crate) components: Vec<RegistryComponent>,
 }
 
 /// Search indexes of the organizations that searched last.
@@ -137,45 +141,50 @@ impl Engine {
         Ok(search(&index.components, words, app, limit).into_iter().cloned().collect())
     }
 
-    /// A component of a registry by key, not built.
-    pub async fn registry_entry(&self, caller: &Caller, key: &str) -> Result<RegistryEntry, EngineError> {
-        let (id, component) = self.find_registry_component(caller, key).await?.ok_or_else(|| EngineError::not_found("component", key))?;
-        let files = self.registry_tree(&id, &component).await?;
+    /// A component of a registry by key, with `@version` behind it or without, not built.
+    pub async fn registry_entry(&self, caller: &Caller, name: &str) -> Result<RegistryEntry, EngineError> {
+        let found = self.find_registry_component(caller, name).await?.ok_or_else(|| EngineError::not_found("component", name))?;
+        let files = self.registry_tree(&found).await?;
+        let component = found.component;
         let code = files.get(&component.path).cloned().unwrap_or_default();
         let facts = self.0.bundler.facts(files, component.path.clone()).await.map_err(bundle_error)?;
-        Ok(RegistryEntry { component, code, manifest: facts.map(|facts| facts.manifest).unwrap_or_default() })
+        let versions = self.0.store.registry_versions(&caller.org_id, &component.key).await?;
+        Ok(RegistryEntry { component, code, manifest: facts.map(|facts| facts.manifest).unwrap_or_default(), versions })
     }
 
     /// The code of a registry's component, with the files that it may import.
-    pub(crate) async fn registry_code(&self, caller: &Caller, key: &str) -> Result<Option<CodeRef>, EngineError> {
-        let Some((id, component)) = self.find_registry_component(caller, key).await? else { return Ok(None) };
-        let files = self.registry_tree(&id, &component).await?;
-        let code =
-            files.get(&component.path).cloned().ok_or_else(|| EngineError::internal("a registry lacks the file of a component", component.path.clone()))?;
-        Ok(Some(CodeRef::Code { code, files, entry: Some(component.path), url: None }))
+    pub(crate) async fn registry_code(&self, caller: &Caller, name: &str) -> Result<Option<CodeRef>, EngineError> {
+        let Some(found) = self.find_registry_component(caller, name).await? else { return Ok(None) };
+        let files = self.registry_tree(&found).await?;
+        let path = found.component.path;
+        let code = files.get(&path).cloned().ok_or_else(|| EngineError::internal("a registry lacks the file of a component", path.clone()))?;
+        Ok(Some(CodeRef::Code { code, files, entry: Some(path), url: None }))
     }
 
-    /// `key`, or `key@version`, which is refused where the registry has another version.
-    async fn find_registry_component(&self, caller: &Caller, key: &str) -> Result<Option<(RegistryId, RegistryComponent)>, EngineError> {
-        let (name, version) = key.split_once('@').map_or((key, None), |(name, version)| (name, Some(version)));
-        let found = self.0.store.registry_component(&caller.org_id, name).await?;
-        match (&found, version) {
-            (Some((_, component)), Some(version)) if component.version != version => Err(EngineError::Invalid {
-                code: "no_such_version",
-                message: format!("the registry has version `{}` of `{name}`, not `{version}`", component.version),
-                details: serde_json::json!({ "field": "key" }),
-            }),
-            _ => Ok(found),
+    /// `key` as it is in the latest state of its tree, or `key@version`, which earlier states may have.
+    async fn find_registry_component(&self, caller: &Caller, name: &str) -> Result<Option<FoundComponent>, EngineError> {
+        let (key, version) = key_and_version(name);
+        let found = self.0.store.registry_component(&caller.org_id, key, version).await?;
+        let Some(version) = version.filter(|_| found.is_none()) else { return Ok(found) };
+        let known = self.0.store.registry_versions(&caller.org_id, key).await?;
+        if known.is_empty() {
+            return Ok(None);
         }
+        let named = known.iter().take(VERSIONS_NAMED).map(|v| format!("`{v}`")).collect::<Vec<_>>().join(", ");
+        Err(EngineError::Invalid {
+            code: "no_such_version",
+            message: format!("no registry has version `{version}` of `{key}`; there are {named}"),
+            details: serde_json::json!({ "field": "key", "versions": known }),
+        })
     }
 
     /// The files of the component's app, and of all apps that these name, and so on.
-    async fn registry_tree(&self, id: &RegistryId, component: &RegistryComponent) -> Result<BTreeMap<String, String>, EngineError> {
+    async fn registry_tree(&self, found: &FoundComponent) -> Result<BTreeMap<String, String>, EngineError> {
         let (mut tree, mut bytes) = (BTreeMap::new(), 0);
-        let mut waiting = vec![app_of(&component.path).to_owned(), String::new()];
+        let mut waiting = vec![app_of(&found.component.path).to_owned(), String::new()];
         let mut seen: BTreeSet<String> = waiting.iter().cloned().collect();
         while let Some(app) = waiting.pop() {
-            for file in self.0.store.registry_files(id, &app).await? {
+            for file in self.0.store.registry_files(&found.registry, &app, found.generation).await? {
                 // Files outside of apps are manifests, which import nothing.
                 if !app.is_empty() {
                     waiting.extend(apps_mentioned(&file.text).into_iter().map(str::to_owned).filter(|app| seen.insert(app.clone())));
@@ -190,7 +199,7 @@ impl Engine {
         Ok(tree)
     }
 
-    async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
+    pub(crate) async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
         // Another node may have changed them: the list is small, the components are not.
         let now: Vec<_> = self.0.store.registries(org).await?.into_iter().map(|r| (r.id, r.updated_at)).collect();
         if let Some(index) = self.0.search_indexes.get(org).filter(|index| index.registries == now) {

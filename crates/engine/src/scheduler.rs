@@ -1,4 +1,4 @@
-//! What happens at its time: ticks of timers and ends of pauses. A tick counts as fired once its run is durable; each fires once, however many nodes look.
+//! What happens at its time: ticks of timers, ends of pauses, and deferred events. A tick counts as fired once its run is durable; each fires once, however many nodes look.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{Engine, EngineError};
 
 /// The longest sleep: timers made by other nodes are seen at the latest then.
 const SLEEP_MAX: Duration = Duration::from_secs(5);
-/// Timers fired, and pauses ended, in one round.
+/// Timers fired, pauses ended, and deferred events delivered, in one round.
 const ROUND_MAX: u32 = 100;
 
 impl Engine {
@@ -27,6 +27,9 @@ impl Engine {
                 }
                 if let Err(error) = engine.fire_due().await {
                     tracing::error!(error = error_chain(&error), "could not fire timers; trying again");
+                }
+                if let Err(error) = engine.deliver_deferred(ROUND_MAX).await {
+                    tracing::error!(error = error_chain(&error), "could not deliver deferred events; trying again");
                 }
                 let sleep = engine.until_next_timer().await;
                 tokio::select! {
@@ -49,8 +52,8 @@ impl Engine {
     }
 
     async fn until_next_timer(&self) -> Duration {
-        let (timer, wake) = tokio::join!(self.0.store.next_timer_at(), self.0.store.next_wake_at());
-        match timer.ok().flatten().into_iter().chain(wake.ok().flatten()).min() {
+        let (timer, wake, deferred) = tokio::join!(self.0.store.next_timer_at(), self.0.store.next_wake_at(), self.0.store.next_deferred_at());
+        match [timer, wake, deferred].into_iter().filter_map(|at| at.ok().flatten()).min() {
             Some(at) => Duration::from_millis(u64::try_from(at.ms() - self.now().ms()).unwrap_or(0)).clamp(Duration::from_millis(5), SLEEP_MAX),
             None => SLEEP_MAX,
         }

@@ -6,6 +6,7 @@ use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use millrace_model::IdSource;
 use millrace_model::component::PropDef;
+use millrace_model::ids::DataKeyId;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -13,7 +14,10 @@ use crate::EngineError;
 
 const SEALED: &str = "$sealed";
 
-/// The key that seals secrets. Never shown.
+/// What data keys are wrapped under is sealed for this owner, with the key's id behind it.
+const WRAPPED: &str = "data key ";
+
+/// The key that wraps the data keys. Never shown.
 #[derive(Clone)]
 pub struct MasterKey([u8; 32]);
 
@@ -29,27 +33,62 @@ impl MasterKey {
         Self(bytes)
     }
 
-    /// A code that only this key makes for `text`: 43 characters of `[0-9A-Za-z_-]`. `purpose` keeps codes of one use from being those of another.
+    /// What tells keys apart and may be shown: nothing of the key follows from it.
+    pub fn id(&self) -> String {
+        sha256_hex(&[b"millrace master key\n", &self.0[..]].concat())[..12].to_owned()
+    }
+
+    pub(crate) const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    pub(crate) fn wrap(&self, ids: &IdSource, id: &DataKeyId, key: &[u8; 32]) -> Result<String, EngineError> {
+        seal(&self.0, ids, &format!("{WRAPPED}{id}"), key)
+    }
+
+    /// None where another key wrapped it.
+    pub(crate) fn unwrap(&self, id: &DataKeyId, wrapped: &str) -> Option<[u8; 32]> {
+        open(&self.0, &format!("{WRAPPED}{id}"), wrapped)?.try_into().ok()
+    }
+}
+
+/// The data keys, opened. The first of them seals; its id stands before what it sealed. Never shown.
+pub(crate) struct Keyring(Vec<(DataKeyId, [u8; 32])>);
+
+impl Keyring {
+    /// `keys`: oldest first, at least one.
+    pub(crate) const fn new(keys: Vec<(DataKeyId, [u8; 32])>) -> Self {
+        Self(keys)
+    }
+
+    pub(crate) fn bytes(&self, id: &DataKeyId) -> Option<&[u8; 32]> {
+        self.0.iter().find(|(known, _)| known == id).map(|(_, bytes)| bytes)
+    }
+
+    fn first(&self) -> Result<&(DataKeyId, [u8; 32]), EngineError> {
+        self.0.first().ok_or_else(|| EngineError::internal("there is no data key", "the store gave none"))
+    }
+
+    /// A code that only these keys make for `text`: 43 characters of `[0-9A-Za-z_-]`. `purpose` keeps codes of one use from being those of another.
     pub(crate) fn code(&self, purpose: &str, text: &str) -> String {
         // No purpose holds a line break, so no two pairs are the same text. Each run pays for this: one HMAC, no key of its own.
-        URL_SAFE_NO_PAD.encode(hmac_sha256(&self.0, format!("millrace {purpose}\n{text}").as_bytes()))
+        let key = self.0.first().map_or(&[0; 32], |(_, bytes)| bytes);
+        URL_SAFE_NO_PAD.encode(hmac_sha256(key, format!("millrace {purpose}\n{text}").as_bytes()))
     }
 
     pub(crate) fn seal(&self, ids: &IdSource, owner: &str, plain: &str) -> Result<String, EngineError> {
-        let nonce = ids.bytes::<24>();
-        let sealed = XChaCha20Poly1305::new(&self.0.into())
-            .encrypt(&XNonce::from(nonce), Payload { msg: plain.as_bytes(), aad: owner.as_bytes() })
-            .map_err(|_| EngineError::internal("could not seal a secret", "the cipher refused"))?;
-        Ok(STANDARD.encode([&nonce[..], &sealed].concat()))
+        let (id, key) = self.first()?;
+        Ok(format!("{id}:{}", seal(key, ids, owner, plain.as_bytes())?))
     }
 
     pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, EngineError> {
-        let failed = || EngineError::internal("could not open a secret; is the master key the one it was sealed with?", "the cipher refused");
-        let bytes = STANDARD.decode(sealed).map_err(|_| failed())?;
-        let (nonce, text) = bytes.split_first_chunk::<24>().ok_or_else(failed)?;
-        let plain =
-            XChaCha20Poly1305::new(&self.0.into()).decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: owner.as_bytes() }).map_err(|_| failed())?;
-        String::from_utf8(plain).map_err(|_| failed())
+        let failed = || EngineError::internal("could not open a secret; is the database the one it was sealed in?", "the cipher refused");
+        let (key, text) = match sealed.split_once(':') {
+            Some((id, text)) => (self.0.iter().find(|(known, _)| known.as_str() == id).map(|(_, bytes)| bytes).ok_or_else(failed)?, text),
+            // Sealed before there were data keys: the first of them is the key of then.
+            None => (&self.first()?.1, sealed),
+        };
+        String::from_utf8(open(key, owner, text).ok_or_else(failed)?).map_err(|_| failed())
     }
 
     /// Seals the values of secret props for storing; those sealed already stay.
@@ -72,6 +111,20 @@ impl MasterKey {
         }
         Ok(())
     }
+}
+
+fn seal(key: &[u8; 32], ids: &IdSource, owner: &str, plain: &[u8]) -> Result<String, EngineError> {
+    let nonce = ids.bytes::<24>();
+    let sealed = XChaCha20Poly1305::new(key.into())
+        .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: owner.as_bytes() })
+        .map_err(|_| EngineError::internal("could not seal a secret", "the cipher refused"))?;
+    Ok(STANDARD.encode([&nonce[..], &sealed].concat()))
+}
+
+fn open(key: &[u8; 32], owner: &str, sealed: &str) -> Option<Vec<u8>> {
+    let bytes = STANDARD.decode(sealed).ok()?;
+    let (nonce, text) = bytes.split_first_chunk::<24>()?;
+    XChaCha20Poly1305::new(key.into()).decrypt(&XNonce::from(*nonce), Payload { msg: text, aad: owner.as_bytes() }).ok()
 }
 
 /// Takes sealed values away before a record is shown (reference 2: a secret is never returned).
@@ -113,21 +166,37 @@ mod tests {
         assert_eq!(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     }
 
+    fn ring(byte: u8) -> Keyring {
+        Keyring::new(vec![(DataKeyId::from_row(format!("dk_{byte}")), [byte; 32])])
+    }
+
     #[test]
     fn codes_differ_by_key_purpose_and_text() {
-        let key = MasterKey::new([7; 32]);
-        let codes = [key.code("a", "x"), key.code("a", "y"), key.code("b", "x"), MasterKey::new([8; 32]).code("a", "x")];
+        let key = ring(7);
+        let codes = [key.code("a", "x"), key.code("a", "y"), key.code("b", "x"), ring(8).code("a", "x")];
         assert_eq!(codes.iter().collect::<std::collections::HashSet<_>>().len(), 4);
         assert!(codes.iter().all(|c| c.len() == 43) && codes[0] == key.code("a", "x"));
     }
 
     #[test]
-    fn a_secret_opens_only_for_its_owner() {
-        let (key, ids) = (MasterKey::new([7; 32]), IdSource::default());
+    fn a_secret_opens_only_for_its_owner_and_under_its_key() {
+        let (key, ids) = (ring(7), IdSource::default());
         let sealed = key.seal(&ids, "dc_a", "s3cret").expect("seals");
-        assert!(!sealed.contains("s3cret"));
+        assert!(sealed.starts_with("dk_7:") && !sealed.contains("s3cret"));
         assert_eq!(key.open("dc_a", &sealed).expect("opens"), "s3cret");
         assert!(key.open("dc_b", &sealed).is_err());
-        assert!(MasterKey::new([8; 32]).open("dc_a", &sealed).is_err());
+        assert!(ring(8).open("dc_a", &sealed).is_err());
+        // As it was sealed before there were data keys.
+        assert_eq!(key.open("dc_a", sealed.trim_start_matches("dk_7:")).expect("opens"), "s3cret");
+    }
+
+    #[test]
+    fn a_data_key_opens_only_under_its_master_key() {
+        let (master, ids, id) = (MasterKey::new([1; 32]), IdSource::default(), DataKeyId::from_row("dk_1".into()));
+        let wrapped = master.wrap(&ids, &id, &[9; 32]).expect("wraps");
+        assert_eq!(master.unwrap(&id, &wrapped), Some([9; 32]));
+        assert_eq!(master.unwrap(&DataKeyId::from_row("dk_2".into()), &wrapped), None);
+        assert_eq!(MasterKey::new([2; 32]).unwrap(&id, &wrapped), None);
+        assert_eq!((master.id().len(), master.id() == MasterKey::new([2; 32]).id()), (12, false));
     }
 }

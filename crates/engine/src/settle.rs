@@ -2,24 +2,26 @@
 
 use std::sync::Arc;
 
-use millrace_model::dedupe::{Candidate, DedupeState, dedupe};
+use millrace_model::dedupe::{Candidate, dedupe};
 use millrace_model::error_event::KEPT_NOTHING;
 use millrace_model::event::Event;
 use millrace_model::ids::{RunId, WebhookId};
 use millrace_model::run::{Context, LogLevel, LogLine, NewRun, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{ERRORS, LOGS};
+use millrace_model::subscription::{DEFERRED, ERRORS, LOGS};
 use millrace_runner::CallOutcome;
 use millrace_store::{Effects, Pausing, Settlement, SourceChange, StoreError};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::context::Origin;
+use crate::deferred::put_off_until;
 use crate::error_events::Failed;
 use crate::execute::Held;
 use crate::pauses::{Carried, Rest, may_pause};
 use crate::program::{Program, SourceProgram};
-use crate::sink::{Collected, RawEmit};
+use crate::sink::Collected;
+use crate::turns::{Remembered, Turn};
 use crate::{Engine, EngineError, StreamItem};
 
 /// How often a settlement is decided anew because the source's state moved under it.
@@ -65,6 +67,8 @@ impl Engine {
             self.add_error_event(&mut effects, &mut collected, Failed { held, error, result: &result }, program, &context).await?;
         }
         self.add_sends(&mut effects, &mut collected, held, &context).await?;
+        // What was cut off on the way is in the log as well.
+        collected.logs.append(&mut effects.logs);
         if let Some(rest) = rest {
             effects.logs = collected.logs;
             result.paused = Some(rest.shown());
@@ -107,6 +111,7 @@ impl Engine {
         let pausing = Pausing { run_id, attempt, now: self.now(), wake_at: rest.wake_at, then: rest.then, state, result, effects };
         let status = self.0.store.pause_run(pausing).await?;
         self.tell_streams(events);
+        self.0.streams.send(held.owner.as_str(), || StreamItem::Run(held.id.clone()));
         if listeners > 0 || status == RunStatus::Queued {
             self.0.wake_dispatch.notify_one();
         }
@@ -128,15 +133,14 @@ impl Engine {
         settlement: Settlement,
         base: Effects,
     ) -> Result<(), EngineError> {
-        let lock = self.settle_lock(source);
-        let _turn = lock.lock().await;
         for _ in 0..TRIES_MAX {
+            let turn = self.0.turns.of(&source.source.id).await;
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
-            self.add_emits(&mut effects, source, context, &collected.emits, &collected.db).await?;
+            let leaves = self.add_emits(&mut effects, source, context, &collected, &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
-            match self.commit(program, attempt).await {
+            match self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await {
                 Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
                 other => return other,
             }
@@ -157,18 +161,18 @@ impl Engine {
             let run = self.new_run(program, origin, "null".into(), Start::Queued)?;
             serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
         };
-        let lock = self.settle_lock(source);
-        let _turn = lock.lock().await;
         for _ in 0..TRIES_MAX {
+            let turn = self.0.turns.of(&source.source.id).await;
             let mut effects = Effects {
                 logs: collected.logs.clone(),
                 log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
                 ..Effects::default()
             };
-            self.add_emits(&mut effects, source, &context, &collected.emits, &collected.db).await?;
+            let leaves = self.add_emits(&mut effects, source, &context, &collected, &turn).await?;
             let events = effects.events.clone();
-            match self.0.store.settle_effects(effects).await {
-                Err(StoreError::StateChanged) => {}
+            let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
+            match self.commit_in_turn(turn, leaves, commit).await {
+                Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
                 other => {
                     other?;
                     self.tell_streams(events);
@@ -181,16 +185,11 @@ impl Engine {
         Err(EngineError::internal("a source's state kept changing while a hook was settled", source.source.id.to_string()))
     }
 
-    fn settle_lock(&self, source: &SourceProgram) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self.0.settling.lock();
-        locks.retain(|_, lock| Arc::strong_count(lock) > 1);
-        locks.entry(source.source.id.clone()).or_default().clone()
-    }
-
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
         let effects = &settlement.effects;
         let (events, listeners, mail) = (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
         let (sent, to_webhooks) = (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
+        let run_id = settlement.run_id.clone();
         let isolate = match program {
             Program::Source(source) => Some(source.isolate.id.clone()),
             Program::Workflow(_) => None,
@@ -207,6 +206,7 @@ impl Engine {
             }
         }
         self.tell_streams(events);
+        self.0.streams.send(program.identity().owner.as_str(), || StreamItem::Run(run_id));
         if listeners > 0 {
             self.0.wake_dispatch.notify_one();
         }
@@ -222,8 +222,11 @@ impl Engine {
         Ok(())
     }
 
-    fn tell_streams(&self, events: Vec<Event>) {
+    pub(crate) fn tell_streams(&self, events: Vec<Event>) {
         for event in events {
+            if event.name == DEFERRED {
+                self.0.wake_scheduler.notify_one();
+            }
             let owner = event.emitter_id.clone();
             self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));
         }
@@ -255,43 +258,54 @@ impl Engine {
         effects: &mut Effects,
         source: &SourceProgram,
         context: &Context,
-        emits: &[RawEmit],
-        db: &[(String, Option<String>)],
-    ) -> Result<(), EngineError> {
+        collected: &Collected,
+        turn: &Turn,
+    ) -> Result<Option<Remembered>, EngineError> {
+        let Collected { emits, db, .. } = collected;
         if emits.is_empty() && db.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let metas: Vec<Map<String, Value>> = emits.iter().map(|e| meta_of(e.meta.as_deref())).collect();
+        let now = self.now();
+        let (mut metas, mut payloads) = (Vec::with_capacity(emits.len()), Vec::with_capacity(emits.len()));
+        for emit in emits {
+            let meta = meta_of(emit.meta.as_deref());
+            let payload = emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
+            match put_off_until(&meta, now) {
+                // The strategy does not see it: a source that puts a task off emits it under the same id once it is due.
+                Some(at) => effects.events.push(self.waiting_event(source, &channel_of(&meta), payload, &shown_meta(&meta), at, context)),
+                None => {
+                    metas.push(meta);
+                    payloads.push(payload);
+                }
+            }
+        }
         let candidates: Vec<Candidate> = metas.iter().map(|m| Candidate { id: m.get("id").cloned(), ts: m.get("ts").and_then(Value::as_f64) }).collect();
-        let stored = match source.strategy {
-            Some(_) if !emits.is_empty() => Some(self.0.store.source_state(&source.source.id).await?),
+        let remembered = match source.strategy {
+            Some(_) if !metas.is_empty() => Some(self.remembered(turn, source).await?),
             _ => None,
         };
-        let before: DedupeState = match stored.as_ref().map(|s| s.dedupe.as_str()).filter(|d| !d.is_empty()) {
-            Some(text) => serde_json::from_str(text).map_err(|e| EngineError::internal("a stored dedupe state is damaged", e))?,
-            None => DedupeState::default(),
-        };
+        let before = remembered.as_ref().map(|r| r.dedupe.clone()).unwrap_or_default();
         let outcome = dedupe(source.strategy, &before, &candidates);
         for (_, error) in &outcome.refused {
             effects.logs.push(self.error_line(&format!("Error: {error}")));
         }
         for index in outcome.emitted {
-            let payload = emits[index].event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
-            let name = metas[index].get("name").and_then(Value::as_str).unwrap_or("").to_owned();
-            let event = self.new_event(source.source.id.as_str(), &source.source.org_id, name, payload, shown_meta(&metas[index]));
+            let payload = std::mem::take(&mut payloads[index]);
+            let event = self.new_event(source.source.id.as_str(), &source.source.org_id, channel_of(&metas[index]), payload, shown_meta(&metas[index]));
             self.add_event(effects, event, context, context.handles_error).await?;
         }
-        let state = match &stored {
-            Some(stored) if outcome.state != before => {
+        let changed = remembered.filter(|_| outcome.state != before);
+        let state = match &changed {
+            Some(before) => {
                 let text = serde_json::to_string(&outcome.state).map_err(|e| EngineError::internal("could not write a dedupe state", e))?;
-                Some((stored.version, text))
+                Some((before.version, text))
             }
-            _ => None,
+            None => None,
         };
         if state.is_some() || !db.is_empty() {
-            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.to_vec() });
+            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.clone() });
         }
-        Ok(())
+        Ok(changed.map(|before| Remembered { version: before.version + 1, dedupe: outcome.state }))
     }
 
     pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
@@ -364,6 +378,11 @@ fn is_state_changed(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> 
 
 fn meta_of(meta: Option<&RawValue>) -> Map<String, Value> {
     meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default()
+}
+
+/// The channel that an emit is for.
+fn channel_of(meta: &Map<String, Value>) -> String {
+    meta.get("name").and_then(Value::as_str).unwrap_or("").to_owned()
 }
 
 /// What the history keeps of an emit's metadata.

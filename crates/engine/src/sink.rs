@@ -176,8 +176,15 @@ impl EffectSink for Collector {
                     collected.response = Some(response);
                 }
             }
-            Effect::StepStarted { namespace } => collected.steps.push(StepTrace { namespace, finished: None }),
+            Effect::StepStarted { namespace } => {
+                self.engine.0.streams.send(&self.owner, || crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), None));
+                collected.steps.push(StepTrace { namespace, finished: None });
+            }
             Effect::StepFinished { namespace, duration_ms, exports } => {
+                self.engine.0.streams.send(&self.owner, || {
+                    let end = crate::StepEnd { duration_ms, exports: exports.get().to_owned() };
+                    crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), Some(end))
+                });
                 match collected.steps.last_mut() {
                     Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
                     _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),

@@ -9,9 +9,11 @@ use millrace_model::run::Run;
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::tenant::Caller;
+use millrace_runner::CallFailure;
 use millrace_store::{Interfaces, StoreError};
 use serde_json::{Map, Value, json};
 
+use crate::app_hooks;
 use crate::components::{CodeRef, base_slug};
 use crate::context::Origin;
 use crate::error::invalid_props;
@@ -59,13 +61,13 @@ impl Engine {
         require_source(&component)?;
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
-        self.infer_apps(caller, &component.manifest.props).await?;
         let dynamic_props = self.definitions(caller, &component, &new.configured_props).await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         let mut configured = props::check(&defs, &new.configured_props, Site::Source, now).map_err(|e| invalid_props(&e))?;
         self.check_accounts(&caller.org_id, &defs, &configured, Site::Source).await?;
         self.check_data_stores(&caller.org_id, &defs, &mut configured, Site::Source).await?;
-        self.0.master_key.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
+        let hooks = self.app_hooks_of(caller, &component, &defs, &mut configured).await?;
+        self.0.keyring.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
         let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
         let mut source = Source {
             id,
@@ -84,6 +86,7 @@ impl Engine {
         };
         // The endpoint answers while `activate` runs (reference 3); timers wait for it.
         let mut interfaces = self.interfaces_of(&source, &defs, &Interfaces::default())?;
+        interfaces.app_hooks = app_hooks::waiting(hooks, &source.org_id, &source.id);
         self.save_built(&new.code, &component, artifact).await?;
         self.insert_source(&mut source, &interfaces).await?;
         let program = self.prepare_source(source.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
@@ -122,9 +125,9 @@ impl Engine {
         if let Some(name) = &update.name {
             new.name = check_name(name)?;
         }
-        self.infer_apps(caller, &component.manifest.props).await?;
-        let defs = self.reconfigure(caller, &mut new, &component, update.configured_props.as_ref()).await?;
+        let (defs, hooks) = self.reconfigure(caller, &mut new, &component, update.configured_props.as_ref()).await?;
         let mut interfaces = self.interfaces_of(&new, &defs, &old_interfaces)?;
+        interfaces.app_hooks = app_hooks::waiting(hooks, &new.org_id, &new.id);
         let active = update.active.unwrap_or(old.active);
         if let Some(code) = &update.code {
             self.save_built(code, &component, artifact).await?;
@@ -136,11 +139,20 @@ impl Engine {
             tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the update goes on");
         }
         let after = self.prepare_source(new.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
+        if active && !old.active {
+            // As on deploy, the endpoint answers while `activate` runs; timers wait for it.
+            let beginning = Source { active: false, inactive_reason: Some("it is being activated".into()), ..new.clone() };
+            let mut open = interfaces.clone();
+            open.timers.iter_mut().for_each(|timer| timer.active = false);
+            self.0.store.update_source(beginning, open).await?;
+            self.0.cache.forget_owner(id.as_str());
+        }
         if active && let Err(failure) = self.run_hook(&after, Hook::Activate).await? {
-            if old.active
-                && let Err(again) = self.run_hook(&before, Hook::Activate).await?
-            {
-                self.deactivated(old, old_interfaces, format!("the activate hook failed: {}", again.message)).await?;
+            let why = |failure: &CallFailure| format!("the activate hook failed: {}: {}", failure.code, failure.message);
+            if !old.active {
+                self.deactivated(old, old_interfaces, why(&failure)).await?;
+            } else if let Err(again) = self.run_hook(&before, Hook::Activate).await? {
+                self.deactivated(old, old_interfaces, why(&again)).await?;
             }
             return Err(hook_error(Hook::Activate, &failure));
         }
@@ -242,16 +254,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Lays the given values over the old ones, opened, and checks and seals all by the definitions that then hold.
+    /// Lays the given values over the old ones, opened, and checks and seals all by the definitions that then hold. Gives those, and
+    /// the events of apps that the props listen for.
     async fn reconfigure(
         &self,
         caller: &Caller,
         source: &mut Source,
         component: &SavedComponent,
         given: Option<&Map<String, Value>>,
-    ) -> Result<Vec<PropDef>, EngineError> {
+    ) -> Result<(Vec<PropDef>, Vec<(String, String)>), EngineError> {
         let mut merged = source.configured_props.clone();
-        self.0.master_key.open_props(source.id.as_str(), &mut merged)?;
+        self.0.keyring.open_props(source.id.as_str(), &mut merged)?;
         let kept = merged.clone();
         merged.extend(given.cloned().unwrap_or_default());
         source.dynamic_props = self.definitions(caller, component, &merged).await?;
@@ -261,9 +274,10 @@ impl Engine {
         let mut checked = props::check(&defs, &merged, Site::Source, self.now()).map_err(|e| invalid_props(&e))?;
         self.check_accounts(&caller.org_id, &defs, &checked, Site::Source).await?;
         self.check_data_stores(&caller.org_id, &defs, &mut checked, Site::Source).await?;
-        self.0.master_key.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
+        let hooks = self.app_hooks_of(caller, component, &defs, &mut checked).await?;
+        self.0.keyring.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
         source.configured_props = checked;
-        Ok(defs)
+        Ok((defs, hooks))
     }
 
     /// The interfaces that the props declare; an endpoint and unchanged timers are kept over updates.
@@ -343,5 +357,8 @@ fn set_active(interfaces: &mut Interfaces, active: bool) {
     }
     for timer in &mut interfaces.timers {
         timer.active = active;
+    }
+    for hook in &mut interfaces.app_hooks {
+        hook.active = active;
     }
 }

@@ -22,6 +22,19 @@ pub enum StreamItem {
     Event(Arc<Event>),
     /// A line of a run's output.
     Log(RunId, LogLine),
+    /// A step of a run began; or ended, with its exports as JSON text.
+    Step(RunId, String, Option<StepEnd>),
+    /// A run's state changed: it paused, or is over.
+    Run(RunId),
+}
+
+/// The end of a step.
+#[derive(Clone, Debug)]
+pub struct StepEnd {
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// Its exports, JSON text of an object.
+    pub exports: String,
 }
 
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Records as they are shown: secrets taken away, addresses filled in.
 
 use millrace_model::component::SavedComponent;
+use millrace_model::domain::endpoint_url;
 use millrace_model::run::{LogLine, Run};
 use millrace_model::source::Source;
 use millrace_model::workflow::{Deployment, Step, Workflow};
@@ -62,7 +63,7 @@ pub struct RunView {
 impl Engine {
     /// The address of an endpoint.
     pub(crate) fn endpoint_url(&self, key: &str) -> String {
-        format!("{}/e/{key}", self.0.config.base_url)
+        endpoint_url(&self.0.config.base_url, self.0.config.endpoint_domain.as_deref(), key)
     }
 
     pub(crate) fn show_source(&self, mut source: Source, interfaces: &Interfaces) -> SourceView {

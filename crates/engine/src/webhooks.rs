@@ -61,7 +61,7 @@ impl Engine {
         let (id, now) = (WebhookId::generate(&self.0.ids), self.now());
         let secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(self.0.ids.bytes::<32>()));
         let webhook = Webhook {
-            secret: self.0.master_key.seal(&self.0.ids, id.as_str(), &secret)?,
+            secret: self.0.keyring.seal(&self.0.ids, id.as_str(), &secret)?,
             id,
             org_id: caller.org_id.clone(),
             user_id: caller.user_id.clone(),

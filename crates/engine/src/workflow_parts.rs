@@ -47,6 +47,15 @@ pub struct TriggerRequest {
     pub props: Map<String, Value>,
     /// The source's channel.
     pub event_name: Option<String>,
+    /// What stands beside `props`, where records show it: it counts as if it stood there, so that what was read can be written back.
+    #[serde(flatten)]
+    pub beside: Map<String, Value>,
+}
+
+impl TriggerRequest {
+    fn settings(&self) -> Map<String, Value> {
+        self.beside.iter().chain(&self.props).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
 }
 
 /// A step in a request.
@@ -172,7 +181,7 @@ impl Engine {
             }
         };
         let mut triggers = match &update.triggers {
-            Some(requests) => self.build_triggers(caller, before, requests).await?,
+            Some(requests) => self.build_triggers(caller, workflow, before, requests).await?,
             None => before.triggers.clone(),
         };
         for trigger in &mut triggers {
@@ -214,7 +223,6 @@ impl Engine {
                 Some(artifact) => artifact.uses_respond,
                 None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
             };
-            self.infer_apps(caller, &component.manifest.props).await?;
             // Values that are expressions are known only in a run: code that cannot do without them says so there.
             let dynamic_props = self.definitions(caller, &component, &request.props).await.unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
@@ -223,7 +231,7 @@ impl Engine {
             checked.map_err(|e| in_step(e, &request.namespace))?;
             let checked = self.check_data_stores(&caller.org_id, defs, &mut values, Site::Step).await;
             checked.map_err(|e| in_step(e, &request.namespace))?;
-            self.0.master_key.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
+            self.0.keyring.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
             steps.push(Step {
                 id,
@@ -241,12 +249,18 @@ impl Engine {
         Ok(steps)
     }
 
-    async fn build_triggers(&self, caller: &Caller, before: &WorkflowVersion, requests: &[TriggerRequest]) -> Result<Vec<Trigger>, EngineError> {
+    async fn build_triggers(
+        &self,
+        caller: &Caller,
+        workflow: &WorkflowId,
+        before: &WorkflowVersion,
+        requests: &[TriggerRequest],
+    ) -> Result<Vec<Trigger>, EngineError> {
         if requests.len() > TRIGGERS_MAX {
             return Err(EngineError::invalid("triggers", format!("a workflow has at most {TRIGGERS_MAX} triggers, {} were given", requests.len())));
         }
         let mut kept_http = before.triggers.iter().filter_map(|t| match t {
-            Trigger::Http { id, key, .. } => Some((id.clone(), key.clone())),
+            Trigger::Http { id, key, auth, .. } => Some((id.clone(), key.clone(), auth.clone())),
             _ => None,
         });
         let mut kept_timers = before.triggers.iter().filter_map(|t| match t {
@@ -258,12 +272,13 @@ impl Engine {
             let field = format!("triggers[{index}]");
             triggers.push(match request.kind.as_str() {
                 "http" => {
-                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.props.get(*k) == Some(&Value::Bool(true)));
-                    let (id, key) = kept_http.next().unwrap_or_else(|| (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key()));
-                    Trigger::Http { id, key, custom_response }
+                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.settings().get(*k) == Some(&Value::Bool(true)));
+                    let (id, key, auth) = kept_http.next().unwrap_or_else(|| (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key(), None));
+                    let auth = self.endpoint_auth(&field, workflow, request.settings().get("auth"), auth.as_ref())?;
+                    Trigger::Http { id, key, custom_response, auth }
                 }
                 "timer" => {
-                    let schedule = props::parse_timer(&Value::Object(request.props.clone()), self.now())?.ok_or_else(|| {
+                    let schedule = props::parse_timer(&Value::Object(request.settings()), self.now())?.ok_or_else(|| {
                         EngineError::missing(&format!("{field}.props"), "a timer needs `intervalSeconds` or `cron`, such as {\"intervalSeconds\": 60}")
                     })?;
                     let id = match kept_timers.next() {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use millrace_model::ids::WorkflowId;
+use millrace_model::ids::{EventId, WorkflowId};
 use millrace_model::run::{Run, RunKind};
 use millrace_model::source::Owner;
+use millrace_model::subscription::TEST;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Workflow, WorkflowVersion};
 use serde_json::Value;
@@ -14,15 +15,24 @@ use crate::program::Program;
 use crate::workflow_parts::UpdateWorkflow;
 use crate::{Engine, EngineError};
 
+/// What a test runs on.
+#[derive(Clone, Debug)]
+pub enum TestEvent {
+    /// This event.
+    Given(Value),
+    /// A test event that was kept.
+    Kept(EventId),
+}
+
 /// What is tested.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct NewTest {
     /// The workflow whose draft is tested; none: what `changes` says alone, as a workflow of its own that is never stored.
     pub workflow: Option<WorkflowId>,
     /// Triggers, steps and settings to test in place of the draft's; stored nowhere.
     pub changes: UpdateWorkflow,
     /// The event.
-    pub event: Value,
+    pub event: TestEvent,
     /// The last step to run.
     pub up_to: Option<String>,
 }
@@ -43,13 +53,25 @@ impl Engine {
             let position = position.ok_or_else(|| EngineError::invalid("up_to", format!("the workflow has no step `{last}`")))?;
             version.steps.truncate(position + 1);
         }
+        let event = match test.event {
+            TestEvent::Given(event) => event.to_string(),
+            TestEvent::Kept(event) => self.kept_event(caller, &workflow.id, event).await?,
+        };
         let program = Arc::new(self.prepare_workflow(workflow, &version, None, &built).await?);
         let origin = Origin { kind: RunKind::Test, ..Origin::first("SDK", "") };
-        let run = self.run_and_wait(caller, &program, &origin, test.event.to_string()).await;
+        let run = self.run_and_wait(caller, &program, &origin, event).await;
         if let Program::Workflow(workflow) = &*program {
             self.0.runner.evict(&workflow.isolate.id).await;
         }
         run
+    }
+
+    /// A test event that a request with `x-pd-notrigger` left, JSON text.
+    async fn kept_event(&self, caller: &Caller, workflow: &WorkflowId, event: EventId) -> Result<String, EngineError> {
+        let before = EventId::from_ordinal(event.ordinal() - 1);
+        let found = self.0.store.events_after(&caller.org_id, workflow.as_str(), before, 1).await?.pop();
+        let kept = found.filter(|e| e.id == event && e.name == TEST).map(|e| e.payload);
+        kept.ok_or_else(|| EngineError::not_found("test event", event))
     }
 
     /// Runs a workflow's live version now, active or not, and gives the run as it was accepted; or with `wait` as it ended.

@@ -268,7 +268,7 @@ impl Engine {
         let mut subscriptions = Vec::new();
         for trigger in &content.triggers {
             match trigger {
-                Trigger::Http { id, key, custom_response } => interfaces.http.push(HttpInterface {
+                Trigger::Http { id, key, custom_response, .. } => interfaces.http.push(HttpInterface {
                     id: id.clone(),
                     org_id: workflow.org_id.clone(),
                     owner: owner.clone(),

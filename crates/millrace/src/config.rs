@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use millrace_engine::S3Config;
+use millrace_model::domain::{host_of, is_domain};
 use millrace_model::egress::Allow;
 use serde::Deserialize;
 
@@ -52,6 +53,9 @@ pub struct ServeArgs {
     /// Where clients reach this server [default: http://<listen>]
     #[arg(long, env = "MILLRACE_BASE_URL")]
     pub base_url: Option<String>,
+    /// A domain whose names lead here: endpoints are then at {key}.DOMAIN; with a port where it is not the usual one
+    #[arg(long, env = "MILLRACE_ENDPOINT_DOMAIN", value_name = "DOMAIN")]
+    pub endpoint_domain: Option<String>,
     /// Where mail goes: smtp://user:password@host:port; without it mail stays in the outbox
     #[arg(long, env = "MILLRACE_SMTP_URL", hide_env_values = true)]
     pub smtp_url: Option<String>,
@@ -91,12 +95,27 @@ pub struct ServeArgs {
     /// Connections at once, beyond which clients are told to come again [default: 10000]
     #[arg(long, env = "MILLRACE_CONNECTIONS_MAX")]
     pub connections_max: Option<usize>,
+    /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be kept as a file [default: 104857600]
+    #[arg(long, env = "MILLRACE_UPLOAD_MAX_BYTES")]
+    pub upload_max_bytes: Option<usize>,
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
     /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
+    /// The file of the master key, under which all secrets are kept: 32 bytes, or those in hex or base64 [default: master.key in the data directory]
+    #[arg(long, env = "MILLRACE_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
+    /// The master key itself; prefer the environment, a command line can be seen by others
+    #[arg(long, env = "MILLRACE_MASTER_KEY", hide_env_values = true)]
+    pub master_key: Option<String>,
+    /// The master key before it, for the one start that changes it
+    #[arg(long, env = "MILLRACE_MASTER_KEY_OLD", hide_env_values = true)]
+    pub master_key_old: Option<String>,
+    /// A shell command that prints the master key, such as one that asks a key service
+    #[arg(long, env = "MILLRACE_MASTER_KEY_COMMAND")]
+    pub master_key_command: Option<String>,
     /// The walls around code that runs here [default: required]
     #[arg(long, env = "MILLRACE_SANDBOX")]
     pub sandbox: Option<Sandbox>,
@@ -108,6 +127,21 @@ pub struct ServeArgs {
     pub log_format: Option<LogFormat>,
 }
 
+/// Where the master key is; at most one of the places is given.
+#[derive(Default)]
+pub struct MasterKeyConfig {
+    pub file: Option<PathBuf>,
+    pub key: Option<String>,
+    pub old: Option<String>,
+    pub command: Option<String>,
+}
+
+impl std::fmt::Debug for MasterKeyConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MasterKeyConfig").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
 /// Settings, complete.
 #[derive(Debug)]
 pub struct Config {
@@ -115,6 +149,7 @@ pub struct Config {
     pub database_url: Option<String>,
     pub listen: String,
     pub base_url: Option<String>,
+    pub endpoint_domain: Option<String>,
     pub smtp_url: Option<String>,
     pub mail_from: String,
     pub s3: Option<S3Config>,
@@ -124,8 +159,10 @@ pub struct Config {
     pub http_body_max_bytes: usize,
     pub request_timeout_seconds: u32,
     pub connections_max: usize,
+    pub upload_max_bytes: usize,
     pub keep_days: u32,
     pub requests_per_minute: u32,
+    pub master_key: MasterKeyConfig,
     pub sandbox: Sandbox,
     pub egress_allow: Vec<Allow>,
     pub log_format: LogFormat,
@@ -142,12 +179,15 @@ impl Config {
             None => ServeArgs::default(),
         };
         let s3 = s3(&args, &file)?;
+        let master_key = master_key(&args, &file)?;
         let config = Self {
             s3,
+            master_key,
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
             database_url: args.database_url.or(file.database_url),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
             base_url: args.base_url.or(file.base_url).map(|url| url.trim_end_matches('/').to_owned()),
+            endpoint_domain: args.endpoint_domain.or(file.endpoint_domain).map(|d| d.to_ascii_lowercase()),
             smtp_url: args.smtp_url.or(file.smtp_url),
             mail_from: args.mail_from.or(file.mail_from).unwrap_or_else(|| "Millrace <millrace@localhost>".into()),
             owner_email: args.owner_email.or(file.owner_email).unwrap_or_else(|| "owner@localhost".into()),
@@ -156,6 +196,7 @@ impl Config {
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
             request_timeout_seconds: args.request_timeout_seconds.or(file.request_timeout_seconds).unwrap_or(30),
             connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
+            upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
             keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
@@ -166,6 +207,11 @@ impl Config {
             && !(url.starts_with("http://") || url.starts_with("https://"))
         {
             bail!("`{url}` is not a base URL: it starts with http:// or https://");
+        }
+        if let Some(domain) = &config.endpoint_domain
+            && !host_of(domain).is_some_and(|host| is_domain(&host) || host == "localhost")
+        {
+            bail!("`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one");
         }
         if config.http_body_max_bytes == 0 || config.keep_days == 0 || config.request_timeout_seconds == 0 || config.connections_max == 0 {
             bail!("http_body_max_bytes, keep_days, request_timeout_seconds and connections_max are at least 1");
@@ -190,6 +236,23 @@ fn s3(args: &ServeArgs, file: &ServeArgs) -> Result<Option<S3Config>> {
     let buckets = buckets.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let region = value(|a| &a.s3_region).unwrap_or_else(|| "us-east-1".into());
     Ok(Some(S3Config { endpoint, region, access_key_id, secret_access_key, buckets }))
+}
+
+fn master_key(args: &ServeArgs, file: &ServeArgs) -> Result<MasterKeyConfig> {
+    let text = |field: fn(&ServeArgs) -> &Option<String>| field(args).clone().or_else(|| field(file).clone()).filter(|text| !text.is_empty());
+    let found = MasterKeyConfig {
+        file: args.master_key_file.clone().or_else(|| file.master_key_file.clone()),
+        key: text(|a| &a.master_key),
+        old: text(|a| &a.master_key_old),
+        command: text(|a| &a.master_key_command),
+    };
+    if u8::from(found.file.is_some()) + u8::from(found.key.is_some()) + u8::from(found.command.is_some()) > 1 {
+        bail!("of master_key_file, master_key and master_key_command only one can be given: the master key has one place");
+    }
+    if found.old.is_some() && found.key.is_none() {
+        bail!("master_key_old belongs to master_key, the new key");
+    }
+    Ok(found)
 }
 
 fn read_file(path: &Path) -> Result<ServeArgs> {

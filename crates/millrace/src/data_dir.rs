@@ -1,14 +1,13 @@
 //! The data directory: one server at a time, the master key, the first credentials.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use millrace_engine::{FirstTenant, MasterKey};
-use millrace_model::IdSource;
+use millrace_engine::FirstTenant;
 use serde_json::json;
 
 /// A data directory that this process holds. The kernel gives it up when the process ends, however it ends.
@@ -46,21 +45,6 @@ impl DataDir {
         self.path.join(name)
     }
 
-    /// The key that seals secrets; made at the first start.
-    pub fn master_key(&self, ids: &IdSource) -> Result<MasterKey> {
-        let path = self.file("master.key");
-        let describe = || format!("could not use the master key `{}`", path.display());
-        if !path.exists() {
-            write_private(&path, &ids.bytes::<32>()).with_context(describe)?;
-        }
-        let mut bytes = Vec::new();
-        File::open(&path).and_then(|mut f| f.read_to_end(&mut bytes)).with_context(describe)?;
-        match <[u8; 32]>::try_from(bytes.as_slice()) {
-            Ok(key) => Ok(MasterKey::new(key)),
-            Err(_) => bail!("the master key `{}` has {} bytes, a key has 32; restore it from a backup", path.display(), bytes.len()),
-        }
-    }
-
     /// Writes what a first user needs.
     pub fn write_credentials(&self, first: &FirstTenant, url: &str) -> Result<()> {
         let text = json!({ "url": url, "api_key": first.api_key, "org_id": first.org_id, "user_id": first.user_id, "email": first.email });
@@ -91,7 +75,7 @@ pub fn is_in_use(path: &Path) -> bool {
 }
 
 /// Whole or not at all, readable by the owner only.
-fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let part = path.with_extension("part");
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&part)?;
     file.write_all(bytes)?;

@@ -6,6 +6,7 @@ mod data_dir;
 mod doctor;
 mod egress;
 mod http;
+mod master_key;
 mod serve;
 
 use std::io::Write as _;

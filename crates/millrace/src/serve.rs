@@ -23,6 +23,7 @@ use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
 use crate::egress::Surroundings;
 use crate::http;
+use crate::master_key::KeyPlace;
 
 /// Our answers to package names.
 const PLATFORM_MODULES: &[(&str, &str)] =
@@ -56,6 +57,7 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
         engine.clone(),
         ApiConfig {
             base_url: base_url.clone(),
+            endpoint_domain: config.endpoint_domain.clone(),
             http_body_max_bytes: config.http_body_max_bytes,
             body_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
         },
@@ -104,16 +106,19 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
     let bundler = Bundler::in_processes(bundler_config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] });
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),
+        endpoint_domain: config.endpoint_domain.clone(),
         artifact_dir: data.file("artifacts"),
         keep_history: Duration::from_secs(u64::from(config.keep_days) * 24 * 3600),
         requests_per_minute: config.requests_per_minute,
         smtp_url: config.smtp_url.clone(),
         mail_from: config.mail_from.clone(),
         s3: config.s3.clone(),
+        upload_max_bytes: config.upload_max_bytes,
         egress,
         ..EngineConfig::default()
     };
-    let parts = Parts { store, bundler, runner, clock: clock(), master_key: data.master_key(&ids)?, ids };
+    let master_keys = Arc::new(KeyPlace::open(&config.master_key, &data.file("master.key"), &ids)?);
+    let parts = Parts { store, bundler, runner, clock: clock(), master_keys, ids };
     Ok(Engine::start(engine_config, parts).await?)
 }
 

@@ -17,6 +17,8 @@ pub struct EndpointRequest {
     pub client_ip: String,
     /// The body as it came.
     pub body: Vec<u8>,
+    /// What code sees as the body, where it was read as it came, files and all.
+    pub parsed: Option<serde_json::Value>,
 }
 
 /// What is sent back.

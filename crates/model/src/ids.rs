@@ -209,6 +209,10 @@ id_type! {
     DataStoreId = "ds_";
     /// Something that code sent to the outside.
     DeliveryId = "dl_";
+    /// A file that a request to an endpoint carried.
+    UploadId = "upl_";
+    /// A key that secrets are sealed under.
+    DataKeyId = "dk_";
     /// A group of errors.
     ErrorGroupId = "eg_";
     /// A replay of many runs.

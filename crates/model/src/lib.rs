@@ -8,6 +8,7 @@ pub mod clock;
 pub mod component;
 pub mod data_store;
 pub mod dedupe;
+pub mod domain;
 pub mod egress;
 pub mod error_event;
 pub mod event;
@@ -27,6 +28,7 @@ pub mod slug;
 pub mod source;
 pub mod subscription;
 pub mod tenant;
+pub mod upload;
 pub mod webhook;
 pub mod workflow;
 

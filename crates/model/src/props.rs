@@ -180,6 +180,9 @@ fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
         "boolean" => refuse("true or false"),
         "object" => refuse("an object"),
         "app" => refuse("a connected account: {\"authProvisionId\": \"apn_…\"}"),
+        "http_request" => refuse("an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`"),
+        "sql" => refuse("a query: a string, or an object with the string `query` and optionally the array `params`"),
+        "dir" => refuse("a folder: a string or an object"),
         _ => refuse("a string"),
     }
 }
@@ -194,6 +197,9 @@ fn scalar_fits(prop_type: &str, def: &PropDef, value: &Value) -> bool {
             "boolean" => value.is_boolean(),
             "object" => value.is_object() || value.as_str().is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok()),
             "app" => value.is_object(),
+            "http_request" => value.get("url").is_some_and(Value::is_string),
+            "sql" => value.is_string() || (value.get("query").is_some_and(Value::is_string) && value.get("params").is_none_or(Value::is_array)),
+            "dir" => value.is_object() || value.is_string(),
             _ => true,
         }
 }

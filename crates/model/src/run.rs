@@ -116,7 +116,7 @@ pub enum Start {
 }
 
 /// Who and what a run comes from: `steps.trigger.context` and `original_context` (spec 2.3, reference 4).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// Unique for each execution (KSUID).
     pub id: String,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 
 /// The longest interval: a year.
-pub const INTERVAL_SECONDS_MAX: i64 = 366 * 24 * 3600;
+pub const INTERVAL_SECONDS_MAX: i64 = 10 * 366 * 24 * 3600;
 
 /// When a timer fires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

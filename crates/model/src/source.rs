@@ -80,6 +80,21 @@ pub struct HttpInterface {
     pub active: bool,
 }
 
+/// What a `$.interface.apphook` prop listens for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppHook {
+    /// The organization.
+    pub org_id: OrgId,
+    /// Whom it triggers.
+    pub owner: Owner,
+    /// The app's slug.
+    pub app: String,
+    /// The name of the events; empty: all of the app.
+    pub event_name: String,
+    /// Whether events are accepted.
+    pub active: bool,
+}
+
 /// A timer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timer {

@@ -7,6 +7,10 @@ use crate::ids::{AutoSubscriptionId, OrgId, SubscriptionId};
 pub const ERRORS: &str = "$errors";
 /// The stream of a source's log lines.
 pub const LOGS: &str = "$logs";
+/// The stream of events that are kept for tests; nobody hears it.
+pub const TEST: &str = "$test";
+/// The stream in which a deferred event waits until it is due (reference 3). Nobody listens to it.
+pub const DEFERRED: &str = "$in";
 /// All workflows of the organization as an emitter.
 pub const ALL_WORKFLOWS: &str = "p_*";
 /// All sources of the organization as an emitter.

@@ -78,6 +78,9 @@ pub enum Trigger {
         key: String,
         /// Whether the code answers with `$.respond`.
         custom_response: bool,
+        /// Who may call it; none: anybody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        auth: Option<EndpointAuth>,
     },
     /// A timer.
     Timer {
@@ -94,6 +97,31 @@ pub enum Trigger {
         #[serde(default)]
         event_name: String,
     },
+}
+
+/// Who may call an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointAuth {
+    /// What is asked for.
+    pub kind: AuthKind,
+    /// The token, or the secret of signatures, sealed under the master key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// The header of a signature in hex, in lower case; none: signatures are those of Standard Webhooks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+}
+
+/// What an endpoint asks of its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthKind {
+    /// A token of its own.
+    Bearer,
+    /// A signature over the body.
+    Signature,
+    /// An API key of the organization that may invoke.
+    ApiKey,
 }
 
 /// One step.

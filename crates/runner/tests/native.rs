@@ -23,6 +23,8 @@ use serde_json::{Value, json};
 
 /// The user and group `nobody`.
 const NOBODY: u32 = 65534;
+/// Hosts that send frames of any kind.
+const FUZZED: u64 = 120;
 /// A call that passes, where another would be expected to.
 const DONE: &str = "done";
 
@@ -105,6 +107,15 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
     let found = ask(&isolate("attacker"), json!({ "kind": "attack", "victim": victim })).await.expect("answers");
     // A call of another machine's set of numbers ends the process: it has a host of its own.
     let ended = ask(&isolate("other numbers"), json!({ "kind": "other numbers" })).await;
+    // Frames of any kind, in any order: each run ends, well or not, and the next one has a host.
+    for seed in 1..=FUZZED {
+        let isolate = isolate("fuzzed");
+        let ended = ask(&isolate, json!({ "kind": "fuzz", "seed": seed })).await;
+        if let Err(failure) = ended {
+            assert!(!failure.message.is_empty() && failure.code != "Timeout", "seed {seed}: {failure:?}");
+        }
+        assert!(ask(&isolate, json!({ "kind": "pid" })).await.is_ok(), "seed {seed}: there is no host afterwards");
+    }
     assert_eq!(ask(&neighbour, json!({ "kind": "pid" })).await.expect("answers"), victim, "the neighbour lives");
     runner.shutdown().await;
     let text = |row: &Value, n: usize| row[n].as_str().unwrap_or("").to_owned();
@@ -141,6 +152,7 @@ fn serve_as_host() {
                 let result = match kind {
                     Some("attack") => attempts(frame["victim"].as_i64().unwrap_or(0) as c_int),
                     Some("other numbers") => other_numbers(),
+                    Some("fuzz") => fuzz(&mut wire, frame["seed"].as_u64().unwrap_or(1), &frame["id"]),
                     _ => json!(std::process::id()),
                 };
                 send(&mut wire, json!({ "t": "done", "id": frame["id"], "ok": true, "result": result }));
@@ -148,6 +160,57 @@ fn serve_as_host() {
             _ => {}
         }
     }
+}
+
+/// Sends frames that fit, frames that do not, and bytes that are none.
+fn fuzz(wire: &mut UnixStream, seed: u64, id: &Value) -> Value {
+    // Xorshift: the same frames for the same seed.
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    for _ in 0..next(30) {
+        let ids = [id.clone(), json!(next(10)), json!(-1), json!(u64::MAX), json!("1"), Value::Null, json!(1.5)];
+        let id = if next(4) > 0 { ids[0].clone() } else { ids[next(7) as usize].clone() };
+        let names = ["log", "emit", "db", "respond", "step", "send", "ask", "loaded", "load_failed", "cancelled", "hello", "x"];
+        // Rarely one that ends it at once.
+        let name = names[if next(5) > 0 { next(7) } else { next(12) } as usize];
+        let values = [
+            json!("text"),
+            json!({ "a": [1, { "b": null }] }),
+            json!(200),
+            json!("started"),
+            json!(true),
+            json!([["a", "b"]]),
+            Value::Null,
+            json!("x".repeat(5000)),
+        ];
+        let mut frame = json!({ "t": name, "id": id, "text": "line", "ts": 1, "level": "log", "event": { "n": 1 }, "meta": {}, "key": "k", "value": 1, "status": 200, "body": "b",
+            "encoding": "utf8", "headers": [["a", "b"]], "namespace": "s", "state": "finished", "exports": {}, "kind": "k", "payload": {}, "ask": next(100) });
+        for field in ["ts", "meta", "status", "headers", "state", "exports", "kind", "payload", "encoding", "error", "late"] {
+            if next(40) == 0 {
+                frame[field] = values[next(8) as usize].clone();
+            }
+        }
+        let mut bytes = frame.to_string().into_bytes();
+        for _ in 0..if next(20) == 0 { 1 + next(5) } else { 0 } {
+            let at = next(bytes.len() as u64) as usize;
+            bytes[at] = next(256) as u8;
+        }
+        let mut length = u32::try_from(bytes.len()).expect("fits").to_le_bytes();
+        if next(60) == 0 {
+            // From here on nothing fits: it goes before anybody waits for the rest.
+            length = (next(1 << 32) as u32).to_le_bytes();
+            let _ = wire.write_all(&[&length[..], &bytes].concat());
+            std::process::exit(9);
+        }
+        // The server may have ended the wire: then this process is about to end as well.
+        let _ = wire.write_all(&[&length[..], &bytes].concat());
+    }
+    json!("sent")
 }
 
 /// `getpid` as a program of 32 bits would ask for it.

@@ -24,7 +24,8 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &SavedComponent) -> StoreResu
     if s.published {
         // Two that publish the same key at once come one after the other: the later one has the mark. SQLite has one writer.
         execute(t, "SELECT pg_advisory_xact_lock(hashtextextended($1 || ' ' || coalesce($2, ''), 0))", &[&s.org_id.as_str(), &key]).await?;
-        execute(t, "UPDATE components SET published = false WHERE org_id = $1 AND key = $2 AND published", &[&s.org_id.as_str(), &key]).await?;
+        execute(t, "UPDATE components SET published = false, superseded = true WHERE org_id = $1 AND key = $2 AND published", &[&s.org_id.as_str(), &key])
+            .await?;
     }
     let kind = match s.component_type {
         ComponentType::Source => "source",
@@ -60,7 +61,9 @@ pub(crate) async fn published(c: &Client, org: &OrgId, page: &Page) -> StoreResu
 }
 
 pub(crate) async fn unpublish(c: &Client, org: &OrgId, key: &str) -> StoreResult<()> {
-    match execute(c, "UPDATE components SET published = false WHERE org_id = $1 AND key = $2 AND published", &[&org.as_str(), &text(key)]).await? {
+    let sql = "UPDATE components SET published = false, superseded = false WHERE org_id = $1 AND key = $2 AND (published OR superseded)
+                 AND EXISTS (SELECT 1 FROM components p WHERE p.org_id = $1 AND p.key = $2 AND p.published)";
+    match execute(c, sql, &[&org.as_str(), &text(key)]).await? {
         0 => Err(StoreError::NotFound),
         _ => Ok(()),
     }

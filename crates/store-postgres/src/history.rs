@@ -6,11 +6,12 @@ use millrace_model::event::Event;
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLine, Run};
+use millrace_model::subscription::DEFERRED;
 use millrace_store::{RunFilter, StoreResult, status_text};
 
-use crate::db::text;
+use crate::db::{database, text};
 use crate::errors;
-use crate::rows::{self, Cursors, Params, execute, many, newest_first, number, order};
+use crate::rows::{self, Cursors, Params, execute, many, newest_first, number, one, order};
 
 /// Events that a stream shows (spec 2.5, 8).
 const EVENTS_SHOWN: i64 = 100;
@@ -58,13 +59,15 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
     // SQLite has one with CASE.
     let stream = match name {
         Some(_) => "left(name, 200) = left($3::text, 200) AND name = $3",
-        None => "name NOT IN ('$errors', '$test') AND $3::text IS NULL",
+        None => "name NOT IN ('$errors', '$test', '$in') AND $3::text IS NULL",
     };
+    // What waits is not history: all of it is shown.
+    let shown_max = if name == Some(DEFERRED) { i64::MAX } else { EVENTS_SHOWN };
     let shown = format!("SELECT {} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} ORDER BY ordinal DESC LIMIT $4", rows::EVENT);
     let (emitter, name, org, limit) = (text(emitter), name.map(text), org.as_str(), i64::from(page.limit));
     let items = format!("SELECT * FROM ({shown}) AS e WHERE ordinal < $5 AND ordinal > $6 ORDER BY ordinal {} LIMIT $7", order(page));
     let count = format!("SELECT count(*) FROM ({shown}) AS e");
-    let all: Params<'_> = &[&emitter, &org, &name, &EVENTS_SHOWN, &below, &above, &limit];
+    let all: Params<'_> = &[&emitter, &org, &name, &shown_max, &below, &above, &limit];
     let (mut items, total) = tokio::try_join!(many(c, &items, all, rows::event), number(c, &count, &all[..4]))?;
     newest_first(&mut items, page);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
@@ -73,6 +76,19 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
 pub(crate) async fn events_after(c: &Client, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
     let sql = format!("SELECT {} FROM events WHERE emitter_id = $1 AND org_id = $2 AND ordinal > $3 ORDER BY ordinal LIMIT $4", rows::EVENT);
     many(c, &sql, &[&text(emitter), &org.as_str(), &after.ordinal(), &i64::from(limit)], rows::event).await
+}
+
+/// When a deferred event is due, as its index has it.
+const DUE: &str = "((metadata::json ->> 'delivery_ts')::bigint)";
+
+pub(crate) async fn due_deferred(c: &Client, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
+    let sql = format!("SELECT {} FROM events WHERE name = '$in' AND {DUE} <= $1 ORDER BY {DUE} LIMIT $2", rows::EVENT);
+    many(c, &sql, &[&now.ms(), &i64::from(limit)], rows::event).await
+}
+
+pub(crate) async fn next_deferred_at(c: &Client) -> StoreResult<Option<Timestamp>> {
+    let sql = format!("SELECT {DUE} FROM events WHERE name = '$in' AND {DUE} IS NOT NULL ORDER BY {DUE} LIMIT 1");
+    one(c, &sql, &[], |row| row.try_get(0).map(Timestamp).map_err(database)).await
 }
 
 pub(crate) async fn delete_events(
@@ -85,7 +101,7 @@ pub(crate) async fn delete_events(
     let (start, end) = (range.0.map_or(i64::MIN, EventId::ordinal), range.1.map_or(i64::MAX, EventId::ordinal));
     execute(
         t,
-        "DELETE FROM events WHERE emitter_id = $1 AND org_id = $2 AND ($3::text IS NULL OR name = $3) AND ordinal >= $4 AND ordinal <= $5",
+        "DELETE FROM events WHERE emitter_id = $1 AND org_id = $2 AND (CASE WHEN $3::text IS NULL THEN name <> '$in' ELSE name = $3 END) AND ordinal >= $4 AND ordinal <= $5",
         &[&text(emitter), &org.as_str(), &name.map(text), &start, &end],
     )
     .await
@@ -108,7 +124,7 @@ pub(crate) async fn prune(t: &Transaction<'_>, before: Timestamp, limit: u32) ->
     let cut = EventId { ms: before.ms(), seq: 0 }.ordinal();
     let events = execute(
         t,
-        "WITH old AS MATERIALIZED (SELECT emitter_id AS old_emitter, ordinal AS old_ordinal FROM events WHERE ordinal < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+        "WITH old AS MATERIALIZED (SELECT emitter_id AS old_emitter, ordinal AS old_ordinal FROM events WHERE ordinal < $1 AND name <> '$in' LIMIT $2 FOR UPDATE SKIP LOCKED)
          DELETE FROM events USING old WHERE emitter_id = old_emitter AND ordinal = old_ordinal",
         &[&cut, &limit],
     )

@@ -2,11 +2,13 @@
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::TimerId;
+use millrace_model::domain::EndpointDomain;
+use millrace_model::ids::{OrgId, TimerId};
 use millrace_model::run::NewRun;
+use millrace_model::source::Owner;
 use millrace_store::{Fired, Interfaces, StoreResult};
 
-use crate::db::{database, unwritable};
+use crate::db::{database, text, unwritable};
 use crate::rows::{self, execute, many, one};
 use crate::runs;
 
@@ -37,19 +39,63 @@ pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, interfaces: &Inter
         )
         .await?;
     }
+    for h in &interfaces.app_hooks {
+        execute(
+            t,
+            "INSERT INTO app_hooks (owner_id, org_id, app, event_name, active) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+            &[&owner, &h.org_id.as_str(), &text(&h.app), &text(&h.event_name), &h.active],
+        )
+        .await?;
+    }
     Ok(())
 }
 
 pub(crate) async fn remove(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
     execute(t, "DELETE FROM http_interfaces WHERE owner_id = $1", &[&owner]).await?;
     execute(t, "DELETE FROM timers WHERE owner_id = $1", &[&owner]).await?;
+    execute(t, "DELETE FROM app_hooks WHERE owner_id = $1", &[&owner]).await?;
+    Ok(())
+}
+
+pub(crate) async fn create_domain(c: &Client, d: &EndpointDomain) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO endpoint_domains (id, org_id, endpoint_id, created_at) VALUES ($1, $2, $3, $4)",
+        &[&d.id, &d.org_id.as_str(), &d.endpoint_id.as_str(), &d.created_at.ms()],
+    )
+    .await?;
+    Ok(())
+}
+
+/// An endpoint that a deployment took away may come back with the next: its domain stands for nothing meanwhile.
+pub(crate) async fn domains(c: &Client) -> StoreResult<Vec<(String, String)>> {
+    let sql = "SELECT d.id, h.key FROM endpoint_domains d JOIN http_interfaces h ON h.id = d.endpoint_id AND h.org_id = d.org_id LIMIT 100000";
+    many(c, sql, &[], |row| Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?))).await
+}
+
+/// The domains of an owner that goes.
+pub(crate) async fn remove_domains(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
+    execute(t, "DELETE FROM endpoint_domains WHERE endpoint_id IN (SELECT id FROM http_interfaces WHERE owner_id = $1)", &[&owner]).await?;
     Ok(())
 }
 
 pub(crate) async fn of(c: &Client, owner: &str) -> StoreResult<Interfaces> {
     let http = format!("SELECT {} FROM http_interfaces WHERE owner_id = $1 ORDER BY position", rows::HTTP_INTERFACE);
     let timers = format!("SELECT {} FROM timers WHERE owner_id = $1 ORDER BY position", rows::TIMER);
-    Ok(Interfaces { http: many(c, &http, &[&owner], rows::http_interface).await?, timers: many(c, &timers, &[&owner], rows::timer).await? })
+    let app_hooks = format!("SELECT {} FROM app_hooks WHERE owner_id = $1 ORDER BY app, event_name", rows::APP_HOOK);
+    Ok(Interfaces {
+        http: many(c, &http, &[&owner], rows::http_interface).await?,
+        timers: many(c, &timers, &[&owner], rows::timer).await?,
+        app_hooks: many(c, &app_hooks, &[&owner], rows::app_hook).await?,
+    })
+}
+
+/// Owners whose hooks fit one of the names.
+pub(crate) async fn app_hook_owners(c: &Client, org: &OrgId, app: &str, names: &[String]) -> StoreResult<Vec<Owner>> {
+    let names: Vec<String> = names.iter().map(|name| text(name).into_owned()).collect();
+    let sql = "SELECT DISTINCT owner_id FROM app_hooks
+               WHERE org_id = $1 AND app = $2 AND active AND (event_name = '' OR event_name = ANY ($3)) ORDER BY owner_id";
+    many(c, sql, &[&org.as_str(), &text(app), &names], |row| row.try_get(0).map(Owner::from_row).map_err(database)).await
 }
 
 pub(crate) async fn next_timer_at(c: &Client) -> StoreResult<Option<Timestamp>> {

@@ -15,7 +15,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0007_limits.sql"),
     include_str!("../migrations/0008_keys_webhooks.sql"),
     include_str!("../migrations/0009_errors.sql"),
-    include_str!("../migrations/0018_turns.sql"),
+    include_str!("../migrations/0010_component_api.sql"),
+    include_str!("../migrations/0011_turns.sql"),
+    include_str!("../migrations/0016_deferred_events.sql"),
     include_str!("../migrations/0019_files.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{Client, Transaction};
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of};
-use millrace_store::{NewRegistry, StoreError, StoreResult};
+use millrace_store::{FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult};
 
 use crate::db::{database, text};
 use crate::rows::{self, execute, many, one};
@@ -20,7 +20,7 @@ pub(crate) async fn put(t: &Transaction<'_>, new: &NewRegistry) -> StoreResult<R
         "INSERT INTO registries (id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (org_id, name) DO UPDATE SET origin = excluded.origin, revision = excluded.revision, file_count = excluded.file_count,
-           component_count = excluded.component_count, updated_at = excluded.updated_at",
+           component_count = excluded.component_count, updated_at = excluded.updated_at, generation = registries.generation + 1",
         &[
             &r.id.as_str(),
             &r.org_id.as_str(),
@@ -37,36 +37,46 @@ pub(crate) async fn put(t: &Transaction<'_>, new: &NewRegistry) -> StoreResult<R
     let sql = format!("SELECT {} FROM registries WHERE org_id = $1 AND name = $2", rows::REGISTRY);
     let stored = one(t, &sql, &[&r.org_id.as_str(), &text(&r.name)], rows::registry).await?;
     let stored = stored.ok_or_else(|| StoreError::Corrupt { what: "a registry that was just stored".into() })?;
-    put_files(t, &stored.id, new).await?;
-    execute(t, "DELETE FROM registry_components WHERE registry_id = $1", &[&stored.id.as_str()]).await?;
-    for components in new.components.chunks(ROWS) {
-        put_components(t, &stored.id, components).await?;
+    let sql = "SELECT generation FROM registries WHERE id = $1";
+    let generation = one(t, sql, &[&stored.id.as_str()], |row| row.try_get::<_, i64>(0).map_err(database)).await?.unwrap_or(1);
+    put_files(t, &stored.id, generation, new).await?;
+    put_components(t, &stored.id, generation, &new.components).await?;
+    for table in ["registry_files", "registry_components"] {
+        let sql = format!("DELETE FROM {table} WHERE registry_id = $1 AND until <= $2");
+        execute(t, &sql, &[&stored.id.as_str(), &(generation - GENERATIONS_KEPT)]).await?;
     }
     Ok(stored)
 }
 
 /// Most files of a tree stay the same from one update to the next.
-async fn put_files(t: &Transaction<'_>, id: &RegistryId, new: &NewRegistry) -> StoreResult<()> {
+async fn put_files(t: &Transaction<'_>, id: &RegistryId, generation: i64, new: &NewRegistry) -> StoreResult<()> {
     let row = |row: &tokio_postgres::Row| Ok((row.try_get::<_, String>(0).map_err(database)?, row.try_get::<_, String>(1).map_err(database)?));
-    let before = many(t, "SELECT path, hash FROM registry_files WHERE registry_id = $1", &[&id.as_str()], row).await?;
+    let before = many(t, "SELECT path, hash FROM registry_files WHERE registry_id = $1 AND until IS NULL", &[&id.as_str()], row).await?;
     let before: HashMap<String, String> = before.into_iter().collect();
-    let now: Vec<String> = new.files.iter().map(|file| text(&file.path).into_owned()).collect();
-    execute(t, "DELETE FROM registry_files WHERE registry_id = $1 AND path <> ALL ($2)", &[&id.as_str(), &now]).await?;
+    let same: Vec<String> = new
+        .files
+        .iter()
+        .map(|file| (text(&file.path), &file.hash))
+        .filter(|(path, hash)| before.get(&**path) == Some(hash))
+        .map(|(path, _)| path.into_owned())
+        .collect();
+    let sql = "UPDATE registry_files SET until = $3 WHERE registry_id = $1 AND until IS NULL AND path <> ALL ($2)";
+    execute(t, sql, &[&id.as_str(), &same, &generation]).await?;
     let changed: Vec<&RegistryFile> = new.files.iter().filter(|file| before.get(&*text(&file.path)) != Some(&file.hash)).collect();
     for files in changed.chunks(ROWS) {
         let column = |of: &dyn Fn(&RegistryFile) -> String| files.iter().map(|file| of(file)).collect::<Vec<_>>();
         let codes: Vec<&[u8]> = files.iter().map(|file| file.text.as_bytes()).collect();
         execute(
             t,
-            "INSERT INTO registry_files (registry_id, app, path, hash, code)
-             SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::bytea[])
-             ON CONFLICT (registry_id, app, path) DO UPDATE SET hash = excluded.hash, code = excluded.code",
+            "INSERT INTO registry_files (registry_id, app, path, hash, code, since)
+             SELECT $1, n.*, $6 FROM unnest($2::text[], $3::text[], $4::text[], $5::bytea[]) AS n",
             &[
                 &id.as_str(),
                 &column(&|file| text(app_of(&file.path)).into_owned()),
                 &column(&|file| text(&file.path).into_owned()),
                 &column(&|file| file.hash.clone()),
                 &codes,
+                &generation,
             ],
         )
         .await?;
@@ -74,26 +84,75 @@ async fn put_files(t: &Transaction<'_>, id: &RegistryId, new: &NewRegistry) -> S
     Ok(())
 }
 
-async fn put_components(t: &Transaction<'_>, id: &RegistryId, components: &[RegistryComponent]) -> StoreResult<()> {
-    let column = |of: fn(&RegistryComponent) -> &str| components.iter().map(|c| text(of(c)).into_owned()).collect::<Vec<_>>();
-    execute(
-        t,
-        "INSERT INTO registry_components (registry_id, path, key, name, description, version, component_type, app, hash)
-         SELECT $1, * FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])",
-        &[
-            &id.as_str(),
-            &column(|c| &c.path),
-            &column(|c| &c.key),
-            &column(|c| &c.name),
-            &column(|c| &c.description),
-            &column(|c| &c.version),
-            &column(|c| &c.component_type),
-            &column(|c| &c.app),
-            &column(|c| &c.hash),
-        ],
-    )
-    .await?;
+async fn put_components(t: &Transaction<'_>, id: &RegistryId, generation: i64, all: &[RegistryComponent]) -> StoreResult<()> {
+    let sql = format!("SELECT {} FROM registry_components WHERE registry_id = $1 AND until IS NULL", rows::REGISTRY_COMPONENT);
+    let before = many(t, &sql, &[&id.as_str()], rows::registry_component).await?;
+    let before: HashMap<&str, &RegistryComponent> = before.iter().map(|component| (component.path.as_str(), component)).collect();
+    // What Postgres does not take would differ each time: it is compared as it is stored.
+    let stored = all.iter().map(as_stored).collect::<Vec<_>>();
+    let (same, changed): (Vec<_>, Vec<_>) = stored.iter().partition(|component| before.get(component.path.as_str()) == Some(component));
+    let same: Vec<&str> = same.iter().map(|component| component.path.as_str()).collect();
+    let sql = "UPDATE registry_components SET until = $3 WHERE registry_id = $1 AND until IS NULL AND path <> ALL ($2)";
+    execute(t, sql, &[&id.as_str(), &same, &generation]).await?;
+    for components in changed.chunks(ROWS) {
+        let column = |of: fn(&RegistryComponent) -> &str| components.iter().map(|c| of(c).to_owned()).collect::<Vec<_>>();
+        execute(
+            t,
+            "INSERT INTO registry_components (registry_id, path, key, name, description, version, component_type, app, hash, since)
+             SELECT $1, n.*, $10 FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[]) AS n",
+            &[
+                &id.as_str(),
+                &column(|c| &c.path),
+                &column(|c| &c.key),
+                &column(|c| &c.name),
+                &column(|c| &c.description),
+                &column(|c| &c.version),
+                &column(|c| &c.component_type),
+                &column(|c| &c.app),
+                &column(|c| &c.hash),
+                &generation,
+            ],
+        )
+        .await?;
+    }
     Ok(())
+}
+
+fn as_stored(c: &RegistryComponent) -> RegistryComponent {
+    let own = |field: &str| text(field).into_owned();
+    RegistryComponent {
+        key: own(&c.key),
+        name: own(&c.name),
+        description: own(&c.description),
+        version: own(&c.version),
+        component_type: own(&c.component_type),
+        app: own(&c.app),
+        path: own(&c.path),
+        hash: own(&c.hash),
+    }
+}
+
+/// The latest state before earlier ones, the oldest registry before others.
+pub(crate) async fn find(c: &Client, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<FoundComponent>> {
+    let sql = "SELECT c.registry_id, c.path, c.key, c.name, c.description, c.version, c.component_type, c.app, c.hash, c.until
+               FROM registry_components c JOIN registries r ON r.id = c.registry_id
+               WHERE r.org_id = $1 AND c.key = $2 AND CASE WHEN $3::text IS NULL THEN c.until IS NULL ELSE c.version = $3 END
+               ORDER BY (c.until IS NULL) DESC, r.created_at, r.id, c.until DESC, c.path LIMIT 1";
+    one(c, sql, &[&org.as_str(), &text(key), &version.map(text)], rows::component_in_registry).await
+}
+
+pub(crate) async fn versions(c: &Client, org: &OrgId, key: &str) -> StoreResult<Vec<String>> {
+    let sql = "SELECT c.version FROM registry_components c JOIN registries r ON r.id = c.registry_id WHERE r.org_id = $1 AND c.key = $2
+               GROUP BY c.version ORDER BY max(coalesce(c.until, $3)) DESC, max(c.since) DESC, c.version LIMIT 100";
+    many(c, sql, &[&org.as_str(), &text(key), &LATEST], |row| row.try_get(0).map_err(database)).await
+}
+
+pub(crate) async fn files(c: &Client, id: &RegistryId, app: &str, generation: i64) -> StoreResult<Vec<RegistryFile>> {
+    let sql = format!(
+        "SELECT {} FROM registry_files WHERE registry_id = $1 AND app = $2 AND since <= $3 AND (until IS NULL OR until > $3) ORDER BY path",
+        rows::REGISTRY_FILE
+    );
+    many(c, &sql, &[&id.as_str(), &text(app), &generation], rows::registry_file).await
 }
 
 pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, name: &str) -> StoreResult<bool> {

@@ -7,6 +7,7 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
@@ -14,12 +15,13 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
-use millrace_model::source::{HttpInterface, Owner, Source, Timer};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
+use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataKey, DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, FoundComponent, LATEST, Mail, MailStatus, StoreError, StoreResult};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql};
@@ -50,10 +52,14 @@ pub(crate) const APP: &str = "id, org_id, name_slug, definition, created_at, upd
 pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at";
 pub(crate) const REGISTRY: &str = "id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at";
 pub(crate) const REGISTRY_COMPONENT: &str = "registry_id, path, key, name, description, version, component_type, app, hash";
+pub(crate) const APP_HOOK: &str = "org_id, owner_id, app, event_name, active";
+pub(crate) const UPLOAD: &str = "id, org_id, file_name, media_type, size, expires_at";
+pub(crate) const DATA_KEY: &str = "id, master_id, wrapped, created_at";
 pub(crate) const REGISTRY_FILE: &str = "path, hash, code";
 pub(crate) const DATA_STORE: &str = "id, org_id, name, keys, bytes, created_at, updated_at";
 pub(crate) const DELIVERY: &str =
     "id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, created_at, finished_at";
+pub(crate) const ENDPOINT_DOMAIN: &str = "id, org_id, endpoint_id, created_at";
 pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count";
 pub(crate) const REPLAY: &str = "id, org_id, owner_id, selection, status, version, position, total, replayed, skipped, note, created_at, updated_at";
 pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, status, attempts, last_error, created_at";
@@ -208,6 +214,15 @@ pub(crate) fn http_interface(row: &Row) -> StoreResult<HttpInterface> {
     })
 }
 
+pub(crate) fn endpoint_domain(row: &Row) -> StoreResult<EndpointDomain> {
+    Ok(EndpointDomain {
+        id: get(row, "id")?,
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        endpoint_id: HttpInterfaceId::from_row(get(row, "endpoint_id")?),
+        created_at: time(row, "created_at")?,
+    })
+}
+
 pub(crate) fn timer(row: &Row) -> StoreResult<Timer> {
     Ok(Timer {
         id: TimerId::from_row(get(row, "id")?),
@@ -338,6 +353,36 @@ pub(crate) fn event(row: &Row) -> StoreResult<Event> {
         emit_id: get(row, "emit_id")?,
         payload: get(row, "payload")?,
         metadata: get(row, "metadata")?,
+    })
+}
+
+pub(crate) fn app_hook(row: &Row) -> StoreResult<AppHook> {
+    Ok(AppHook {
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        app: get(row, "app")?,
+        event_name: get(row, "event_name")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn upload(row: &Row) -> StoreResult<Upload> {
+    Ok(Upload {
+        id: UploadId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        file_name: get(row, "file_name")?,
+        media_type: get(row, "media_type")?,
+        size: get(row, "size")?,
+        expires_at: time(row, "expires_at")?,
+    })
+}
+
+pub(crate) fn data_key(row: &Row) -> StoreResult<DataKey> {
+    Ok(DataKey {
+        id: DataKeyId::from_row(get(row, "id")?),
+        master_id: get(row, "master_id")?,
+        wrapped: get(row, "wrapped")?,
+        created_at: time(row, "created_at")?,
     })
 }
 
@@ -560,8 +605,10 @@ pub(crate) fn registry_component(row: &Row) -> StoreResult<RegistryComponent> {
 }
 
 /// A component with the registry that it is in.
-pub(crate) fn component_in_registry(row: &Row) -> StoreResult<(RegistryId, RegistryComponent)> {
-    Ok((RegistryId::from_row(get(row, "registry_id")?), registry_component(row)?))
+pub(crate) fn component_in_registry(row: &Row) -> StoreResult<FoundComponent> {
+    let until: Option<i64> = get(row, "until")?;
+    let registry = RegistryId::from_row(get(row, "registry_id")?);
+    Ok(FoundComponent { registry, component: registry_component(row)?, generation: until.map_or(LATEST, |until| until - 1) })
 }
 
 pub(crate) fn registry_file(row: &Row) -> StoreResult<RegistryFile> {

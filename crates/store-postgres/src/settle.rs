@@ -51,6 +51,7 @@ pub(crate) fn is_empty(s: &Settlement) -> bool {
     s.group.is_none()
         && s.forget.is_none()
         && e.events.is_empty()
+        && e.deferred.is_none()
         && e.source.is_none()
         && e.runs.is_empty()
         && (e.logs.is_empty() || e.log_owner.is_none())
@@ -61,6 +62,13 @@ pub(crate) fn is_empty(s: &Settlement) -> bool {
 
 /// All parts are sent without waiting for each other's answers; the connection keeps their order.
 pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
+    // Alone at first: where it does not wait any more, nothing else happens.
+    if let Some((emitter, id)) = &e.deferred {
+        let taken = execute(t, "DELETE FROM events WHERE emitter_id = $1 AND ordinal = $2 AND name = '$in'", &[&text(emitter), &id.ordinal()]).await?;
+        if taken == 0 {
+            return Err(StoreError::StateChanged);
+        }
+    }
     let change = async {
         match &e.source {
             Some(change) => sources::change(t, change).await,

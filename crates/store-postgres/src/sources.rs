@@ -82,6 +82,7 @@ pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> S
 
 /// What goes with a source or workflow: interfaces, subscriptions, runs that wait.
 pub(crate) async fn leave_nothing(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
+    interfaces::remove_domains(t, owner).await?;
     interfaces::remove(t, owner).await?;
     limits::replace(t, owner, None).await?;
     subscriptions::remove_all(t, owner).await?;

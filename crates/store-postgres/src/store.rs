@@ -5,6 +5,7 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
@@ -12,9 +13,10 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
-use millrace_model::source::{HttpInterface, Source, Timer};
+use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
@@ -22,8 +24,8 @@ use millrace_store::*;
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, components, data_stores, deliveries, errors, history, interfaces, limits, mail, pauses, registries, replays, runs, settle,
-    sources, subscriptions, tenants, webhooks, workflows,
+    PostgresStore, accounts, components, data_keys, data_stores, deliveries, errors, history, interfaces, limits, mail, pauses, registries, replays, runs,
+    settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -100,9 +102,21 @@ impl Store for PostgresStore {
     async fn component(&self, org: &OrgId, id: &ComponentId) -> StoreResult<Option<SavedComponent>> {
         by_id!(self, "components", rows::COMPONENT, org, id, rows::component)
     }
-    async fn component_by_key(&self, org: &OrgId, key: &str) -> StoreResult<Option<SavedComponent>> {
-        let sql = format!("SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND published", rows::COMPONENT);
-        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(key)], rows::component).await
+    async fn component_by_hash(&self, org: &OrgId, code_hash: &str, artifact: Option<&str>) -> StoreResult<Option<SavedComponent>> {
+        let sql = format!(
+            "SELECT {} FROM components WHERE org_id = $1 AND code_hash = $2 AND ($3::text IS NULL OR artifact_id = $3) ORDER BY created_at DESC, id DESC LIMIT 1",
+            rows::COMPONENT
+        );
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(code_hash), &artifact], rows::component).await
+    }
+    async fn component_by_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>> {
+        let sql = format!(
+            "SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND (published OR superseded)
+               AND CASE WHEN $3::text IS NULL THEN published ELSE manifest::json ->> 'version' = $3 END
+             ORDER BY published DESC, created_at DESC, id DESC LIMIT 1",
+            rows::COMPONENT
+        );
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(key), &version.map(text)], rows::component).await
     }
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
         components::published(&self.db.client().await?, org, page).await
@@ -122,18 +136,55 @@ impl Store for PostgresStore {
         transaction!(self.db, |t| registries::delete(&t, org, name))
     }
     async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>> {
-        let sql = format!("SELECT {} FROM registry_components WHERE registry_id = $1 ORDER BY path LIMIT 100000", rows::REGISTRY_COMPONENT);
+        let sql = format!("SELECT {} FROM registry_components WHERE registry_id = $1 AND until IS NULL ORDER BY path LIMIT 100000", rows::REGISTRY_COMPONENT);
         many(&self.db.client().await?, &sql, &[&id.as_str()], rows::registry_component).await
     }
-    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>> {
-        let sql = "SELECT c.registry_id, c.path, c.key, c.name, c.description, c.version, c.component_type, c.app, c.hash
-                   FROM registry_components c JOIN registries r ON r.id = c.registry_id
-                   WHERE r.org_id = $1 AND c.key = $2 ORDER BY r.created_at, r.id, c.path LIMIT 1";
-        one(&self.db.client().await?, sql, &[&org.as_str(), &text(key)], rows::component_in_registry).await
+    async fn registry_component(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<FoundComponent>> {
+        registries::find(&self.db.client().await?, org, key, version).await
     }
-    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>> {
-        let sql = format!("SELECT {} FROM registry_files WHERE registry_id = $1 AND app = $2 ORDER BY path", rows::REGISTRY_FILE);
-        many(&self.db.client().await?, &sql, &[&id.as_str(), &text(app)], rows::registry_file).await
+    async fn registry_versions(&self, org: &OrgId, key: &str) -> StoreResult<Vec<String>> {
+        registries::versions(&self.db.client().await?, org, key).await
+    }
+    async fn registry_files(&self, id: &RegistryId, app: &str, generation: i64) -> StoreResult<Vec<RegistryFile>> {
+        registries::files(&self.db.client().await?, id, app, generation).await
+    }
+
+    async fn app_hook_owners(&self, org: &OrgId, app: &str, event_names: &[String]) -> StoreResult<Vec<Owner>> {
+        interfaces::app_hook_owners(&self.db.client().await?, org, app, event_names).await
+    }
+    async fn create_upload(&self, upload: Upload) -> StoreResult<()> {
+        uploads::create(&self.db.client().await?, &upload).await
+    }
+    async fn add_upload_part(&self, id: &UploadId, position: i64, bytes: Vec<u8>) -> StoreResult<()> {
+        uploads::add_part(&self.db.client().await?, id, position, &bytes).await
+    }
+    async fn finish_upload(&self, id: &UploadId, size: i64) -> StoreResult<()> {
+        uploads::finish(&self.db.client().await?, id, size).await
+    }
+    async fn upload(&self, id: &UploadId) -> StoreResult<Option<Upload>> {
+        by_unique!(self, "uploads", rows::UPLOAD, "id", id.as_str(), rows::upload)
+    }
+    async fn upload_part(&self, id: &UploadId, position: i64) -> StoreResult<Option<Vec<u8>>> {
+        let sql = "SELECT bytes FROM upload_parts WHERE upload_id = $1 AND position = $2";
+        one(&self.db.client().await?, sql, &[&id.as_str(), &position], |row| row.try_get(0).map_err(database)).await
+    }
+    async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
+        transaction!(self.db, |t| uploads::purge(&t, now, limit))
+    }
+
+    async fn data_keys(&self) -> StoreResult<Vec<DataKey>> {
+        let sql = format!("SELECT {} FROM data_keys ORDER BY created_at, id", rows::DATA_KEY);
+        many(&self.db.client().await?, &sql, &[], rows::data_key).await
+    }
+    async fn add_first_data_key(&self, key: DataKey) -> StoreResult<bool> {
+        transaction!(self.db, |t| data_keys::add_first(&t, &key))
+    }
+    async fn rewrap_data_keys(&self, from: &str, keys: Vec<DataKey>) -> StoreResult<()> {
+        transaction!(self.db, |t| data_keys::rewrap(&t, from, &keys))
+    }
+    async fn first_organization(&self) -> StoreResult<Option<OrgId>> {
+        let sql = "SELECT id FROM organizations ORDER BY created_at, id LIMIT 1";
+        one(&self.db.client().await?, sql, &[], |row| row.try_get(0).map(OrgId::from_row).map_err(database)).await
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
@@ -167,6 +218,23 @@ impl Store for PostgresStore {
 
     async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>> {
         by_unique!(self, "http_interfaces", rows::HTTP_INTERFACE, "key", text(key), rows::http_interface)
+    }
+    async fn http_interface(&self, org: &OrgId, id: &HttpInterfaceId) -> StoreResult<Option<HttpInterface>> {
+        by_id!(self, "http_interfaces", rows::HTTP_INTERFACE, org, id, rows::http_interface)
+    }
+    async fn create_endpoint_domain(&self, domain: EndpointDomain) -> StoreResult<()> {
+        interfaces::create_domain(&self.db.client().await?, &domain).await
+    }
+    async fn list_endpoint_domains(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<EndpointDomain>> {
+        let table = Table { name: "endpoint_domains", columns: rows::ENDPOINT_DOMAIN, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::endpoint_domain).await
+    }
+    async fn delete_endpoint_domain(&self, org: &OrgId, domain: &str) -> StoreResult<bool> {
+        let sql = "DELETE FROM endpoint_domains WHERE id = $1 AND org_id = $2";
+        Ok(rows::execute(&self.db.client().await?, sql, &[&text(domain), &org.as_str()]).await? > 0)
+    }
+    async fn endpoint_domains(&self) -> StoreResult<Vec<(String, String)>> {
+        interfaces::domains(&self.db.client().await?).await
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         let sql = format!("SELECT {} FROM timers WHERE active AND next_at <= $1 ORDER BY next_at LIMIT $2", rows::TIMER);
@@ -356,6 +424,12 @@ impl Store for PostgresStore {
     }
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
         history::events_after(&self.db.client().await?, org, emitter, after, limit).await
+    }
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
+        history::due_deferred(&self.db.client().await?, now, limit).await
+    }
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>> {
+        history::next_deferred_at(&self.db.client().await?).await
     }
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
         transaction!(self.db, |t| history::delete_events(&t, org, emitter, name, range))

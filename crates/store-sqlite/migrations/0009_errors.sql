@@ -47,3 +47,12 @@ CREATE TABLE replayed_runs (
   PRIMARY KEY (replay_id, original_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX replayed_runs_original ON replayed_runs (original_id);
+
+-- Domains that stand for endpoints. The id is the domain.
+CREATE TABLE endpoint_domains (
+  id TEXT PRIMARY KEY,
+  org_id TEXT NOT NULL REFERENCES organizations (id),
+  endpoint_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX endpoint_domains_newest ON endpoint_domains (org_id, created_at, id);

@@ -20,7 +20,11 @@ pub(crate) fn put_artifact(c: &Connection, a: &Artifact) -> StoreResult<()> {
 
 pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
     if s.published {
-        execute(c, "UPDATE components SET published = 0 WHERE org_id = ?1 AND key = ?2 AND published = 1", params![s.org_id.as_str(), s.manifest.key])?;
+        execute(
+            c,
+            "UPDATE components SET published = 0, superseded = 1 WHERE org_id = ?1 AND key = ?2 AND published = 1",
+            params![s.org_id.as_str(), s.manifest.key],
+        )?;
     }
     let kind = match s.component_type {
         ComponentType::Source => "source",
@@ -54,8 +58,9 @@ pub(crate) fn published(c: &Connection, org: &OrgId, page: &Page) -> StoreResult
 }
 
 pub(crate) fn unpublish(c: &Connection, org: &OrgId, key: &str) -> StoreResult<()> {
-    match execute(c, "UPDATE components SET published = 0 WHERE org_id = ?1 AND key = ?2 AND published = 1", params![org.as_str(), key])? {
-        0 => Err(StoreError::NotFound),
-        _ => Ok(()),
+    if execute(c, "UPDATE components SET published = 0 WHERE org_id = ?1 AND key = ?2 AND published = 1", params![org.as_str(), key])? == 0 {
+        return Err(StoreError::NotFound);
     }
+    execute(c, "UPDATE components SET superseded = 0 WHERE org_id = ?1 AND key = ?2 AND superseded = 1", params![org.as_str(), key])?;
+    Ok(())
 }

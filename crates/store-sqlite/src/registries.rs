@@ -1,14 +1,14 @@
 //! Registries with their files and components.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use millrace_model::ids::{OrgId, RegistryId};
-use millrace_model::registry::{Registry, RegistryComponent, app_of};
-use millrace_store::{NewRegistry, StoreError, StoreResult};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of};
+use millrace_store::{FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
-use crate::rows::{self, execute, many, one};
+use crate::rows::{self, execute, many, number, one};
 
 pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
     let r = &new.registry;
@@ -17,7 +17,7 @@ pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
         "INSERT INTO registries (id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
          ON CONFLICT (org_id, name) DO UPDATE SET origin = excluded.origin, revision = excluded.revision, file_count = excluded.file_count,
-           component_count = excluded.component_count, updated_at = excluded.updated_at",
+           component_count = excluded.component_count, updated_at = excluded.updated_at, generation = generation + 1",
         params![
             r.id.as_str(),
             r.org_id.as_str(),
@@ -32,51 +32,84 @@ pub(crate) fn put(c: &Connection, new: &NewRegistry) -> StoreResult<Registry> {
     )?;
     let stored = one(c, "SELECT * FROM registries WHERE org_id = ?1 AND name = ?2", params![r.org_id.as_str(), r.name], rows::registry)?;
     let stored = stored.ok_or_else(|| StoreError::Corrupt { what: "a registry that was just stored".into() })?;
-    put_files(c, &stored.id, new)?;
-    execute(c, "DELETE FROM registry_components WHERE registry_id = ?1", [stored.id.as_str()])?;
-    for component in &new.components {
-        put_component(c, &stored.id, component)?;
+    let generation = number(c, "SELECT generation FROM registries WHERE id = ?1", [stored.id.as_str()])?;
+    put_files(c, &stored.id, generation, new)?;
+    put_components(c, &stored.id, generation, &new.components)?;
+    for table in ["registry_files", "registry_components"] {
+        let sql = format!("DELETE FROM {table} WHERE registry_id = ?1 AND until <= ?2");
+        execute(c, &sql, params![stored.id.as_str(), generation - GENERATIONS_KEPT])?;
     }
     Ok(stored)
 }
 
 /// Most files of a tree stay the same from one update to the next.
-fn put_files(c: &Connection, id: &RegistryId, new: &NewRegistry) -> StoreResult<()> {
+fn put_files(c: &Connection, id: &RegistryId, generation: i64, new: &NewRegistry) -> StoreResult<()> {
     let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0).map_err(database)?, row.get::<_, String>(1).map_err(database)?));
-    let before: HashMap<String, String> = many(c, "SELECT path, hash FROM registry_files WHERE registry_id = ?1", [id.as_str()], row)?.into_iter().collect();
-    let now: HashSet<&str> = new.files.iter().map(|file| file.path.as_str()).collect();
-    for path in before.keys().filter(|path| !now.contains(path.as_str())) {
-        execute(c, "DELETE FROM registry_files WHERE registry_id = ?1 AND app = ?2 AND path = ?3", params![id.as_str(), app_of(path), path])?;
+    let sql = "SELECT path, hash FROM registry_files WHERE registry_id = ?1 AND until IS NULL";
+    let before: HashMap<String, String> = many(c, sql, [id.as_str()], row)?.into_iter().collect();
+    let now: HashMap<&str, &str> = new.files.iter().map(|file| (file.path.as_str(), file.hash.as_str())).collect();
+    for path in before.iter().filter(|(path, hash)| now.get(path.as_str()) != Some(&hash.as_str())).map(|(path, _)| path) {
+        let sql = "UPDATE registry_files SET until = ?4 WHERE registry_id = ?1 AND app = ?2 AND path = ?3 AND until IS NULL";
+        execute(c, sql, params![id.as_str(), app_of(path), path, generation])?;
     }
     for file in new.files.iter().filter(|file| before.get(&file.path) != Some(&file.hash)) {
         execute(
             c,
-            "INSERT INTO registry_files (registry_id, app, path, hash, code) VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT (registry_id, app, path) DO UPDATE SET hash = excluded.hash, code = excluded.code",
-            params![id.as_str(), app_of(&file.path), file.path, file.hash, file.text],
+            "INSERT INTO registry_files (registry_id, app, path, hash, code, since) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![id.as_str(), app_of(&file.path), file.path, file.hash, file.text, generation],
         )?;
     }
     Ok(())
 }
 
-fn put_component(c: &Connection, id: &RegistryId, component: &RegistryComponent) -> StoreResult<()> {
-    execute(
-        c,
-        "INSERT INTO registry_components (registry_id, path, key, name, description, version, component_type, app, hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        params![
-            id.as_str(),
-            component.path,
-            component.key,
-            component.name,
-            component.description,
-            component.version,
-            component.component_type,
-            component.app,
-            component.hash
-        ],
-    )?;
+fn put_components(c: &Connection, id: &RegistryId, generation: i64, components: &[RegistryComponent]) -> StoreResult<()> {
+    let sql = "SELECT * FROM registry_components WHERE registry_id = ?1 AND until IS NULL";
+    let before: HashMap<String, RegistryComponent> =
+        many(c, sql, [id.as_str()], rows::registry_component)?.into_iter().map(|component| (component.path.clone(), component)).collect();
+    let now: HashMap<&str, &RegistryComponent> = components.iter().map(|component| (component.path.as_str(), component)).collect();
+    for component in before.values().filter(|component| now.get(component.path.as_str()) != Some(component)) {
+        let sql = "UPDATE registry_components SET until = ?3 WHERE registry_id = ?1 AND path = ?2 AND until IS NULL";
+        execute(c, sql, params![id.as_str(), component.path, generation])?;
+    }
+    for component in components.iter().filter(|component| before.get(&component.path) != Some(component)) {
+        execute(
+            c,
+            "INSERT INTO registry_components (registry_id, path, key, name, description, version, component_type, app, hash, since)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                id.as_str(),
+                component.path,
+                component.key,
+                component.name,
+                component.description,
+                component.version,
+                component.component_type,
+                component.app,
+                component.hash,
+                generation
+            ],
+        )?;
+    }
     Ok(())
+}
+
+/// The latest state before earlier ones, the oldest registry before others.
+pub(crate) fn find(c: &Connection, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<FoundComponent>> {
+    let sql = "SELECT c.* FROM registry_components c JOIN registries r ON r.id = c.registry_id
+               WHERE r.org_id = ?1 AND c.key = ?2 AND CASE WHEN ?3 IS NULL THEN c.until IS NULL ELSE c.version = ?3 END
+               ORDER BY c.until IS NULL DESC, r.created_at, r.id, c.until DESC, c.path LIMIT 1";
+    one(c, sql, params![org.as_str(), key, version], rows::component_in_registry)
+}
+
+pub(crate) fn versions(c: &Connection, org: &OrgId, key: &str) -> StoreResult<Vec<String>> {
+    let sql = "SELECT c.version FROM registry_components c JOIN registries r ON r.id = c.registry_id WHERE r.org_id = ?1 AND c.key = ?2
+               GROUP BY c.version ORDER BY max(coalesce(c.until, ?3)) DESC, max(c.since) DESC, c.version LIMIT 100";
+    many(c, sql, params![org.as_str(), key, LATEST], |row| row.get(0).map_err(database))
+}
+
+pub(crate) fn files(c: &Connection, id: &RegistryId, app: &str, generation: i64) -> StoreResult<Vec<RegistryFile>> {
+    let sql = "SELECT * FROM registry_files WHERE registry_id = ?1 AND app = ?2 AND since <= ?3 AND (until IS NULL OR until > ?3) ORDER BY path";
+    many(c, sql, params![id.as_str(), app, generation], rows::registry_file)
 }
 
 pub(crate) fn delete(c: &Connection, org: &OrgId, name: &str) -> StoreResult<bool> {

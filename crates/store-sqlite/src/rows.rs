@@ -4,6 +4,7 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, ComponentType, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
@@ -11,12 +12,13 @@ use millrace_model::page::Page;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
-use millrace_model::source::{HttpInterface, Owner, Source, Timer};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
+use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
-use millrace_store::{DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{DataKey, DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, FoundComponent, LATEST, Mail, MailStatus, StoreError, StoreResult};
 use rusqlite::Row;
 use serde::de::DeserializeOwned;
 
@@ -138,6 +140,15 @@ pub(crate) fn http_interface(row: &Row<'_>) -> StoreResult<HttpInterface> {
         key: get(row, "key")?,
         custom_response: get(row, "custom_response")?,
         active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn endpoint_domain(row: &Row<'_>) -> StoreResult<EndpointDomain> {
+    Ok(EndpointDomain {
+        id: get(row, "id")?,
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        endpoint_id: HttpInterfaceId::from_row(get(row, "endpoint_id")?),
+        created_at: time(row, "created_at")?,
     })
 }
 
@@ -473,9 +484,41 @@ pub(crate) fn registry_component(row: &Row<'_>) -> StoreResult<RegistryComponent
     })
 }
 
+pub(crate) fn app_hook(row: &Row<'_>) -> StoreResult<AppHook> {
+    Ok(AppHook {
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        app: get(row, "app")?,
+        event_name: get(row, "event_name")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn upload(row: &Row<'_>) -> StoreResult<Upload> {
+    Ok(Upload {
+        id: UploadId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        file_name: get(row, "file_name")?,
+        media_type: get(row, "media_type")?,
+        size: get(row, "size")?,
+        expires_at: time(row, "expires_at")?,
+    })
+}
+
+pub(crate) fn data_key(row: &Row<'_>) -> StoreResult<DataKey> {
+    Ok(DataKey {
+        id: DataKeyId::from_row(get(row, "id")?),
+        master_id: get(row, "master_id")?,
+        wrapped: get(row, "wrapped")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
 /// A component with the registry that it is in.
-pub(crate) fn component_in_registry(row: &Row<'_>) -> StoreResult<(RegistryId, RegistryComponent)> {
-    Ok((RegistryId::from_row(get(row, "registry_id")?), registry_component(row)?))
+pub(crate) fn component_in_registry(row: &Row<'_>) -> StoreResult<FoundComponent> {
+    let until: Option<i64> = get(row, "until")?;
+    let registry = RegistryId::from_row(get(row, "registry_id")?);
+    Ok(FoundComponent { registry, component: registry_component(row)?, generation: until.map_or(LATEST, |until| until - 1) })
 }
 
 pub(crate) fn registry_file(row: &Row<'_>) -> StoreResult<RegistryFile> {

@@ -38,6 +38,12 @@ pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
 }
 
 pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
+    if let Some((emitter, id)) = &e.deferred {
+        let taken = execute(c, "DELETE FROM events WHERE emitter_id = ?1 AND ordinal = ?2 AND name = '$in'", params![emitter, id.ordinal()])?;
+        if taken == 0 {
+            return Err(StoreError::StateChanged);
+        }
+    }
     if let Some(change) = &e.source {
         sources::change(c, change)?;
     }

@@ -70,6 +70,7 @@ pub(crate) fn delete(c: &Connection, org: &OrgId, id: &SourceId) -> StoreResult<
 
 /// What goes with a source or workflow: interfaces, subscriptions, runs that wait.
 pub(crate) fn leave_nothing(c: &Connection, owner: &str) -> StoreResult<()> {
+    interfaces::remove_domains(c, owner)?;
     interfaces::remove(c, owner)?;
     limits::replace(c, owner, None)?;
     subscriptions::remove_all(c, owner)?;

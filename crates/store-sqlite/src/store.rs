@@ -5,6 +5,7 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
@@ -12,9 +13,10 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
-use millrace_model::source::{HttpInterface, Source, Timer};
+use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
@@ -24,8 +26,8 @@ use serde::Serialize;
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
 use crate::{
-    SqliteStore, accounts, components, data_stores, deliveries, errors, history, interfaces, limits, mail, pauses, registries, replays, runs, settle, sources,
-    subscriptions, tenants, webhooks, workflows,
+    SqliteStore, accounts, components, data_keys, data_stores, deliveries, errors, history, interfaces, limits, mail, pauses, registries, replays, runs,
+    settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// JSON text of a stored value.
@@ -140,9 +142,18 @@ impl Store for SqliteStore {
     async fn component(&self, org: &OrgId, id: &ComponentId) -> StoreResult<Option<SavedComponent>> {
         by_id!(self, "components", org, id, rows::component)
     }
-    async fn component_by_key(&self, org: &OrgId, key: &str) -> StoreResult<Option<SavedComponent>> {
-        let (org, key) = (org.to_string(), key.to_owned());
-        self.db.read(move |c| one(c, "SELECT * FROM components WHERE org_id = ?1 AND key = ?2 AND published = 1", [org, key], rows::component)).await
+    async fn component_by_hash(&self, org: &OrgId, code_hash: &str, artifact: Option<&str>) -> StoreResult<Option<SavedComponent>> {
+        let (org, hash, artifact) = (org.to_string(), code_hash.to_owned(), artifact.map(str::to_owned));
+        let sql =
+            "SELECT * FROM components WHERE org_id = ?1 AND code_hash = ?2 AND (?3 IS NULL OR artifact_id = ?3) ORDER BY created_at DESC, id DESC LIMIT 1";
+        self.db.read(move |c| one(c, sql, params![org, hash, artifact], rows::component)).await
+    }
+    async fn component_by_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>> {
+        let (org, key, version) = (org.to_string(), key.to_owned(), version.map(str::to_owned));
+        let sql = "SELECT * FROM components WHERE org_id = ?1 AND key = ?2 AND (published = 1 OR superseded = 1)
+                     AND CASE WHEN ?3 IS NULL THEN published = 1 ELSE manifest ->> '$.version' = ?3 END
+                   ORDER BY published DESC, created_at DESC, id DESC LIMIT 1";
+        self.db.read(move |c| one(c, sql, params![org, key, version], rows::component)).await
     }
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
         let (org, page) = (org.clone(), page.clone());
@@ -165,18 +176,62 @@ impl Store for SqliteStore {
         self.db.write(move |c| registries::delete(c, &org, &name)).await
     }
     async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>> {
-        let (id, sql) = (id.to_string(), "SELECT * FROM registry_components WHERE registry_id = ?1 ORDER BY path LIMIT 100000");
+        let (id, sql) = (id.to_string(), "SELECT * FROM registry_components WHERE registry_id = ?1 AND until IS NULL ORDER BY path LIMIT 100000");
         self.db.read(move |c| many(c, sql, [id], rows::registry_component)).await
     }
-    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>> {
-        let (org, key) = (org.to_string(), key.to_owned());
-        let sql = "SELECT c.* FROM registry_components c JOIN registries r ON r.id = c.registry_id
-                   WHERE r.org_id = ?1 AND c.key = ?2 ORDER BY r.created_at, r.id, c.path LIMIT 1";
-        self.db.read(move |c| one(c, sql, [org, key], rows::component_in_registry)).await
+    async fn registry_component(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<FoundComponent>> {
+        let (org, key, version) = (org.clone(), key.to_owned(), version.map(str::to_owned));
+        self.db.read(move |c| registries::find(c, &org, &key, version.as_deref())).await
     }
-    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>> {
-        let (id, app) = (id.to_string(), app.to_owned());
-        self.db.read(move |c| many(c, "SELECT * FROM registry_files WHERE registry_id = ?1 AND app = ?2 ORDER BY path", [id, app], rows::registry_file)).await
+    async fn registry_versions(&self, org: &OrgId, key: &str) -> StoreResult<Vec<String>> {
+        let (org, key) = (org.clone(), key.to_owned());
+        self.db.read(move |c| registries::versions(c, &org, &key)).await
+    }
+    async fn registry_files(&self, id: &RegistryId, app: &str, generation: i64) -> StoreResult<Vec<RegistryFile>> {
+        let (id, app) = (id.clone(), app.to_owned());
+        self.db.read(move |c| registries::files(c, &id, &app, generation)).await
+    }
+
+    async fn app_hook_owners(&self, org: &OrgId, app: &str, event_names: &[String]) -> StoreResult<Vec<Owner>> {
+        let (org, app, names) = (org.clone(), app.to_owned(), event_names.to_vec());
+        self.db.read(move |c| interfaces::app_hook_owners(c, &org, &app, &names)).await
+    }
+    async fn create_upload(&self, upload: Upload) -> StoreResult<()> {
+        self.db.write(move |c| uploads::create(c, &upload)).await
+    }
+    async fn add_upload_part(&self, id: &UploadId, position: i64, bytes: Vec<u8>) -> StoreResult<()> {
+        let id = id.clone();
+        self.db.write(move |c| uploads::add_part(c, &id, position, &bytes)).await
+    }
+    async fn finish_upload(&self, id: &UploadId, size: i64) -> StoreResult<()> {
+        let id = id.clone();
+        self.db.write(move |c| uploads::finish(c, &id, size)).await
+    }
+    async fn upload(&self, id: &UploadId) -> StoreResult<Option<Upload>> {
+        let id = id.to_string();
+        self.db.read(move |c| one(c, "SELECT * FROM uploads WHERE id = ?1", [id], rows::upload)).await
+    }
+    async fn upload_part(&self, id: &UploadId, position: i64) -> StoreResult<Option<Vec<u8>>> {
+        let (id, sql) = (id.to_string(), "SELECT bytes FROM upload_parts WHERE upload_id = ?1 AND position = ?2");
+        self.db.read(move |c| one(c, sql, params![id, position], |row| row.get(0).map_err(database))).await
+    }
+    async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
+        self.db.write(move |c| uploads::purge(c, now, limit)).await
+    }
+
+    async fn data_keys(&self) -> StoreResult<Vec<DataKey>> {
+        self.db.read(|c| many(c, "SELECT * FROM data_keys ORDER BY created_at, id", [], rows::data_key)).await
+    }
+    async fn add_first_data_key(&self, key: DataKey) -> StoreResult<bool> {
+        self.db.write(move |c| data_keys::add_first(c, &key)).await
+    }
+    async fn rewrap_data_keys(&self, from: &str, keys: Vec<DataKey>) -> StoreResult<()> {
+        let from = from.to_owned();
+        self.db.write(move |c| data_keys::rewrap(c, &from, &keys)).await
+    }
+    async fn first_organization(&self) -> StoreResult<Option<OrgId>> {
+        let sql = "SELECT id FROM organizations ORDER BY created_at, rowid LIMIT 1";
+        self.db.read(move |c| one(c, sql, [], |row| row.get(0).map(OrgId::from_row).map_err(database))).await
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
@@ -221,6 +276,23 @@ impl Store for SqliteStore {
     async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>> {
         let key = key.to_owned();
         self.db.read(move |c| one(c, "SELECT * FROM http_interfaces WHERE key = ?1", [key], rows::http_interface)).await
+    }
+    async fn http_interface(&self, org: &OrgId, id: &HttpInterfaceId) -> StoreResult<Option<HttpInterface>> {
+        by_id!(self, "http_interfaces", org, id, rows::http_interface)
+    }
+    async fn create_endpoint_domain(&self, domain: EndpointDomain) -> StoreResult<()> {
+        self.db.write(move |c| interfaces::create_domain(c, &domain)).await
+    }
+    async fn list_endpoint_domains(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<EndpointDomain>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "endpoint_domains", "org_id = ?1", &[&org], &page, rows::endpoint_domain)).await
+    }
+    async fn delete_endpoint_domain(&self, org: &OrgId, domain: &str) -> StoreResult<bool> {
+        let (org, domain) = (org.to_string(), domain.to_owned());
+        self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM endpoint_domains WHERE id = ?1 AND org_id = ?2", [domain, org])? > 0)).await
+    }
+    async fn endpoint_domains(&self) -> StoreResult<Vec<(String, String)>> {
+        self.db.read(interfaces::domains).await
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         self.db
@@ -461,6 +533,12 @@ impl Store for SqliteStore {
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
         let (org, emitter) = (org.clone(), emitter.to_owned());
         self.db.read(move |c| history::events_after(c, &org, &emitter, after, limit)).await
+    }
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
+        self.db.read(move |c| history::due_deferred(c, now, limit)).await
+    }
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>> {
+        self.db.read(history::next_deferred_at).await
     }
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
         let (org, emitter, name) = (org.clone(), emitter.to_owned(), name.map(str::to_owned));

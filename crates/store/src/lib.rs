@@ -13,19 +13,21 @@ use millrace_model::account::{Account, App};
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, MailId, OrgId, RegistryId, ReplayId,
-    RunId, SourceId, SubscriptionId, TimerId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
+    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId, OrgId,
+    RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
-use millrace_model::source::{HttpInterface, Source, Timer};
+use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 pub use ops::*;
@@ -115,28 +117,32 @@ pub trait Store: Send + Sync + 'static {
     async fn create_component(&self, component: SavedComponent) -> StoreResult<()>;
     /// A component of the organization.
     async fn component(&self, org: &OrgId, id: &ComponentId) -> StoreResult<Option<SavedComponent>>;
-    /// The published component with that key.
-    async fn component_by_key(&self, org: &OrgId, key: &str) -> StoreResult<Option<SavedComponent>>;
+    /// The newest component whose code has that hash; with `artifact`, of those that were built to it.
+    async fn component_by_hash(&self, org: &OrgId, code_hash: &str, artifact: Option<&str>) -> StoreResult<Option<SavedComponent>>;
+    /// The published component with that key; with `version`, the newest that was published with it, until the key is unpublished.
+    async fn component_by_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>>;
     /// The published components, newest first.
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>>;
-    /// Takes the published mark from the key; `NotFound` if there is none.
+    /// Takes the published mark from the key, and its earlier versions; `NotFound` if there is none.
     async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()>;
 
     // ---- registries
 
     /// Stores a registry with its files and components, or replaces the one of the same name: its id and `created_at` stay,
-    /// files whose hash is the same stay unwritten, others go. Gives it as stored.
+    /// files whose hash is the same stay unwritten, of the others the last [`GENERATIONS_KEPT`] states stay addressable. Gives it as stored.
     async fn put_registry(&self, registry: NewRegistry) -> StoreResult<Registry>;
     /// The registries, oldest first (at most 1,000).
     async fn registries(&self, org: &OrgId) -> StoreResult<Vec<Registry>>;
     /// Removes a registry with its files and components; says whether there was one.
     async fn delete_registry(&self, org: &OrgId, name: &str) -> StoreResult<bool>;
-    /// All components of a registry, by path (at most 100,000).
+    /// All components of a registry's latest state, by path (at most 100,000).
     async fn registry_components(&self, id: &RegistryId) -> StoreResult<Vec<RegistryComponent>>;
-    /// The component with that key, of the oldest registry that has one.
-    async fn registry_component(&self, org: &OrgId, key: &str) -> StoreResult<Option<(RegistryId, RegistryComponent)>>;
-    /// The files of an app's folder, by path; an empty `app`: the files that are in none.
-    async fn registry_files(&self, id: &RegistryId, app: &str) -> StoreResult<Vec<RegistryFile>>;
+    /// The component with that key, of the oldest registry that has one. With `version`: that version, of the latest state that has it.
+    async fn registry_component(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<FoundComponent>>;
+    /// The versions of a key in all registries, the latest first, each once (at most 100).
+    async fn registry_versions(&self, org: &OrgId, key: &str) -> StoreResult<Vec<String>>;
+    /// The files of an app's folder in a generation, by path; an empty `app`: the files that are in none.
+    async fn registry_files(&self, id: &RegistryId, app: &str, generation: i64) -> StoreResult<Vec<RegistryFile>>;
 
     // ---- sources and their interfaces
 
@@ -163,12 +169,50 @@ pub trait Store: Send + Sync + 'static {
 
     /// The endpoint with that key, active or not.
     async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>>;
+    /// An endpoint of the organization.
+    async fn http_interface(&self, org: &OrgId, id: &HttpInterfaceId) -> StoreResult<Option<HttpInterface>>;
+    /// Lets a domain stand for an endpoint. `Taken("id")`. It goes with the source or workflow that the endpoint is of.
+    async fn create_endpoint_domain(&self, domain: EndpointDomain) -> StoreResult<()>;
+    /// The organization's domains, newest first. Cursor: the domain.
+    async fn list_endpoint_domains(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<EndpointDomain>>;
+    /// Removes a domain; says whether there was one.
+    async fn delete_endpoint_domain(&self, org: &OrgId, domain: &str) -> StoreResult<bool>;
+    /// All domains with the keys of their endpoints (at most 100,000).
+    async fn endpoint_domains(&self) -> StoreResult<Vec<(String, String)>>;
     /// Active timers due at `now`, the longest due first.
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>>;
     /// When the next active timer is due.
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>>;
     /// Counts a tick as fired: moves `next_at` from `due_at` to `next_at` and accepts the run; a tick whose owner has an unfinished run of the same timer moves on without one (reference 3: no overlap). `Skipped` too when another node fired it.
     async fn fire_timer(&self, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: NewRun) -> StoreResult<Fired>;
+
+    // ---- events of apps, uploads
+
+    /// Sources with an active hook on one of these events of an app, or on all of the app's, each once.
+    async fn app_hook_owners(&self, org: &OrgId, app: &str, event_names: &[String]) -> StoreResult<Vec<Owner>>;
+    /// Begins a file; its size counts once it is whole.
+    async fn create_upload(&self, upload: Upload) -> StoreResult<()>;
+    /// Adds a part of a file; parts count from 0. `NotFound` where the file is gone.
+    async fn add_upload_part(&self, id: &UploadId, position: i64, bytes: Vec<u8>) -> StoreResult<()>;
+    /// Makes a file whole. `NotFound` where it is gone.
+    async fn finish_upload(&self, id: &UploadId, size: i64) -> StoreResult<()>;
+    /// A file.
+    async fn upload(&self, id: &UploadId) -> StoreResult<Option<Upload>>;
+    /// A part of a file.
+    async fn upload_part(&self, id: &UploadId, position: i64) -> StoreResult<Option<Vec<u8>>>;
+    /// Removes files whose time was over by `now`, at most `limit`. How many.
+    async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    // ---- keys that secrets are sealed under
+
+    /// All data keys, oldest first.
+    async fn data_keys(&self) -> StoreResult<Vec<DataKey>>;
+    /// Stores the first data key, unless there is one already; says whether it did.
+    async fn add_first_data_key(&self, key: DataKey) -> StoreResult<bool>;
+    /// Replaces the wrapping of all data keys, if all of them are under the master key `from`; else `StateChanged` and nothing changes.
+    async fn rewrap_data_keys(&self, from: &str, keys: Vec<DataKey>) -> StoreResult<()>;
+    /// The organization that was made first: its owner runs the server.
+    async fn first_organization(&self) -> StoreResult<Option<OrgId>>;
 
     // ---- workflows
 
@@ -286,13 +330,17 @@ pub trait Store: Send + Sync + 'static {
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
     /// The newest `limit` log lines of a workflow or source, oldest of them first, with their runs.
     async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>>;
-    /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5). `name` None: all streams but `$errors`.
+    /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5), but of `$in`. `name` None: all streams but `$errors` and `$in`.
     async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>>;
     /// Events after `after`, oldest first, at most `limit`: for streams that resume.
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>>;
-    /// Removes events in the inclusive range. How many.
+    /// Deferred events (stream `$in`) whose `delivery_ts` is no later than `now`, the longest due first. [`Effects::deferred`] takes one out.
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>>;
+    /// When the next deferred event is due.
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>>;
+    /// Removes events in the inclusive range; without `name` those of all streams but `$in`. How many.
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
-    /// Removes settled runs (with their logs), events and deliveries older than `before`, at most `limit` of each. How many in all.
+    /// Removes settled runs (with their logs), events that do not wait in `$in`, and deliveries older than `before`, at most `limit` of each. How many in all.
     async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
 
     // ---- errors and replays

@@ -3,12 +3,12 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
-use millrace_model::ids::{DataStoreId, DeliveryId, ErrorGroupId, MailId, OrgId, RunId, SourceId, WebhookDeliveryId};
+use millrace_model::ids::{DataKeyId, DataStoreId, DeliveryId, ErrorGroupId, EventId, MailId, OrgId, RegistryId, RunId, SourceId, WebhookDeliveryId};
 use millrace_model::limits::RunLimits;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::Replay;
 use millrace_model::run::{LogLine, NewRun, RunStatus};
-use millrace_model::source::{HttpInterface, Timer};
+use millrace_model::source::{AppHook, HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, User};
 pub use millrace_model::webhook::DeliveryStatus;
@@ -33,7 +33,38 @@ pub struct Interfaces {
     pub http: Vec<HttpInterface>,
     /// Timers.
     pub timers: Vec<Timer>,
+    /// Events of apps, in the order of app and event name.
+    pub app_hooks: Vec<AppHook>,
 }
+
+/// A key that secrets are sealed under, itself wrapped under the master key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataKey {
+    /// Its id, which stands before each text that it sealed.
+    pub id: DataKeyId,
+    /// The id of the master key that wraps it.
+    pub master_id: String,
+    /// The key, sealed.
+    pub wrapped: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// A component of a registry, of the latest state of its tree or an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundComponent {
+    /// The registry.
+    pub registry: RegistryId,
+    /// The component.
+    pub component: RegistryComponent,
+    /// The last generation of the tree that has it; [`LATEST`] where that is the latest.
+    pub generation: i64,
+}
+
+/// The latest generation of a registry's tree, whichever that is.
+pub const LATEST: i64 = i64::MAX;
+/// How many earlier generations of a registry's tree are kept.
+pub const GENERATIONS_KEPT: i64 = 50;
 
 /// A registry with all that is in it.
 #[derive(Clone, Debug)]
@@ -137,6 +168,8 @@ pub struct Effects {
     pub notice: Option<Notice>,
     /// What the run sent to the outside, in order.
     pub deliveries: Vec<Delivery>,
+    /// A deferred event that these effects deliver, by emitter and id: it waits no longer. `StateChanged` where it does not wait any more.
+    pub deferred: Option<(String, EventId)>,
 }
 
 /// The end of a run.

@@ -78,6 +78,30 @@ pub fn app(files: &dyn Files, path: &str) -> Option<AppFacts> {
     Some(facts)
 }
 
+/// The keys of `$auth` that code reads, by the slug of the app: what app files read of themselves, and what the component
+/// `entry` reads of its props. An app that is written into the component's own file counts as an app file, where it is the only one.
+pub fn auth_keys_of(files: &BTreeMap<String, String>, entry: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let workspace = Workspace::new(files);
+    let mut keys: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in files.iter().filter(|(_, text)| text.contains("$auth")).map(|(path, _)| path) {
+        let evaluation = Evaluation::new(&workspace);
+        let Value::Object(value) = evaluation.export(path, "default") else { continue };
+        let (Some(facts), Some(module)) = (read::app(&value), workspace.module(path)) else { continue };
+        let own = module.auth.iter().filter(|(owner, _)| owner.is_none()).map(|(_, key)| key.clone());
+        keys.entry(facts.slug).or_default().extend(own);
+    }
+    let Some(facts) = read_component(&workspace, entry).facts else { return keys };
+    for (app, read) in facts.auth_keys {
+        keys.entry(app).or_default().extend(read);
+    }
+    let apps: BTreeSet<&str> = facts.manifest.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")?.as_str()).collect();
+    if let (Some(app), 1, Some(module)) = (apps.first(), apps.len(), workspace.module(entry)) {
+        let of_this = module.auth.iter().filter(|(owner, _)| owner.is_none()).map(|(_, key)| key.clone());
+        keys.entry((*app).to_owned()).or_default().extend(of_this);
+    }
+    keys
+}
+
 /// Every file that the entry reaches by imports within the tree, itself and the `package.json` of their folders included:
 /// what bundling needs. At most a thousand.
 pub fn closure(files: &dyn Files, entry: &str) -> BTreeSet<String> {

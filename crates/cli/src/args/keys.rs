@@ -27,10 +27,10 @@ pub enum KeyCommand {
         /// The key's id
         id: String,
     },
-    /// Put a new key in the place of one; it is shown this once
+    /// Put a new key in the place of one; it is shown this once. Without an id: in the place of the server's master key, which stays secret
     Rotate {
         /// The key's id
-        id: String,
+        id: Option<String>,
         /// How long the key before is still taken, such as 24h; not at all where nothing is said
         #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]
         grace: Option<i64>,

@@ -14,6 +14,9 @@ pub enum RegistryCommand {
         /// Its name [default: the last part of where it comes from]
         #[arg(long)]
         name: Option<String>,
+        /// The npm registry that packages come from
+        #[arg(long, env = "MILLRACE_NPM_REGISTRY", default_value = "https://registry.npmjs.org")]
+        npm_registry: String,
     },
     /// List registries
     #[command(visible_alias = "ls")]
@@ -29,6 +32,9 @@ pub enum RegistryCommand {
         name: String,
         /// From somewhere else from now on
         what: Option<String>,
+        /// The npm registry that packages come from
+        #[arg(long, env = "MILLRACE_NPM_REGISTRY", default_value = "https://registry.npmjs.org")]
+        npm_registry: String,
     },
     /// Search the components of all registries
     Search {

@@ -1,4 +1,4 @@
-//! `millrace replays`.
+//! Commands for replays of many runs.
 
 use clap::Subcommand;
 

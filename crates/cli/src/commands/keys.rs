@@ -22,7 +22,8 @@ pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Re
             show.record(&client.call(Method::POST, "/api_keys", &body).await?)
         }
         KeyCommand::Revoke { id } => show.record(&client.call(Method::DELETE, &format!("/api_keys/{}", segment(&id)), &json!({})).await?),
-        KeyCommand::Rotate { id, grace } => {
+        KeyCommand::Rotate { id: None, .. } => show.record(&client.call(Method::POST, "/master_key/rotate", &json!({})).await?),
+        KeyCommand::Rotate { id: Some(id), grace } => {
             let path = format!("/api_keys/{}/rotate", segment(&id));
             show.record(&client.call(Method::POST, &path, &json!({ "grace_seconds": grace.unwrap_or(0) })).await?)
         }

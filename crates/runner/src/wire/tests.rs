@@ -91,8 +91,8 @@ proptest! {
 
     #[test]
     fn json_of_any_shape_never_panics(
-        t in "hello|loaded|load_failed|cancelled|log|emit|db|respond|step|send|done|[a-z]{0,8}",
-        fields in proptest::collection::btree_map("id|protocol|error|level|text|ts|event|meta|key|value|status|headers|body|encoding|immediate|namespace|state|duration_ms|exports|kind|payload|ok|result|exit",
+        t in "hello|loaded|load_failed|cancelled|log|emit|db|respond|step|send|ask|done|[a-z]{0,8}",
+        fields in proptest::collection::btree_map("id|ask|late|paused|protocol|error|level|text|ts|event|meta|key|value|status|headers|body|encoding|immediate|namespace|state|duration_ms|exports|kind|payload|ok|result|exit",
             "null|true|-1|0|7|1e400|99999999999999999999|\"started\"|\"\\\\ud800\"|\\[\\]|\\[\\[\"a\",\"b\"\\]\\]|\\{\\}|\\{\"code\":1\\}", 0..8),
     ) {
         let fields: String = fields.iter().map(|(k, v)| format!(r#","{k}":{v}"#)).collect();

@@ -31,9 +31,9 @@ pub async fn publishing_moves_the_mark(database: &dyn Database) {
     // One that was deployed, not published, has no mark to take or give.
     org.add_component(None, 1).await;
     let new = org.add_component(Some("feed"), 2).await;
-    same(&org.store.component_by_key(&org.id, "feed").await.expect("reads"), &Some(new.clone()));
-    same(&org.store.component_by_key(&other.id, "feed").await.expect("reads"), &Some(theirs));
-    assert!(org.store.component_by_key(&org.id, "nothing").await.expect("reads").is_none());
+    same(&org.store.component_by_key(&org.id, "feed", None).await.expect("reads"), &Some(new.clone()));
+    same(&org.store.component_by_key(&other.id, "feed", None).await.expect("reads"), &Some(theirs));
+    assert!(org.store.component_by_key(&org.id, "nothing", None).await.expect("reads").is_none());
     assert_eq!(org.store.component(&org.id, &old.id).await.expect("reads").map(|c| c.published), Some(false));
 }
 
@@ -52,11 +52,11 @@ pub async fn unpublishing_takes_the_mark(database: &dyn Database) {
     let component = org.add_component(Some("feed"), 0).await;
     assert!(matches!(org.store.unpublish_component(&other.id, "feed").await, Err(StoreError::NotFound)));
     org.store.unpublish_component(&org.id, "feed").await.expect("unpublishes");
-    assert!(org.store.component_by_key(&org.id, "feed").await.expect("reads").is_none());
+    assert!(org.store.component_by_key(&org.id, "feed", None).await.expect("reads").is_none());
     assert!(org.store.component(&org.id, &component.id).await.expect("reads").is_some_and(|c| !c.published));
     assert!(matches!(org.store.unpublish_component(&org.id, "feed").await, Err(StoreError::NotFound)));
     org.add_component(Some("feed"), 1).await;
-    assert!(org.store.component_by_key(&org.id, "feed").await.expect("reads").is_some());
+    assert!(org.store.component_by_key(&org.id, "feed", None).await.expect("reads").is_some());
 }
 
 pub async fn published_components_are_listed(database: &dyn Database) {
@@ -69,4 +69,41 @@ pub async fn published_components_are_listed(database: &dyn Database) {
     let listing = org.store.list_components(&org.id, &page(10)).await.expect("lists");
     same(&listing.items, &[a, b]);
     assert_eq!(listing.total_count, 2);
+}
+
+pub async fn the_same_code_is_found_by_its_hash(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (old, new) = (org.add_component(None, 0).await, org.add_component(None, 5).await);
+    let same = millrace_model::component::SavedComponent { code_hash: old.code_hash.clone(), ..org.component(None, &super::sample::artifact(), 9) };
+    let same = millrace_model::component::SavedComponent { artifact_id: new.artifact_id.clone(), ..same };
+    org.store.create_component(same.clone()).await.expect("stores");
+    let found = |org: &Org, artifact: Option<&str>| {
+        let (store, org, hash, artifact) = (org.store.clone(), org.id.clone(), old.code_hash.clone(), artifact.map(str::to_owned));
+        async move { store.component_by_hash(&org, &hash, artifact.as_deref()).await.expect("reads").map(|c| c.id) }
+    };
+    assert_eq!(found(&org, None).await, Some(same.id));
+    assert_eq!(found(&org, Some(&old.artifact_id)).await, Some(old.id.clone()));
+    assert_eq!((found(&org, Some("none")).await, found(&other, None).await), (None, None));
+}
+
+pub async fn earlier_published_versions_stay_addressable(database: &dyn Database) {
+    let org = Org::first(database).await;
+    for (ms, version) in [(1, "0.0.1"), (2, "0.0.2"), (3, "0.0.2")] {
+        let artifact = super::sample::artifact();
+        org.store.put_artifact(artifact.clone()).await.expect("stores");
+        let mut component = org.component(Some("acme-do"), &artifact, ms);
+        component.manifest.version = Some(version.into());
+        org.store.create_component(component).await.expect("publishes");
+    }
+    let found = |version: Option<&'static str>| {
+        let (store, org) = (org.store.clone(), org.id.clone());
+        async move { store.component_by_key(&org, "acme-do", version).await.expect("reads").map(|c| (c.manifest.version.unwrap_or_default(), c.created_at)) }
+    };
+    assert_eq!(found(None).await, Some(("0.0.2".into(), super::sample::at(3))));
+    assert_eq!(found(Some("0.0.2")).await, Some(("0.0.2".into(), super::sample::at(3))));
+    assert_eq!(found(Some("0.0.1")).await, Some(("0.0.1".into(), super::sample::at(1))));
+    assert_eq!(found(Some("9")).await, None);
+    org.store.unpublish_component(&org.id, "acme-do").await.expect("unpublishes");
+    assert_eq!((found(None).await, found(Some("0.0.1")).await), (None, None));
 }

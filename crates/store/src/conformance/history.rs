@@ -8,7 +8,7 @@ use millrace_model::source::Owner;
 
 use super::Database;
 use super::sample::{LEASE_MS, NODE, Org, at, event_id, log, page, settlement};
-use crate::{Effects, RunFilter, Settlement};
+use crate::{Effects, RunFilter, Settlement, StoreError};
 
 const EMITTER: &str = "dc_emitter";
 
@@ -181,4 +181,30 @@ pub async fn pruning_goes_in_steps(database: &dyn Database) {
     }
     assert_eq!(steps, [4, 3, 1, 0]);
     assert!(org.store.owner_logs(&org.id, owner.as_str(), 10).await.expect("reads").is_empty());
+}
+
+pub async fn a_deferred_event_waits_until_it_is_due_and_is_delivered_once(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let waits = |ms: i64, due: i64| Event { metadata: format!(r#"{{"delivery_ts":{},"channel":""}}"#, at(due).ms()), ..org.event(EMITTER, "$in", ms, 0) };
+    assert_eq!(org.store.next_deferred_at().await.expect("reads"), None);
+    org.emit(vec![waits(1, 500), waits(2, 300), org.event(EMITTER, "", 3, 0), org.event(EMITTER, "$in", 4, 0)]).await;
+    // One that says no time is never due, but is there.
+    assert_eq!(org.store.next_deferred_at().await.expect("reads"), Some(at(300)));
+    assert_eq!(shown(&org, Some("$in"), &page(10)).await.len(), 3);
+    assert_eq!(shown(&org, None, &page(10)).await, [event_id(3, 0)]);
+    let due = async |ms: i64, limit: u32| org.store.due_deferred(at(ms), limit).await.expect("reads").into_iter().map(|e| e.id).collect::<Vec<_>>();
+    assert_eq!((due(299, 10).await, due(300, 10).await), (vec![], vec![event_id(2, 0)]));
+    assert_eq!((due(500, 1).await, due(500, 10).await), (vec![event_id(2, 0)], vec![event_id(2, 0), event_id(1, 0)]));
+    // Delivered once, and nothing more is written by who comes second.
+    let deliver = |seq: i64| Effects { deferred: Some((EMITTER.into(), event_id(2, 0))), events: vec![org.event(EMITTER, "", 300, seq)], ..Effects::default() };
+    org.store.settle_effects(deliver(0)).await.expect("settles");
+    assert!(matches!(org.store.settle_effects(deliver(1)).await, Err(StoreError::StateChanged)));
+    assert_eq!(shown(&org, None, &page(10)).await, [event_id(300, 0), event_id(3, 0)]);
+    assert_eq!(due(500, 10).await, [event_id(1, 0)]);
+    // What waits is not old, and is not meant by a removal that does not name it.
+    org.store.prune(at(10_000), 100).await.expect("prunes");
+    org.store.delete_events(&org.id, EMITTER, None, (None, None)).await.expect("removes");
+    assert_eq!(shown(&org, Some("$in"), &page(10)).await, [event_id(4, 0), event_id(1, 0)]);
+    assert_eq!(org.store.delete_events(&org.id, EMITTER, Some("$in"), (None, Some(event_id(1, 0)))).await.expect("removes"), 1);
+    assert_eq!(org.store.next_deferred_at().await.expect("reads"), None);
 }

@@ -1,8 +1,9 @@
 //! Endpoints and timers.
 
 use millrace_model::clock::Timestamp;
+use millrace_model::domain::EndpointDomain;
 use millrace_model::run::{NewRun, RunStatus};
-use millrace_model::source::{HttpInterface, Owner, Timer};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Timer};
 
 use super::Database;
 use super::sample::{NODE, Org, at, page, settlement};
@@ -131,4 +132,54 @@ pub async fn a_timer_that_is_gone_or_inactive_is_skipped(database: &dyn Database
         assert_eq!(org.store.fire_timer(&timer.id, at(1_000), at(2_000), tick(&org, timer, 1_000)).await.expect("skips"), Fired::Skipped);
     }
     assert_eq!((next_at(&org, &owner).await, runs(&org, &owner).await), (at(1_000), 0));
+}
+
+pub async fn hooks_of_apps_are_found_by_event(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let hook = |owner: &Owner, event_name: &str, active| AppHook {
+        org_id: org.id.clone(),
+        owner: owner.clone(),
+        app: "zoom".into(),
+        event_name: event_name.into(),
+        active,
+    };
+    let (ended, _) =
+        owner_with(&org, "a", |owner| Interfaces { app_hooks: vec![hook(owner, "ended", true), hook(owner, "started", true)], ..Interfaces::default() }).await;
+    let (all, _) = owner_with(&org, "b", |owner| Interfaces { app_hooks: vec![hook(owner, "", true)], ..Interfaces::default() }).await;
+    owner_with(&org, "c", |owner| Interfaces { app_hooks: vec![hook(owner, "ended", false)], ..Interfaces::default() }).await;
+    let found = |org: &Org, app: &'static str, names: &[&str]| {
+        let (store, org, names) = (org.store.clone(), org.id.clone(), names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
+        async move { store.app_hook_owners(&org, app, &names).await.expect("reads").into_iter().collect::<std::collections::HashSet<_>>() }
+    };
+    assert_eq!(found(&org, "zoom", &["ended", "started"]).await, [ended, all.clone()].into());
+    assert_eq!(found(&org, "zoom", &["created"]).await, [all.clone()].into());
+    assert_eq!(found(&org, "zoom", &[]).await, [all].into());
+    assert!(found(&org, "slack", &["ended"]).await.is_empty() && found(&other, "zoom", &["ended"]).await.is_empty());
+}
+
+pub async fn a_domain_stands_for_an_endpoint_and_goes_with_its_owner(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (owner, interfaces) = owner_with(&org, "a", |owner| Interfaces { http: vec![org.http(owner, "enone")], ..Interfaces::default() }).await;
+    let endpoint = &interfaces.http[0];
+    assert_eq!(org.store.http_interface(&org.id, &endpoint.id).await.expect("reads").map(|h| h.key), Some("enone".into()));
+    assert!(org.store.http_interface(&other.id, &endpoint.id).await.expect("reads").is_none());
+    let domain = |id: &str, org: &Org, ms: i64| EndpointDomain { id: id.into(), org_id: org.id.clone(), endpoint_id: endpoint.id.clone(), created_at: at(ms) };
+    let (first, second) = (domain("a.test", &org, 1), domain("b.test", &org, 2));
+    for made in [&first, &second] {
+        org.store.create_endpoint_domain(made.clone()).await.expect("a domain");
+    }
+    assert!(matches!(org.store.create_endpoint_domain(domain("a.test", &other, 3)).await, Err(StoreError::Taken("id"))));
+    // Another organization's endpoint is not reached by a domain, whatever its record says.
+    org.store.create_endpoint_domain(domain("c.test", &other, 3)).await.expect("a domain");
+    assert_eq!(org.store.list_endpoint_domains(&org.id, &page(10)).await.expect("lists").items, [second, first]);
+    let mut all = org.store.endpoint_domains().await.expect("reads");
+    all.sort();
+    assert_eq!(all, [("a.test".to_owned(), "enone".to_owned()), ("b.test".to_owned(), "enone".to_owned())]);
+    assert!(!org.store.delete_endpoint_domain(&other.id, "a.test").await.expect("answers"));
+    assert!(org.store.delete_endpoint_domain(&org.id, "a.test").await.expect("removes"));
+    let Owner::Source(source) = &owner else { panic!("a source") };
+    org.store.delete_source(&org.id, source).await.expect("deletes");
+    assert!(org.store.list_endpoint_domains(&org.id, &page(10)).await.expect("lists").items.is_empty());
 }

@@ -24,6 +24,7 @@ pub mod settle;
 pub mod sources;
 pub mod subscriptions;
 pub mod tenants;
+pub mod uploads;
 pub mod webhooks;
 pub mod workflows;
 
@@ -79,6 +80,14 @@ macro_rules! suite {
             registries {
                 a_registry_is_replaced_by_name,
                 a_key_is_found_in_the_oldest_registry,
+                earlier_versions_stay_with_the_files_that_they_had,
+            }
+            uploads {
+                a_file_comes_back_in_its_parts_until_its_time_is_over,
+                what_comes_after_a_file_went_is_refused,
+                the_first_data_key_is_made_once,
+                data_keys_are_wrapped_anew_all_or_none,
+                the_first_organization_stays_the_first,
             }
             components {
                 an_artifact_is_stored_once_and_never_changed,
@@ -87,6 +96,8 @@ macro_rules! suite {
                 publishing_one_key_at_once_leaves_one_mark,
                 unpublishing_takes_the_mark,
                 published_components_are_listed,
+                the_same_code_is_found_by_its_hash,
+                earlier_published_versions_stay_addressable,
             }
             sources {
                 a_source_comes_back_with_its_interfaces,
@@ -108,6 +119,8 @@ macro_rules! suite {
                 a_tick_fires_once_however_many_servers_see_it,
                 a_tick_never_overlaps_an_unfinished_run,
                 a_timer_that_is_gone_or_inactive_is_skipped,
+                hooks_of_apps_are_found_by_event,
+                a_domain_stands_for_an_endpoint_and_goes_with_its_owner,
             }
             workflows {
                 a_workflow_comes_back_as_it_was_given,
@@ -216,6 +229,7 @@ macro_rules! suite {
                 events_are_paged_by_their_ids,
                 events_after_one_resume_a_stream,
                 events_are_deleted_in_an_inclusive_range,
+                a_deferred_event_waits_until_it_is_due_and_is_delivered_once,
                 pruning_removes_what_is_old_and_settled,
                 pruning_goes_in_steps,
             }

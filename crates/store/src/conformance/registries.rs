@@ -5,7 +5,7 @@ use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 
 use super::Database;
 use super::sample::{IDS, Org, at, same};
-use crate::NewRegistry;
+use crate::{GENERATIONS_KEPT, LATEST, NewRegistry};
 
 fn registry(org: &OrgId, name: &str, at_ms: i64, files: &[(&str, &str)], keys: &[&str]) -> NewRegistry {
     let files: Vec<_> =
@@ -50,7 +50,7 @@ pub async fn a_registry_is_replaced_by_name(database: &dyn Database) {
     same(&stored, &first.registry);
     let files = |app: &'static str| {
         let (store, id) = (org.store.clone(), stored.id.clone());
-        async move { store.registry_files(&id, app).await.expect("reads").into_iter().map(|f| (f.path, f.text)).collect::<Vec<_>>() }
+        async move { store.registry_files(&id, app, LATEST).await.expect("reads").into_iter().map(|f| (f.path, f.text)).collect::<Vec<_>>() }
     };
     let pairs = |files: &[(&str, &str)]| files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect::<Vec<_>>();
     assert_eq!(files("acme").await, pairs(&[("components/acme/a.mjs", "a"), ("components/acme/b.mjs", "b\0")]));
@@ -72,7 +72,7 @@ pub async fn a_key_is_found_in_the_oldest_registry(database: &dyn Database) {
     org.store.put_registry(registry(&other.id, "older", 0, &[], &["acme-one", "acme-three"])).await.expect("another organization's is its own");
     let found = |key: &'static str| {
         let (store, org) = (org.store.clone(), org.id.clone());
-        async move { store.registry_component(&org, key).await.expect("reads").map(|(id, _)| id) }
+        async move { store.registry_component(&org, key, None).await.expect("reads").map(|found| found.registry) }
     };
     assert_eq!((found("acme-one").await, found("acme-two").await, found("acme-three").await), (Some(older.id), Some(newer.id), None));
     assert!(org.store.delete_registry(&org.id, "older").await.expect("deletes"));
@@ -80,4 +80,46 @@ pub async fn a_key_is_found_in_the_oldest_registry(database: &dyn Database) {
     assert!(found("acme-one").await.is_some());
     assert_eq!(org.store.registries(&org.id).await.expect("lists").len(), 1);
     assert_eq!(org.store.registries(&other.id).await.expect("lists").len(), 1);
+}
+
+pub async fn earlier_versions_stay_with_the_files_that_they_had(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let tree = |n: i64| {
+        let entry = format!("code {n}");
+        let mut tree =
+            registry(&org.id, "ours", n, &[("components/acme/sources/acme-one/acme-one.mjs", &entry), ("components/acme/same.mjs", "same")], &["acme-one"]);
+        tree.components[0].version = format!("0.0.{n}");
+        tree
+    };
+    let stored = org.store.put_registry(tree(1)).await.expect("stores");
+    for n in 2..=3 {
+        org.store.put_registry(tree(n)).await.expect("replaces");
+    }
+    // The same tree again is no other state of what is in it.
+    org.store.put_registry(tree(3)).await.expect("replaces");
+    assert_eq!(org.store.registry_versions(&org.id, "acme-one").await.expect("reads"), ["0.0.3", "0.0.2", "0.0.1"]);
+    let found = |version: Option<&'static str>| {
+        let (store, org) = (org.store.clone(), org.id.clone());
+        async move {
+            let found = store.registry_component(&org, "acme-one", version).await.expect("reads")?;
+            let files = store.registry_files(&found.registry, "acme", found.generation).await.expect("reads");
+            Some((found.component.version, files.into_iter().map(|f| f.text).collect::<Vec<_>>()))
+        }
+    };
+    let with = |version: &str, code: &str| Some((version.to_owned(), vec!["same".to_owned(), code.to_owned()]));
+    assert_eq!(found(None).await, with("0.0.3", "code 3"));
+    assert_eq!(found(Some("0.0.3")).await, with("0.0.3", "code 3"));
+    assert_eq!(found(Some("0.0.2")).await, with("0.0.2", "code 2"));
+    assert_eq!(found(Some("0.0.1")).await, with("0.0.1", "code 1"));
+    assert_eq!(found(Some("9")).await, None);
+    assert_eq!(org.store.registry_components(&stored.id).await.expect("reads").len(), 1);
+    // The oldest go in the end.
+    for n in 4..=GENERATIONS_KEPT + 1 {
+        org.store.put_registry(tree(n)).await.expect("replaces");
+    }
+    assert_eq!(found(Some("0.0.1")).await, None);
+    assert_eq!(found(Some("0.0.2")).await, with("0.0.2", "code 2"));
+    assert!(org.store.delete_registry(&org.id, "ours").await.expect("deletes"));
+    assert_eq!(found(Some("0.0.2")).await, None);
+    assert!(org.store.registry_versions(&org.id, "acme-one").await.expect("reads").is_empty());
 }

@@ -383,7 +383,7 @@ pub(super) fn artifact() -> Artifact {
 }
 
 pub(super) fn version(memory_mb: u32) -> WorkflowVersion {
-    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false };
+    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false, auth: None };
     WorkflowVersion { triggers: vec![trigger], steps: Vec::new(), settings: Settings { memory_mb: Some(memory_mb), ..Settings::default() } }
 }
 

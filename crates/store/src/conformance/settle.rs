@@ -29,6 +29,7 @@ fn everything(org: &Org, source: &SourceId, run: &RunId, version: i64) -> Effect
         webhook_deliveries: vec![org.webhook_delivery("wh_a", 1, 1)],
         notice: Some(org.notice(id, "TypeError", 1)),
         deliveries: Vec::new(),
+        deferred: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use millrace_model::component::PropDef;
 use millrace_model::ids::{IdSource, SourceId};
 use millrace_model::run::RunStatus;
-use millrace_model::source::{Owner, Source};
+use millrace_model::source::{AppHook, Owner, Source};
 
 use super::Database;
 use super::sample::{Org, at, log, made_from, page, same};
@@ -19,7 +19,8 @@ fn change(id: &SourceId, dedupe: Option<(i64, &str)>, db: &[(&str, Option<&str>)
 fn interfaces(org: &Org, id: &SourceId) -> Interfaces {
     let owner = Owner::Source(id.clone());
     let http = ["z", "a"].map(|start| org.http(&owner, &format!("{start}{id}"))).to_vec();
-    Interfaces { http, timers: vec![org.timer(&owner, 5_000), org.timer(&owner, 1_000)] }
+    let hook = |event_name: &str| AppHook { org_id: org.id.clone(), owner: owner.clone(), app: "zoom".into(), event_name: event_name.into(), active: true };
+    Interfaces { http, timers: vec![org.timer(&owner, 5_000), org.timer(&owner, 1_000)], app_hooks: vec![hook("meeting.ended"), hook("meeting.started")] }
 }
 
 pub async fn a_source_comes_back_with_its_interfaces(database: &dyn Database) {
@@ -75,7 +76,7 @@ pub async fn an_update_replaces_record_and_interfaces(database: &dyn Database) {
         ..old.clone()
     };
     // The endpoint keeps its id and key, the timers are others.
-    let after = Interfaces { http: before.http[1..].to_vec(), timers: vec![org.timer(&Owner::Source(old.id.clone()), 0)] };
+    let after = Interfaces { http: before.http[1..].to_vec(), timers: vec![org.timer(&Owner::Source(old.id.clone()), 0)], app_hooks: Vec::new() };
     org.store.update_source(new.clone(), after.clone()).await.expect("updates");
     same(&org.store.source(&org.id, &old.id).await.expect("reads"), &Some(new));
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), after);
@@ -120,6 +121,7 @@ pub async fn deleting_leaves_nothing_but_history(database: &dyn Database) {
     assert_eq!(org.store.interfaces(id.as_str()).await.expect("reads"), Interfaces::default());
     assert!(org.store.endpoint(&given.http[0].key).await.expect("reads").is_none());
     assert!(org.store.next_timer_at().await.expect("reads").is_none());
+    assert!(org.store.app_hook_owners(&org.id, "zoom", &["meeting.ended".into()]).await.expect("reads").is_empty());
     assert!(org.store.list_subscriptions(&org.id).await.expect("reads").is_empty());
     assert_eq!(org.store.source_state(&id).await.expect("reads"), SourceState::default());
     assert!(org.store.source_db(&id).await.expect("reads").is_empty());

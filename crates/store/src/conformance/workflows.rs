@@ -11,7 +11,7 @@ use crate::{Interfaces, NewDeployment, StoreError};
 
 fn interfaces(org: &Org, workflow: &Workflow, key: &str) -> Interfaces {
     let owner = Owner::Workflow(workflow.id.clone());
-    Interfaces { http: vec![org.http(&owner, key)], timers: vec![org.timer(&owner, 1_000)] }
+    Interfaces { http: vec![org.http(&owner, key)], timers: vec![org.timer(&owner, 1_000)], app_hooks: Vec::new() }
 }
 
 pub async fn a_workflow_comes_back_as_it_was_given(database: &dyn Database) {

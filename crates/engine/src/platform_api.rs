@@ -1,0 +1,71 @@
+//! Requests of code to the hosted platform's fixed API address: this server answers them (reference 3), with the key that the code gives.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use millrace_runner::{AskError, AskResult};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::Engine;
+
+/// How long an answer is waited for; streams are not for such requests.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest answer, bytes.
+const ANSWER_BYTES_MAX: usize = 2 << 20;
+
+#[derive(Deserialize)]
+struct PlatformAsk {
+    method: String,
+    path: String,
+    headers: Headers,
+    #[serde(default)]
+    body: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Headers {
+    authorization: Option<String>,
+    content_type: Option<String>,
+}
+
+impl Engine {
+    /// Only `/v1` of this server, whatever the path says.
+    pub(crate) async fn ask_platform(&self, payload: &RawValue) -> AskResult {
+        let ask: PlatformAsk = serde_json::from_str(payload.get()).map_err(|_| AskError::new("TypeError", "a request has method, path and headers"))?;
+        let base = url::Url::parse(&self.0.config.base_url).map_err(failed)?;
+        let url = base.join(&ask.path).map_err(|_| AskError::new("TypeError", "the request's path is none"))?;
+        if url.origin() != base.origin() || !url.path().starts_with("/v1/") {
+            return Err(AskError::new("NotFound", "the hosted platform's API has the paths under /v1"));
+        }
+        let method: Method = ask.method.parse().map_err(|_| AskError::new("TypeError", "the request's method is none"))?;
+        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).build().map_err(failed)?;
+        let mut request = client.request(method, url).body(ask.body);
+        for (name, value) in [("authorization", ask.headers.authorization), ("content-type", ask.headers.content_type)] {
+            if let Some(value) = value {
+                request = request.header(name, value);
+            }
+        }
+        let response = request.send().await.map_err(failed)?;
+        let status = response.status().as_u16();
+        let content_type = response.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or("application/json").to_owned();
+        let (mut body, mut chunks) = (Vec::new(), response.bytes_stream());
+        while let Some(chunk) = chunks.next().await {
+            body.extend_from_slice(&chunk.map_err(failed)?);
+            if body.len() > ANSWER_BYTES_MAX {
+                return Err(AskError::new("RangeError", format!("the answer has more than {ANSWER_BYTES_MAX} bytes; ask for less of it")));
+            }
+        }
+        let answer = json!({ "status": status, "content_type": content_type, "body": String::from_utf8_lossy(&body) });
+        to_raw_value(&answer).map(Some).map_err(failed)
+    }
+}
+
+/// The cause is in the log: an address of this server is nothing that code has to know.
+fn failed(error: impl std::fmt::Display) -> AskError {
+    tracing::warn!(%error, "a request of code to this server's API failed");
+    AskError::new("InternalFailure", "the server could not be asked; its log tells why")
+}

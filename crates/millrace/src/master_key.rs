@@ -1,0 +1,161 @@
+//! Where the master key is kept: a file (in the data directory, if nothing else is said), the environment, or what a command prints.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use millrace_engine::{MasterKey, MasterKeyError, MasterKeys};
+use millrace_model::IdSource;
+
+use crate::config::MasterKeyConfig;
+use crate::data_dir::write_private;
+
+/// The place of the master key.
+pub struct KeyPlace(Place);
+
+enum Place {
+    /// 32 bytes, or one of the texts below. A key that is about to take its place lies beside it.
+    File(PathBuf),
+    /// Texts: the key, and the one before it.
+    Given { key: String, old: Option<String> },
+    /// A shell command that prints the key.
+    Command(String),
+}
+
+impl KeyPlace {
+    /// The place that is configured; else the file `default`, which is made where it is not there.
+    pub fn open(config: &MasterKeyConfig, default: &Path, ids: &IdSource) -> Result<Self, MasterKeyError> {
+        let place = match config {
+            MasterKeyConfig { command: Some(command), .. } => Place::Command(command.clone()),
+            MasterKeyConfig { key: Some(key), old, .. } => Place::Given { key: key.clone(), old: old.clone() },
+            MasterKeyConfig { file: Some(file), .. } => Place::File(file.clone()),
+            _ => {
+                if !default.exists() && !beside(default).exists() {
+                    write_private(default, &ids.bytes::<32>()).map_err(|e| file_error(default, &e))?;
+                }
+                Place::File(default.to_path_buf())
+            }
+        };
+        Ok(Self(place))
+    }
+}
+
+impl MasterKeys for KeyPlace {
+    fn read(&self) -> Result<(MasterKey, Vec<MasterKey>), MasterKeyError> {
+        Ok(match &self.0 {
+            Place::File(path) => match (of_file(path), of_file(&beside(path))) {
+                (Ok(key), next) => (key, next.into_iter().collect()),
+                (Err(_), Ok(next)) => (next, Vec::new()),
+                (Err(error), Err(_)) => return Err(error),
+            },
+            Place::Given { key, old } => {
+                let old = old.as_deref().map(|text| of_bytes(text.as_bytes(), "the value of MILLRACE_MASTER_KEY_OLD")).transpose()?;
+                (of_bytes(key.as_bytes(), "the value of MILLRACE_MASTER_KEY")?, old.into_iter().collect())
+            }
+            Place::Command(command) => (of_command(command)?, Vec::new()),
+        })
+    }
+
+    fn prepare(&self, ids: &IdSource) -> Result<MasterKey, MasterKeyError> {
+        match &self.0 {
+            Place::File(path) => {
+                let (bytes, path) = (ids.bytes::<32>(), beside(path));
+                write_private(&path, &bytes).map_err(|e| file_error(&path, &e))?;
+                Ok(MasterKey::new(bytes))
+            }
+            Place::Given { .. } => {
+                Err(MasterKeyError("the master key comes from the environment: start the server again with the new key as MILLRACE_MASTER_KEY and the one of now as MILLRACE_MASTER_KEY_OLD".into()))
+            }
+            Place::Command(command) => of_command(command),
+        }
+    }
+
+    fn take_over(&self) -> Result<(), MasterKeyError> {
+        match &self.0 {
+            Place::File(path) => std::fs::rename(beside(path), path).map_err(|e| file_error(path, &e)),
+            Place::Given { .. } | Place::Command(_) => Ok(()),
+        }
+    }
+}
+
+/// Where the next key lies until the data keys are wrapped under it.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".next");
+    path.with_file_name(name)
+}
+
+fn file_error(path: &Path, error: &std::io::Error) -> MasterKeyError {
+    MasterKeyError(format!("could not use the master key `{}`: {error}", path.display()))
+}
+
+fn of_file(path: &Path) -> Result<MasterKey, MasterKeyError> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).and_then(|file| file.take(1024).read_to_end(&mut bytes)).map_err(|e| file_error(path, &e))?;
+    of_bytes(&bytes, &format!("the master key `{}`", path.display()))
+}
+
+fn of_command(command: &str) -> Result<MasterKey, MasterKeyError> {
+    let failed = |why: String| MasterKeyError(format!("the command of --master-key-command gave no key: {why}"));
+    let output = Command::new("/bin/sh").args(["-c", command]).stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|e| failed(e.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(format!("it ended with {}", output.status)));
+    }
+    of_bytes(&output.stdout, "what the command of --master-key-command prints")
+}
+
+/// 32 bytes as they are, in hex or in base64.
+fn of_bytes(bytes: &[u8], what: &str) -> Result<MasterKey, MasterKeyError> {
+    if let Ok(key) = <[u8; 32]>::try_from(bytes) {
+        return Ok(MasterKey::new(key));
+    }
+    let text = std::str::from_utf8(bytes).unwrap_or("").trim();
+    let hex = || -> Option<Vec<u8>> { (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect() };
+    let key = if text.len() == 64 { hex() } else { STANDARD.decode(text).ok() };
+    match key.and_then(|key| <[u8; 32]>::try_from(key).ok()) {
+        Some(key) => Ok(MasterKey::new(key)),
+        None => Err(MasterKeyError(format!("{what} is no master key: it has {} bytes; a key is 32 bytes, or those in hex or base64", bytes.len()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_bytes_hex_or_base64() {
+        let key = MasterKey::new([0xab; 32]);
+        for text in ["ab".repeat(32), format!("{}\n", "AB".repeat(32)), STANDARD.encode([0xab; 32])] {
+            assert_eq!(of_bytes(text.as_bytes(), "x").expect("a key").id(), key.id(), "{text}");
+        }
+        assert_eq!(of_bytes(&[0xab; 32], "x").expect("a key").id(), key.id());
+        for wrong in ["", "ab", &"zz".repeat(32), &"é".repeat(32)] {
+            let error = of_bytes(wrong.as_bytes(), "the file").expect_err("no key").to_string();
+            assert!(error.starts_with("the file is no master key") && (wrong.is_empty() || !error.contains(wrong)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_changed_in_two_steps_and_found_after_each() {
+        let (dir, ids) = (tempfile::tempdir().expect("a folder"), IdSource::default());
+        let path = dir.path().join("master.key");
+        let place = KeyPlace::open(&MasterKeyConfig::default(), &path, &ids).expect("makes a key");
+        let (old, others) = place.read().expect("reads");
+        assert!(others.is_empty());
+        let next = place.prepare(&ids).expect("prepares");
+        let (current, others) = place.read().expect("reads");
+        assert_eq!((current.id(), others.iter().map(MasterKey::id).collect::<Vec<_>>()), (old.id(), vec![next.id()]));
+        place.take_over().expect("takes over");
+        let (current, others) = place.read().expect("reads");
+        assert_eq!((current.id(), others.len()), (next.id(), 0));
+        let given = MasterKeyConfig { key: Some("ab".repeat(32)), ..MasterKeyConfig::default() };
+        let error = KeyPlace::open(&given, &path, &ids).expect("opens").prepare(&ids).expect_err("cannot");
+        assert!(error.to_string().contains("MILLRACE_MASTER_KEY_OLD"));
+        let command = MasterKeyConfig { command: Some("printf '%064d' 0".into()), ..MasterKeyConfig::default() };
+        assert_eq!(KeyPlace::open(&command, &path, &ids).expect("opens").read().expect("reads").0.id(), MasterKey::new([0; 32]).id());
+        let command = MasterKeyConfig { command: Some("exit 3".into()), ..MasterKeyConfig::default() };
+        assert!(KeyPlace::open(&command, &path, &ids).expect("opens").read().expect_err("fails").to_string().contains("exit status: 3"));
+    }
+}

@@ -1,0 +1,40 @@
+//! Files that requests to endpoints carried.
+
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::UploadId;
+use millrace_model::upload::Upload;
+use millrace_store::{StoreError, StoreResult};
+use rusqlite::{Connection, params};
+
+use crate::rows::{execute, number};
+
+pub(crate) fn create(c: &Connection, u: &Upload) -> StoreResult<()> {
+    execute(
+        c,
+        "INSERT INTO uploads (id, org_id, file_name, media_type, size, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![u.id.as_str(), u.org_id.as_str(), u.file_name, u.media_type, u.size, u.expires_at.ms()],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn add_part(c: &Connection, id: &UploadId, position: i64, bytes: &[u8]) -> StoreResult<()> {
+    if number(c, "SELECT EXISTS (SELECT 1 FROM uploads WHERE id = ?1)", [id.as_str()])? == 0 {
+        return Err(StoreError::NotFound);
+    }
+    execute(c, "INSERT INTO upload_parts (upload_id, position, bytes) VALUES (?1, ?2, ?3)", params![id.as_str(), position, bytes])?;
+    Ok(())
+}
+
+pub(crate) fn finish(c: &Connection, id: &UploadId, size: i64) -> StoreResult<()> {
+    match execute(c, "UPDATE uploads SET size = ?2 WHERE id = ?1", params![id.as_str(), size])? {
+        0 => Err(StoreError::NotFound),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn purge(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<u64> {
+    const OVER: &str = "(SELECT id FROM uploads WHERE expires_at <= ?1 ORDER BY expires_at, id LIMIT ?2)";
+    execute(c, &format!("DELETE FROM upload_parts WHERE upload_id IN {OVER}"), params![now.ms(), limit])?;
+    let gone = execute(c, &format!("DELETE FROM uploads WHERE id IN {OVER}"), params![now.ms(), limit])?;
+    Ok(u64::try_from(gone).unwrap_or(u64::MAX))
+}

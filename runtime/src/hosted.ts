@@ -1,0 +1,131 @@
+// Requests of code to the hosted platform's fixed API address are answered by this server (reference 3): components name that address
+// themselves. Nothing is connected to: the request is an ask, and what stands for the connection never leaves the process.
+import http from "node:http";
+import https from "node:https";
+import { syncBuiltinESMExports } from "node:module";
+import { Duplex } from "node:stream";
+
+import { ask } from "./ask.ts";
+import { calls, type Scope } from "./context.ts";
+import type { Bag } from "./types.ts";
+
+const HOST = "api.pipedream.com";
+/** Headers that the server reads. */
+const HEADERS = ["authorization", "content-type"];
+
+type AnyFunction = (...args: unknown[]) => unknown;
+
+interface Answer {
+  status: number;
+  content_type: string;
+  body: string;
+}
+
+async function answerOf(scope: Scope | undefined, method: string, path: string, header: (name: string) => unknown, body: string): Promise<Answer> {
+  if (!scope) throw new Error(`${HOST} is asked while no run is going on`);
+  const headers: Bag = {};
+  for (const name of HEADERS) {
+    const value = header(name);
+    if (typeof value === "string") headers[name] = value;
+  }
+  return (await ask(scope.call, "platform.request", { method, path, headers, body })) as Answer;
+}
+
+/** An end of a connection within this process. */
+class End extends Duplex {
+  scope: Scope | undefined;
+  #peer: End | undefined;
+  #taken: (() => void) | undefined;
+
+  static pair(): [End, End] {
+    const [a, b] = [new End(), new End()];
+    a.#peer = b;
+    b.#peer = a;
+    return [a, b];
+  }
+
+  override _read(): void {
+    const taken = this.#taken;
+    this.#taken = undefined;
+    taken?.();
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    if (!this.#peer || this.#peer.destroyed) return done();
+    this.#peer.#taken = done;
+    this.#peer.push(chunk);
+  }
+
+  override _final(done: () => void): void {
+    this.#peer?.push(null);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this._read();
+    this.#peer?.push(null);
+    done(error);
+  }
+
+  // What else is done to sockets.
+  setTimeout = (): this => this;
+  setNoDelay = (): this => this;
+  setKeepAlive = (): this => this;
+  ref = (): this => this;
+  unref = (): this => this;
+}
+
+const server = http.createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.on("end", () => {
+    const { scope } = request.socket as unknown as End;
+    const body = Buffer.concat(chunks).toString("utf8");
+    answerOf(scope, request.method ?? "GET", request.url ?? "/", (name) => request.headers[name], body).then(
+      (answer) => response.writeHead(answer.status, { "content-type": answer.content_type, connection: "close" }).end(answer.body),
+      (error: unknown) => response.writeHead(502, { "content-type": "text/plain", connection: "close" }).end(String((error as Error).message)),
+    );
+  });
+});
+
+function connect(): Duplex {
+  const [ours, theirs] = End.pair();
+  theirs.scope = calls.getStore();
+  server.emit("connection", theirs);
+  return ours;
+}
+
+/** The arguments of `https.request` for `http.request`, where they name the hosted platform. */
+function led(args: unknown[]): unknown[] | undefined {
+  const [first] = args;
+  const url = first instanceof URL ? first : typeof first === "string" && URL.canParse(first) ? new URL(first) : undefined;
+  const options = ((url ? args[1] : first) ?? {}) as Bag;
+  const name = url?.hostname ?? options["hostname"] ?? String(options["host"] ?? "").replace(/:\d+$/, "");
+  if (name !== HOST) return undefined;
+  const given = typeof options === "object" ? options : {};
+  const path = url ? { path: url.pathname + url.search } : {};
+  const made = { ...path, ...given, host: HOST, hostname: HOST, protocol: "http:", agent: undefined, createConnection: connect };
+  return [made, args.find((arg) => typeof arg === "function")];
+}
+
+/** From now on, requests to the hosted platform are asks. */
+export function leadHosted(): void {
+  for (const name of ["request", "get"] as const) {
+    const direct = https[name] as AnyFunction;
+    const target = https as unknown as Bag;
+    target[name] = function (this: unknown, ...args: unknown[]) {
+      const ours = led(args);
+      return ours ? (http[name] as AnyFunction)(...ours) : direct.apply(this, args);
+    };
+  }
+  const fetched = globalThis.fetch;
+  globalThis.fetch = async (input, init) => {
+    const text = input instanceof Request ? input.url : String(input);
+    if (!URL.canParse(text) || new URL(text).hostname !== HOST) return await fetched(input, init);
+    const request = new Request(input, init);
+    const { pathname, search } = new URL(text);
+    const answer = await answerOf(calls.getStore(), request.method, pathname + search, (name) => request.headers.get(name), await request.text());
+    return new Response(answer.body, { status: answer.status, headers: { "content-type": answer.content_type } });
+  };
+  syncBuiltinESMExports();
+}

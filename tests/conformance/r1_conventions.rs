@@ -1,0 +1,153 @@
+//! Bad input: each with a clear 4xx, and nothing stored.
+
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const SOURCE: &str = "export default { name: 's', version: '1', props: { http: '$.interface.http', n: { type: 'integer', optional: true }, text: { type: 'string', optional: true }, timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } } }, run() {} };";
+
+#[tokio::test]
+async fn r1_3_requests_that_cannot_be() {
+    let server = Server::start().await;
+    let malformed = answer(server.raw(Method::POST, "/v1/sources").bearer_auth(&server.api_key).header("content-type", "application/json").body("{oops")).await;
+    assert_eq!(malformed.refusal(), (400, "malformed_json"));
+    assert_eq!(answer(server.raw(Method::GET, "/v1/users/me")).await.refusal(), (401, "unauthorized"));
+    assert_eq!(answer(server.raw(Method::GET, "/v1/users/me").bearer_auth("wrong")).await.refusal(), (401, "unauthorized"));
+    assert_eq!(server.get("/nothing/here").await.refusal(), (404, "no_such_route"));
+    assert_eq!(server.put("/users/me", &json!({})).await.refusal(), (405, "method_not_allowed"));
+    assert_eq!(server.get("/users/me/sources?limit=0").await.refusal(), (422, "invalid_field"));
+    assert_eq!(server.post("/sources", &json!({})).await.refusal(), (422, "invalid_field"));
+    assert_eq!(server.post("/subscriptions", &json!({ "emitter_id": server.org_id })).await.refusal(), (422, "missing_field"));
+    assert_eq!(server.post("/workflows", &json!({ "triggers": [{ "type": "carrier pigeon" }] })).await.refusal(), (422, "invalid_field"));
+    for path in ["/sources/dc_nothere", "/workflows/p_nothere", "/runs/run_nothere", "/components/sc_nothere", "/sources/p_wrong", "/workflows/../../etc"] {
+        assert_eq!(server.get(path).await.status, 404, "{path}");
+    }
+    let source = server.source(SOURCE, json!({})).await;
+    let large = answer(server.raw(Method::POST, &endpoint(&source)).body(vec![b'x'; 513 * 1024])).await;
+    assert_eq!(large.refusal(), (413, "too_large"));
+    assert_eq!(answer(server.raw(Method::POST, "/e/ennothing")).await.status, 404);
+}
+
+#[tokio::test]
+async fn r1_3_props_that_cannot_be() {
+    let server = Server::start().await;
+    for (props, prop) in [
+        (json!({ "n": "x" }), "n"),
+        (json!({ "text": { "a": 1 } }), "text"),
+        (json!({ "text": "x".repeat(64 * 1024 + 1) }), "text"),
+        (json!({ "timer": { "cron": "nonsense" } }), "timer"),
+        (json!({ "timer": { "intervalSeconds": 0 } }), "timer"),
+        (json!({ "unknown": 1 }), "unknown"),
+    ] {
+        let refused = server.post("/sources", &json!({ "component_code": SOURCE, "configured_props": props })).await;
+        assert_eq!(refused.refusal(), (422, "invalid_props"), "{}", refused.text);
+        assert_eq!(refused.json["details"]["props"][0]["prop"], prop);
+    }
+    let required = "export default { name: 's', version: '1', props: { url: { type: 'string' } }, run() {} };";
+    let refused = server.post("/sources", &json!({ "component_code": required })).await;
+    assert_eq!((refused.refusal(), refused.json["details"]["props"][0]["prop"].as_str()), ((422, "missing_props"), Some("url")));
+    assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 0);
+}
+
+#[tokio::test]
+async fn r1_3_components_that_cannot_be() {
+    let server = Server::start().await;
+    for (code, words) in [
+        ("export default { version: '1', run() {} };", "no `name`"),
+        ("export default { name: 'a', type: 'action', version: '1' };", "no `run`"),
+        ("export default { name: 'a', type: 'sauce', run() {} };", "sauce"),
+        ("export default { name: 'a', dedupe: 'sometimes', run() {} };", "sometimes"),
+        ("export const nothing = 1;", "default export"),
+        ("throw new Error('at load'); export default { name: 'a', run() {} };", "at load"),
+    ] {
+        let refused = server.post("/components", &json!({ "component_code": code })).await;
+        assert_eq!(refused.status, 422, "{}", refused.text);
+        assert!(refused.json["error"].as_str().is_some_and(|e| e.contains(words)), "{words}: {}", refused.text);
+    }
+    assert_eq!(
+        server.post("/sources", &json!({ "component_code": "export default { name: 'a', key: 'k', type: 'action', run() {} };" })).await.refusal(),
+        (422, "not_a_source")
+    );
+    for nested in [format!("export default {}1{};", "[".repeat(400_000), "]".repeat(400_000)), format!("export default {}1;", "!".repeat(400_000))] {
+        let refused = server.post("/components", &json!({ "component_code": nested })).await;
+        // Some forms break the bundler's process, others the host that loads them.
+        assert!([(422, "bundle_failed"), (422, "component_does_not_load")].contains(&refused.refusal()), "{}", refused.text);
+    }
+    let circular = server.source("export default { name: 'c', version: '1', run() { const a = {}; a.a = a; this.$emit(a); } };", json!({})).await;
+    let run = server.post(&format!("/sources/{}/run", circular["id"].as_str().expect("an id")), &json!({})).await.data();
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("TypeError")));
+}
+
+#[tokio::test]
+async fn r1_3_another_organization_sees_nothing() {
+    let server = Server::start().await;
+    let other: Value = server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
+    let key = other["api_key"].as_str().expect("a key");
+    let source = server.source(SOURCE, json!({})).await;
+    let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
+    let id = |v: &Value| v["id"].as_str().expect("an id").to_owned();
+    let run = server.post(&format!("/sources/{}/run", id(&source)), &json!({})).await.data();
+    let (s, w, r, c) = (id(&source), id(&workflow), id(&run), source["component_id"].as_str().expect("an id").to_owned());
+    let org = server.org_id.clone();
+    for path in [
+        format!("/sources/{s}"),
+        format!("/sources/{s}/event_summaries"),
+        format!("/sources/{s}/logs"),
+        format!("/sources/{s}/sse"),
+        format!("/sources/{s}/logs/sse"),
+        format!("/sources/{s}/runs"),
+        format!("/workflows/{w}"),
+        format!("/workflows/{w}/runs"),
+        format!("/workflows/{w}/deployments"),
+        format!("/workflows/{w}/event_summaries"),
+        format!("/workflows/{w}/$errors/event_summaries"),
+        format!("/runs/{r}"),
+        format!("/components/{c}"),
+        format!("/workspaces/{org}"),
+        format!("/orgs/{org}/sources"),
+        format!("/orgs/{org}/subscriptions"),
+    ] {
+        assert_eq!(server.call_as(key, Method::GET, &path, None).await.status, 404, "{path}");
+    }
+    let body = json!({ "emitter_id": s, "listener_id": w, "component_id": c, "name": "x", "event": {}, "deployment_id": "d_x" });
+    for (method, path) in [
+        (Method::PUT, format!("/sources/{s}")),
+        (Method::DELETE, format!("/sources/{s}")),
+        (Method::POST, format!("/sources/{s}/run")),
+        (Method::DELETE, format!("/sources/{s}/events")),
+        (Method::PUT, format!("/workflows/{w}")),
+        (Method::DELETE, format!("/workflows/{w}")),
+        (Method::POST, format!("/workflows/{w}/deploy")),
+        (Method::POST, format!("/workflows/{w}/test")),
+        (Method::POST, format!("/workflows/{w}/rollback")),
+        (Method::POST, format!("/runs/{r}/replay")),
+        (Method::POST, "/subscriptions".into()),
+        (Method::DELETE, "/subscriptions".into()),
+        (Method::POST, "/sources".into()),
+    ] {
+        assert_eq!(server.call_as(key, method.clone(), &path, Some(&body)).await.status, 404, "{method} {path}");
+    }
+    let mine = server.call_as(key, Method::GET, "/users/me/sources", None).await;
+    assert_eq!(mine.json["page_info"]["total_count"], 0);
+}
+
+#[tokio::test]
+async fn a_second_server_on_the_same_folder_or_port_says_so() {
+    let server = Server::start().await;
+    let start = |dir: std::path::PathBuf, listen: &str| {
+        let output =
+            std::process::Command::new(millrace_tests::binary()).args(["serve", "--data-dir"]).arg(dir).args(["--listen", listen]).output().expect("starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, text) = start(server.data_dir(), "127.0.0.1:0");
+    assert!(code == Some(1) && text.contains("in use by another server"), "{text}");
+    let other = tempfile::tempdir().expect("a folder");
+    let (code, text) = start(other.path().to_path_buf(), server.url.trim_start_matches("http://"));
+    assert!(code == Some(1) && text.contains("--listen"), "{text}");
+    let missing = std::process::Command::new(millrace_tests::binary())
+        .args(["serve", "--listen", "127.0.0.1:0", "--node", "/no/such/node", "--data-dir"])
+        .arg(other.path())
+        .output()
+        .expect("starts");
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("install Node.js 20 or newer"), "{missing:?}");
+}

@@ -1,0 +1,270 @@
+//! Webhooks and auto-subscriptions (reference 2): what is sent, when it is sent again, and what bounds it.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use millrace_tests::receiver::{Does, Got, Receiver};
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+const SOURCE: &str =
+    "export default { name: 's', version: '1', run(event) { console.log('ran'); for (const n of event.ns) this.$emit({ n }, { name: event.name }); } };";
+
+fn id(record: &Value) -> String {
+    record["id"].as_str().expect("an id").to_owned()
+}
+
+/// A webhook; its id and secret.
+async fn webhook(server: &Server, url: &str) -> (String, String) {
+    let made = server.post(&format!("/webhooks?url={url}&name=a%20hook"), &Value::Null).await.data();
+    (id(&made), made["secret"].as_str().expect("a secret").to_owned())
+}
+
+async fn subscribe(server: &Server, emitter: &str, listener: &str, event_name: &str) {
+    let query = format!("/subscriptions?emitter_id={emitter}&listener_id={listener}&event_name={event_name}");
+    server.post(&query, &Value::Null).await.data();
+}
+
+/// A source whose default channel a webhook hears.
+async fn heard(server: &Server, receiver: &Receiver) -> (String, String, String) {
+    let source = id(&server.source(SOURCE, json!({})).await);
+    let (hook, secret) = webhook(server, &receiver.url).await;
+    subscribe(server, &source, &hook, "").await;
+    (source, hook, secret)
+}
+
+async fn emit(server: &Server, source: &str, event: Value) {
+    let run = server.post(&format!("/sources/{source}/run"), &json!({ "event": event })).await.data();
+    assert_eq!(run["status"], "succeeded", "{run}");
+}
+
+fn is_signed(got: &Got, secret: &str) -> bool {
+    let key = STANDARD.decode(secret.trim_start_matches("whsec_")).expect("base64");
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key");
+    mac.update(format!("{}.{}.{}", got.header("webhook-id"), got.header("webhook-timestamp"), got.body).as_bytes());
+    got.header("webhook-signature") == format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+fn body(got: &Got) -> Value {
+    serde_json::from_str(&got.body).expect("JSON")
+}
+
+#[tokio::test]
+async fn r2_16_an_event_is_posted_as_json_and_signed() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
+    let (source, hook, secret) = heard(&server, &receiver).await;
+    emit(&server, &source, json!({ "ns": [1, 2] })).await;
+    let got = receiver.until(2).await;
+    assert!(got.iter().all(|got| is_signed(got, &secret) && got.header("content-type") == "application/json"), "{got:?}");
+    assert_ne!(got[0].header("webhook-id"), got[1].header("webhook-id"));
+    let mut bodies: Vec<Value> = got.iter().map(body).collect();
+    bodies.sort_by_key(|b| b["event"]["n"].as_i64());
+    let listed = server.get(&format!("/sources/{source}/event_summaries?expand=event")).await.json["data"].clone();
+    assert_eq!(json!([bodies[1], bodies[0]]), listed, "what is sent is what is listed");
+    let deliveries = server.until("both are delivered", &format!("/webhooks/{hook}/deliveries?status=delivered"), |l| l["page_info"]["total_count"] == 2).await;
+    let first = &deliveries["data"][0];
+    assert_eq!((&first["attempts"], &first["last_status"], &first["last_error"]), (&json!(1), &json!(200), &Value::Null));
+    // The secret is shown once.
+    assert!(!server.get("/users/me/webhooks").await.text.contains(&secret) && !server.log().contains(&secret));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(receiver.got().len(), 2);
+}
+
+#[tokio::test]
+async fn r2_16_webhooks_are_made_listed_and_deleted() {
+    let server = Server::start().await;
+    for url in ["", "nonsense", "ftp://a.test/x", "http://", "javascript:alert(1)"] {
+        let refused = server.post("/webhooks", &json!({ "url": url })).await;
+        assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!("url")), "{url}: {}", refused.text);
+    }
+    let made = server.post("/webhooks", &json!({ "url": "https://hook.example.test:8443/x" })).await.data();
+    let (one, _) = webhook(&server, "http://127.0.0.1:9/hook").await;
+    assert_eq!((&made["name"], &made["description"], &made["active"]), (&Value::Null, &Value::Null, &json!(true)));
+    let shown = server.get(&format!("/webhooks/{}", id(&made))).await.data();
+    assert!(shown.get("secret").is_none());
+    for path in ["/users/me/webhooks", "/webhooks"] {
+        let listed = server.get(path).await.json;
+        assert_eq!((&listed["page_info"]["total_count"], &listed["data"][0]["id"], &listed["data"][1]), (&json!(2), &json!(one), &shown), "{path}");
+    }
+    subscribe(&server, "dc_*", &one, "").await;
+    assert_eq!(server.delete(&format!("/webhooks/{one}")).await.data()["deleted"], true);
+    assert_eq!(server.get(&format!("/webhooks/{one}")).await.status, 404);
+    assert_eq!(server.get("/users/me/subscriptions").await.json["data"], json!([]));
+    let gone = server.post("/subscriptions", &json!({ "emitter_id": "dc_*", "listener_id": one })).await;
+    assert_eq!(gone.refusal(), (404, "not_found"));
+}
+
+#[tokio::test]
+async fn r2_16_webhooks_hear_sources_workflows_globs_channels_and_errors() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("204 No Content")).await);
+    let source = id(&server.source(SOURCE, json!({})).await);
+    let code = "export default defineComponent({ run({ $ }) { $.send.emit({ raw_event: { from: 'workflow' } }); throw new Error('x'); } });";
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", code)]).await;
+    let (hook, secret) = webhook(&server, &receiver.url).await;
+    for (emitter, name) in [(source.as_str(), "added"), ("dc_*", ""), ("p_*", ""), (server.org_id.as_str(), "$errors"), (&id(&workflow), "$errors")] {
+        subscribe(&server, emitter, &hook, name).await;
+    }
+    emit(&server, &source, json!({ "ns": [1], "name": "added" })).await;
+    emit(&server, &source, json!({ "ns": [2] })).await;
+    emit(&server, &source, json!({ "ns": [3], "name": "other" })).await;
+    answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    let got = receiver.until(4).await;
+    assert!(got.iter().all(|got| is_signed(got, &secret)));
+    let mut names: Vec<String> = got
+        .iter()
+        .map(body)
+        .map(|b| format!("{}:{}", &b["metadata"]["emitter_id"].as_str().unwrap_or("")[..2], b["metadata"]["name"].as_str().unwrap_or("?")))
+        .collect();
+    names.sort();
+    // One delivery for an event, though two subscriptions name it.
+    assert_eq!(names, ["dc:", "dc:added", "p_:", "p_:$errors"]);
+    let error = got.iter().map(body).find(|b| b["metadata"]["name"] == "$errors").expect("the error");
+    assert_eq!((&error["event"]["error"]["code"], &error["event"]["original_event"]["method"]), (&json!("Error"), &json!("GET")));
+}
+
+#[tokio::test]
+async fn r2_13_log_lines_are_sent_to_who_listens_to_them() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
+    let source = id(&server.source(SOURCE, json!({})).await);
+    let (hook, _) = webhook(&server, &receiver.url).await;
+    subscribe(&server, &source, &hook, "$logs").await;
+    emit(&server, &source, json!({ "ns": [1] })).await;
+    let got = body(&receiver.until(1).await[0]);
+    assert_eq!((&got["metadata"]["name"], &got["event"]["lines"][0]["text"]), (&json!("$logs"), &json!("ran")));
+    assert_eq!(server.get(&format!("/sources/{source}/event_summaries")).await.json["page_info"]["count"], 1, "only what it emitted is listed");
+}
+
+#[tokio::test]
+async fn r2_16_a_receiver_that_fails_is_asked_again() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::Resets).await);
+    let (source, hook, secret) = heard(&server, &receiver).await;
+    emit(&server, &source, json!({ "ns": [1] })).await;
+    receiver.until(1).await;
+    receiver.does(Does::Says("500 Oops", String::new()));
+    let got = receiver.until(2).await;
+    receiver.does(Does::says("200 OK"));
+    let shown = server.until("it waits", &format!("/webhooks/{hook}/deliveries?status=queued"), |l| l["data"][0]["attempts"] == 2).await;
+    assert!(shown["data"][0]["next_attempt_at_ms"].is_i64() && shown["data"][0]["last_error"].as_str().is_some_and(|e| e.contains("500")), "{shown}");
+    let again = receiver.until(3).await;
+    assert!(is_signed(&again[2], &secret) && again[2].body == got[0].body && again[2].header("webhook-id") == got[0].header("webhook-id"));
+    server.until("it is delivered", &format!("/webhooks/{hook}/deliveries?status=delivered"), |l| l["data"][0]["attempts"] == 3).await;
+    assert_eq!(server.get(&format!("/webhooks/{hook}")).await.data()["failures"], 0);
+}
+
+#[tokio::test]
+async fn r2_16_a_redirect_is_not_followed_and_an_endless_answer_not_read() {
+    let (server, target) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
+    let redirects = Receiver::start(Does::Says("307 Temporary Redirect", format!("location: {}", target.url))).await;
+    let floods = Receiver::start(Does::Floods).await;
+    let source = id(&server.source(SOURCE, json!({})).await);
+    let (to_redirects, _) = webhook(&server, &redirects.url).await;
+    let (to_floods, _) = webhook(&server, &floods.url).await;
+    for hook in [&to_redirects, &to_floods] {
+        subscribe(&server, &source, hook, "").await;
+    }
+    emit(&server, &source, json!({ "ns": [1] })).await;
+    let failed = server.until("the redirect failed", &format!("/webhooks/{to_redirects}/deliveries"), |l| l["data"][0]["attempts"] == 1).await;
+    assert_eq!((&failed["data"][0]["status"], &failed["data"][0]["last_status"]), (&json!("queued"), &json!(307)));
+    server.until("the flood was delivered", &format!("/webhooks/{to_floods}/deliveries?status=delivered"), |l| l["page_info"]["total_count"] == 1).await;
+    assert!(target.got().is_empty());
+    assert!(floods.flooded() < 8 << 20, "{} bytes were taken", floods.flooded());
+}
+
+#[tokio::test]
+async fn r2_16_a_receiver_that_hangs_holds_up_no_other() {
+    let (server, hangs, good) = (Server::start().await, Receiver::start(Does::Hangs).await, Receiver::start(Does::says("200 OK")).await);
+    let (source, stuck, _) = heard(&server, &hangs).await;
+    let (hook, _) = webhook(&server, &good.url).await;
+    subscribe(&server, &source, &hook, "").await;
+    emit(&server, &source, json!({ "ns": [1, 2, 3, 4, 5, 6, 7, 8, 9] })).await;
+    good.until(9).await;
+    // The try ends, and is told as what it was.
+    let shown = server.until("the tries end", &format!("/webhooks/{stuck}/deliveries?limit=100"), |l| l["data"][8]["attempts"] == 1).await;
+    assert!(shown["data"][8]["last_error"].as_str().is_some_and(|e| e.contains("timed out")), "{}", shown["data"][8]);
+}
+
+#[tokio::test]
+async fn r2_16_dead_letters_are_listed_and_replayed() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("410 Gone")).await);
+    let (source, hook, _) = heard(&server, &receiver).await;
+    emit(&server, &source, json!({ "ns": [1, 2, 3] })).await;
+    let path = format!("/webhooks/{hook}/deliveries");
+    let dead = server.until("three dead letters", &format!("{path}?status=failed"), |l| l["page_info"]["total_count"] == 3).await;
+    assert_eq!((&dead["data"][0]["last_status"], &dead["data"][0]["body"]["metadata"]["emitter_id"]), (&json!(410), &json!(source)));
+    receiver.does(Does::says("200 OK"));
+    let one = id(&dead["data"][0]);
+    let queued = server.post(&format!("{path}/{one}/replay"), &Value::Null).await;
+    assert_eq!((queued.status, &queued.json["data"]["queued"]), (202, &json!(1)));
+    server.until("one is delivered", &format!("{path}?status=delivered"), |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(server.post(&format!("{path}/replay"), &Value::Null).await.json["data"]["queued"], 2);
+    server.until("all are delivered", &format!("{path}?status=delivered"), |l| l["page_info"]["total_count"] == 3).await;
+    assert_eq!(receiver.got().len(), 6);
+    assert_eq!(server.post(&format!("{path}/whd_nothere/replay"), &Value::Null).await.status, 404);
+}
+
+#[tokio::test]
+async fn r2_16_an_endpoint_that_is_down_is_left_alone_for_a_while() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("503 Down")).await);
+    let (source, hook, _) = heard(&server, &receiver).await;
+    emit(&server, &source, json!({ "ns": [1, 2, 3, 4, 5, 6] })).await;
+    let shown = server.until("the circuit opens", &format!("/webhooks/{hook}"), |w| w["data"]["paused_until"].is_i64()).await;
+    assert_eq!(shown["data"]["failures"], 5);
+    let tried = receiver.got().len();
+    emit(&server, &source, json!({ "ns": [7, 8] })).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(receiver.got().len(), tried, "nothing is sent while the circuit is open");
+    let waiting = server.get(&format!("/webhooks/{hook}/deliveries?status=queued&limit=100")).await.json;
+    assert_eq!((&waiting["page_info"]["total_count"], &waiting["data"][0]["attempts"]), (&json!(8), &json!(0)));
+}
+
+#[tokio::test]
+async fn r2_16_what_was_settled_is_delivered_after_a_crash() {
+    let (mut server, receiver) = (Server::start().await, Receiver::start(Does::says("503 Down")).await);
+    let (source, hook, secret) = heard(&server, &receiver).await;
+    emit(&server, &source, json!({ "ns": [1] })).await;
+    receiver.until(1).await;
+    server.until("it waits", &format!("/webhooks/{hook}/deliveries?status=queued"), |l| l["data"][0]["attempts"] == 1).await;
+    server.kill();
+    receiver.does(Does::says("200 OK"));
+    server.launch().await;
+    let got = receiver.until(2).await;
+    assert!(is_signed(&got[1], &secret) && got[1].header("webhook-id") == got[0].header("webhook-id"));
+}
+
+#[tokio::test]
+async fn r2_15_auto_subscriptions_hold_for_what_is_made_later() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
+    let fails = "export default { name: 'f', version: '1', run() { throw new RangeError('x'); } };";
+    let before = id(&server.source(fails, json!({})).await);
+    let (hook, _) = webhook(&server, &receiver.url).await;
+    let query = format!("/auto_subscriptions?event_name=%24errors&listener_id={hook}");
+    let auto = server.post(&query, &Value::Null).await.data();
+    assert_eq!((&auto["listener_id"], &auto["event_name"]), (&json!(hook), &json!("$errors")));
+    assert_eq!(server.post(&query, &Value::Null).await.data(), auto, "the same again gives the one that exists");
+    assert_eq!(server.get("/auto_subscriptions").await.json["data"], json!([auto]));
+    let after = id(&server.source(fails, json!({})).await);
+    let workflow =
+        server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() { throw new TypeError('x'); } });")]).await;
+    for source in [&before, &after] {
+        server.post(&format!("/sources/{source}/run"), &json!({})).await.data();
+    }
+    answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    let mut emitters: Vec<Value> = receiver.until(2).await.iter().map(|got| body(got)["metadata"]["emitter_id"].clone()).collect();
+    emitters.sort_by_key(Value::to_string);
+    assert_eq!(emitters, [json!(after), workflow["id"].clone()]);
+    assert_eq!(server.delete(&format!("/auto_subscriptions/{}", id(&auto))).await.data()["deleted"], true);
+    let later = id(&server.source(fails, json!({})).await);
+    let emitters: Vec<Value> =
+        server.get("/users/me/subscriptions").await.json["data"].as_array().expect("a list").iter().map(|s| s["emitter_id"].clone()).collect();
+    assert!(emitters.contains(&json!(after)) && !emitters.contains(&json!(later)), "{emitters:?}");
+    for (name, listener, status) in [("other", hook.as_str(), 422), ("", hook.as_str(), 422), ("$errors", "wh_nothere", 404), ("$errors", "", 422)] {
+        let refused = server.post("/auto_subscriptions", &json!({ "event_name": name, "listener_id": listener })).await;
+        assert_eq!(refused.status, status, "{name} {listener}: {}", refused.text);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(receiver.got().len(), 2);
+}

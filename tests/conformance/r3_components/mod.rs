@@ -1,0 +1,6 @@
+//! Section 3 of the reference: the component API, sharpened.
+
+mod app_hooks;
+mod data_stores;
+mod registry;
+mod uploads;

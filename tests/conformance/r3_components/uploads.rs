@@ -1,0 +1,112 @@
+//! Files in requests to endpoints (reference 3): kept for half an hour at an address that only the code knows.
+
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use reqwest::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use serde_json::{Value, json};
+
+const BOUNDARY: &str = "aBoundary";
+
+/// A form of text fields and files `(name, file name, media type, bytes)`.
+fn form(fields: &[(&str, &str)], files: &[(&str, &str, &str, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, text) in fields {
+        body.extend(format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n").bytes());
+    }
+    for (name, file, kind, bytes) in files {
+        let head = format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"; filename=\"{file}\"\r\ncontent-type: {kind}\r\n\r\n");
+        body.extend([head.as_bytes(), bytes, b"\r\n"].concat());
+    }
+    body.extend(format!("--{BOUNDARY}--\r\n").bytes());
+    body
+}
+
+async fn send(server: &Server, url: &str, body: Vec<u8>) -> u16 {
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    answer(server.raw(Method::POST, url).header("content-type", kind).body(body)).await.status
+}
+
+async fn workflow(server: &Server) -> (String, String) {
+    // The code fetches what it was sent.
+    let step = "export default defineComponent({ async run({ steps }) { const { body } = steps.trigger.event; const url = body?.doc?.url ?? body?.raw_body_url;
+      const fetched = url && await fetch(url); return { body, got: fetched ? [fetched.status, fetched.headers.get('content-type'), (await fetched.arrayBuffer()).byteLength] : null }; } });";
+    let made = server.workflow("files", json!([{ "type": "http" }]), &[("look", step)]).await;
+    (endpoint(&made), format!("/workflows/{}/runs?status=succeeded", made["id"].as_str().expect("an id")))
+}
+
+async fn seen(server: &Server, runs: &str, count: usize) -> Value {
+    let runs = server.until("the run", runs, |list| list["data"].as_array().map(Vec::len) == Some(count)).await;
+    runs["data"][0]["steps"][0]["exports"]["$return_value"].clone()
+}
+
+#[tokio::test]
+async fn r3_files_of_a_form_are_addresses_that_the_code_fetches() {
+    let server = Server::start().await;
+    let (url, runs) = workflow(&server).await;
+    let png: Vec<u8> = (0..=255).collect();
+    let body = form(&[("title", "Grüße"), ("tag", "a"), ("tag", "b")], &[("doc", "a \"b\".png", "image/png", &png)]);
+    assert_eq!(send(&server, &url, body).await, 200);
+    let seen = seen(&server, &runs, 1).await;
+    assert_eq!((&seen["body"]["title"], &seen["body"]["tag"]), (&json!("Grüße"), &json!(["a", "b"])));
+    assert_eq!(seen["body"]["doc"]["mimetype"], "image/png");
+    assert_eq!(seen["got"], json!([200, "image/png", 256]));
+    // A browser keeps it as a file: it was sent by a stranger.
+    let address = seen["body"]["doc"]["url"].as_str().expect("an address").to_owned();
+    let response = server.raw(Method::GET, &address).send().await.expect("an answer");
+    let header = |name| response.headers().get(name).map(|v| v.to_str().expect("text").to_owned()).unwrap_or_default();
+    assert_eq!(header(CONTENT_TYPE), "image/png");
+    assert!(header(CONTENT_DISPOSITION).starts_with("attachment") && header(CONTENT_SECURITY_POLICY).starts_with("sandbox"));
+    assert_eq!(response.bytes().await.expect("a body"), png);
+    // Nobody makes such an address up.
+    let (start, code) = address.rsplit_once('-').expect("a code");
+    let flipped: String = code.chars().rev().collect();
+    for guessed in [format!("{start}-{flipped}"), start.to_owned(), format!("{start}-"), format!("{address}x")] {
+        assert_eq!(answer(server.raw(Method::GET, &guessed)).await.refusal(), (404, "not_found"), "{guessed}");
+    }
+}
+
+#[tokio::test]
+async fn r3_a_source_gets_a_small_form_also_as_it_came() {
+    let server = Server::start().await;
+    let code = "export default { name: 's', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run({ body, bodyRaw }) { this.http.respond({ status: 200, body: { file: body.f.filename, raw: bodyRaw.length } }); } };";
+    let source = server.source(code, json!({})).await;
+    let body = form(&[], &[("f", "x.txt", "text/plain", b"hello")]);
+    let length = body.len();
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    let told = answer(server.raw(Method::POST, &endpoint(&source)).header("content-type", kind).body(body)).await;
+    assert_eq!(told.json, json!({ "file": "x.txt", "raw": length }));
+}
+
+#[tokio::test]
+async fn r3_large_files_and_bodies_go_beside_the_event() {
+    let server = Server::start().await;
+    let (url, runs) = workflow(&server).await;
+    // Larger than a body may be, and than a part of a file is.
+    let large = vec![7; 3 << 20];
+    assert_eq!(send(&server, &url, form(&[("n", "1")], &[("doc", "x.bin", "application/x-large", &large)])).await, 200);
+    assert_eq!(seen(&server, &runs, 1).await["got"], json!([200, "application/x-large", 3 << 20]));
+    for asked in [format!("{url}?pipedream_upload_body=1"), format!("{url}?x-pd-upload-body=1")] {
+        assert_eq!(answer(server.raw(Method::PUT, &asked).header("content-type", "video/mp4").body(large.clone())).await.status, 200);
+    }
+    assert_eq!(answer(server.raw(Method::POST, &url).header("x-pd-upload-body", "1").body(large.clone())).await.status, 200);
+    let seen = seen(&server, &runs, 4).await;
+    assert_eq!(seen["got"], json!([200, "application/octet-stream", 3 << 20]));
+    assert_eq!(seen["body"].as_object().expect("an object").keys().collect::<Vec<_>>(), ["raw_body_url"]);
+}
+
+#[tokio::test]
+async fn r3_what_is_no_form_or_too_large_is_refused_and_starts_nothing() {
+    let server = Server::start_with(&["--upload-max-bytes", "100000"]).await;
+    let (url, runs) = workflow(&server).await;
+    assert_eq!(send(&server, &url, form(&[], &[("doc", "x", "a/b", &[0; 100_001])])).await, 413);
+    assert_eq!(send(&server, &url, form(&[("text", &"x".repeat(600_000))], &[])).await, 413);
+    assert_eq!(send(&server, &url, b"no form".to_vec()).await, 422);
+    assert_eq!(send(&server, &url, form(&[], &[("doc", "x", "a/b", b"1")])[..60].to_vec()).await, 422);
+    assert_eq!(send(&server, "/e/ennothing", form(&[], &[("doc", "x", "a/b", b"1")])).await, 404);
+    let too_large = answer(server.raw(Method::POST, &url).header("x-pd-upload-body", "1").body(vec![0; 100_001])).await;
+    assert_eq!(too_large.refusal(), (413, "too_large"));
+    assert!(too_large.text.contains("--upload-max-bytes"));
+    // Without a boundary it is text.
+    assert_eq!(answer(server.raw(Method::POST, &url).header("content-type", "multipart/form-data").body("a=b")).await.status, 200);
+    assert_eq!(seen(&server, &runs, 1).await["body"], "a=b");
+}

@@ -1,0 +1,110 @@
+//! Workflow semantics (reference 4).
+
+mod context;
+mod flow;
+
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::json;
+
+#[tokio::test]
+async fn r4_2_steps_exports_expressions_summary_and_exit() {
+    let server = Server::start().await;
+    let steps = json!([
+        { "namespace": "one", "code": "export default defineComponent({ run({ $ }) { $.export('named', { n: 2 }); $.export('$summary', 'did it'); return [1]; } });" },
+        { "namespace": "two", "code": "export default defineComponent({ props: { n: 'integer', text: 'string' }, run({ $ }) { const got = [this.n, this.text]; $.export('got', got); return $.flow.exit('enough'); } });",
+          "props": { "n": "{{steps.one.named.n}}", "text": "a {{steps.one.$return_value[0]}} b" } },
+        { "namespace": "three", "code": "export default defineComponent({ run() { return 'never'; } });" },
+    ]);
+    let workflow = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": { "name": "w" } })).await.data();
+    let id = workflow["id"].as_str().expect("an id");
+    assert!(answer(server.raw(Method::POST, &endpoint(&workflow))).await.text.contains("Success"));
+    let runs = server.until("the run", &format!("/workflows/{id}/runs?status=succeeded"), |l| l["page_info"]["count"] == 1).await;
+    let run = &runs["data"][0];
+    assert_eq!(run["steps"][0]["exports"], json!({ "named": { "n": 2 }, "$summary": "did it", "$return_value": [1] }));
+    assert_eq!(run["steps"][1]["exports"]["got"], json!([2, "a 1 b"]));
+    assert_eq!((run["steps"].as_array().map(Vec::len), &run["exit_reason"]), (Some(2), &json!("enough")));
+}
+
+#[tokio::test]
+async fn r3_8_respond_at_the_end_immediate_and_missing() {
+    let server = Server::start().await;
+    let one = |code: &'static str| {
+        let server = &server;
+        async move { endpoint(&server.workflow("r", json!([{ "type": "http" }]), &[("a", code)]).await) }
+    };
+    let end =
+        one("export default defineComponent({ async run({ $ }) { await $.respond({ status: 202, headers: { 'X-A': '1' }, body: Buffer.from('bytes') }); } });")
+            .await;
+    let response = server.raw(Method::GET, &end).send().await.expect("an answer");
+    assert_eq!((response.status().as_u16(), response.headers()["x-a"].to_str().ok()), (202, Some("1")));
+    assert_eq!(response.text().await.ok().as_deref(), Some("bytes"));
+    let immediate = one("export default defineComponent({ async run({ $ }) { await $.respond({ immediate: true, status: 200, body: { now: true } }); throw new Error('later'); } });").await;
+    assert_eq!(answer(server.raw(Method::GET, &immediate)).await.json, json!({ "now": true }));
+    let missing = one("export default defineComponent({ async run({ $ }) { if (globalThis.never) $.respond({}); } });").await;
+    let answered = answer(server.raw(Method::GET, &missing)).await;
+    assert_eq!((answered.status, answered.text.as_str()), (400, "No $.respond called in workflow"));
+}
+
+#[tokio::test]
+async fn r2_19_a_source_triggers_workflows_and_deployments_are_immutable() {
+    let server = Server::start().await;
+    let source = server.source("export default { name: 's', version: '1', run(e) { this.$emit({ n: e.n }); } };", json!({})).await;
+    let source_id = source["id"].as_str().expect("an id");
+    let step = |n: i32| json!([{ "namespace": "a", "code": format!("export default defineComponent({{ run({{ steps }}) {{ return steps.trigger.event.n + {n}; }} }});") }]);
+    let triggers = json!([{ "type": "source", "id": source_id }, { "type": "http" }]);
+    let workflow = server.post("/workflows", &json!({ "triggers": triggers, "steps": step(100), "settings": { "name": "w" } })).await.data();
+    let id = workflow["id"].as_str().expect("an id");
+    let last = |count: u64| {
+        let (server, path) = (&server, format!("/workflows/{id}/runs?status=succeeded"));
+        async move { server.until("a run", &path, |l| l["page_info"]["total_count"] == count).await["data"][0]["steps"][0]["exports"]["$return_value"].clone() }
+    };
+    let emit = || async { server.post(&format!("/sources/{source_id}/run"), &json!({ "event": { "n": 1 } })).await.data() };
+    emit().await;
+    assert_eq!(last(1).await, 101);
+    // A changed draft does nothing until it is deployed.
+    server.put(&format!("/workflows/{id}"), &json!({ "steps": step(200) })).await.data();
+    emit().await;
+    assert_eq!(last(2).await, 101);
+    server.post(&format!("/workflows/{id}/deploy"), &json!({})).await.data();
+    emit().await;
+    assert_eq!(last(3).await, 201);
+    let deployments = server.get(&format!("/workflows/{id}/deployments")).await.json;
+    let first = deployments["data"][1]["id"].as_str().expect("an id");
+    server.post(&format!("/workflows/{id}/rollback"), &json!({ "deployment_id": first })).await.data();
+    emit().await;
+    assert_eq!(last(4).await, 101);
+}
+
+#[tokio::test]
+async fn r2_17_a_published_action_runs_in_a_step() {
+    let server = Server::start().await;
+    let code = "export default { name: 'Add', key: 'math-add', version: '0.0.1', type: 'action', props: { a: 'integer', b: 'integer' }, async run({ $ }) { $.export('$summary', 'added'); return this.a + this.b; } };";
+    let published = server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+    assert_eq!((&published["key"], &published["type"]), (&json!("math-add"), &json!("action")));
+    let steps = json!([{ "namespace": "add", "component_key": "math-add", "props": { "a": 2, "b": "{{steps.trigger.event.b}}" } }]);
+    let workflow = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
+    let run = server.post(&format!("/workflows/{}/test", workflow["id"].as_str().expect("an id")), &json!({ "event": { "b": 40 } })).await.data();
+    assert_eq!(run["steps"][0]["exports"]["$return_value"], 42);
+}
+
+#[tokio::test]
+async fn r4_6_a_busy_loop_and_a_full_heap_end_with_named_errors_and_harm_nobody() {
+    let server = Server::start().await;
+    let steps = |code: &str| json!([{ "namespace": "first", "code": "export default defineComponent({ run() { return 1; } });" }, { "namespace": "hog", "code": code }]);
+    for (code, error) in [
+        ("export default defineComponent({ run() { for (;;) {} } });", "Timeout"),
+        ("export default defineComponent({ run() { const a = []; for (;;) a.push(new Array(1e5).fill(a.length)); } });", "OutOfMemory"),
+    ] {
+        let settings = json!({ "name": error, "timeout_ms": if error == "Timeout" { 500 } else { 25_000 }, "memory_mb": 64 });
+        let workflow = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps(code), "settings": settings })).await.data();
+        let id = workflow["id"].as_str().expect("an id");
+        answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+        let list = server.until(error, &format!("/workflows/{id}/$errors/event_summaries?expand=event"), |l| l["page_info"]["count"] == 1).await;
+        assert_eq!(list["data"][0]["event"]["error"]["code"], error);
+        assert_eq!(list["data"][0]["event"]["error"]["cellId"], workflow["steps"][1]["id"]);
+        let runs = server.get(&format!("/workflows/{id}/runs")).await.json;
+        assert_eq!(runs["data"][0]["steps"][0]["exports"]["$return_value"], 1);
+    }
+    assert_eq!(server.get("/users/me").await.status, 200);
+}

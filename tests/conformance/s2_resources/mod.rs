@@ -1,0 +1,65 @@
+//! Chapter 2: resources and their fields.
+
+mod apps;
+mod bad_components;
+mod component;
+mod interfaces;
+mod oauth;
+mod props;
+mod sends;
+mod services;
+
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::json;
+
+const FAILS: &str = "export default defineComponent({ async run() { throw new TypeError('broken'); } });";
+
+#[tokio::test]
+async fn s2_2_to_2_5_an_error_event_has_the_body_metadata_and_page_info_of_the_spec() {
+    let server = Server::start().await;
+    let workflow = server
+        .workflow("fails", json!([{ "type": "http" }]), &[("first", "export default defineComponent({ run() { return 1; } });"), ("second", FAILS)])
+        .await;
+    let id = workflow["id"].as_str().expect("an id");
+    answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "n": 1 }))).await;
+    let list = server.until("an error", &format!("/workflows/{id}/$errors/event_summaries?expand=event"), |l| l["page_info"]["count"] == 1).await;
+    let item = &list["data"][0];
+    assert_eq!(list["page_info"], json!({ "total_count": 1, "count": 1, "start_cursor": item["id"], "end_cursor": item["id"] }));
+    assert_eq!(item["id"].as_str().and_then(|id| id.split_once('-')).map(|(ms, _)| ms.to_owned()), Some(item["indexed_at_ms"].to_string()));
+    assert_eq!((&item["metadata"]["emitter_id"], &item["metadata"]["name"]), (&workflow["id"], &json!("$errors")));
+    assert_eq!(item["metadata"]["emit_id"].as_str().map(str::len), Some(27));
+    let event = &item["event"];
+    assert_eq!(event["original_event"]["body"], json!({ "n": 1 }));
+    let context = &event["original_context"];
+    assert_eq!((&context["workflow_id"], &context["deployment_id"], &context["verified"]), (&workflow["id"], &workflow["deployment_id"], &json!(false)));
+    for field in ["id", "ts", "source_type", "owner_id", "platform_version"] {
+        assert!(context[field].as_str().is_some_and(|v| !v.is_empty()), "{field}");
+    }
+    let step = &workflow["steps"][1]["id"];
+    assert_eq!((&event["error"]["code"], &event["error"]["message"], &event["error"]["cellId"]), (&json!("TypeError"), &json!("broken"), step));
+    let stack = event["error"]["stack"].as_str().expect("a stack");
+    assert!(stack.starts_with("TypeError: broken") && stack.contains("second.mjs:1:"), "{stack}");
+    let data_dir = server.data_dir();
+    assert!(!stack.contains(data_dir.to_str().expect("a path")), "{stack}");
+}
+
+#[tokio::test]
+async fn s2_6_a_component_without_type_is_a_source_and_its_slug_is_unique() {
+    let server = Server::start().await;
+    let code = "export default { name: 'My Source!', version: '1', run() {} };";
+    let slugs = [server.source(code, json!({})).await, server.source(code, json!({})).await].map(|s| s["name_slug"].clone());
+    assert_eq!(slugs, [json!("my-source"), json!("my-source-1")]);
+}
+
+#[tokio::test]
+async fn s2_7_1_a_secret_is_stored_sealed_never_returned_and_readable_by_the_code() {
+    let server = Server::start().await;
+    let code = "export default { name: 's', version: '1', props: { token: { type: 'string', secret: true } }, run() { return this.token.length; } };";
+    let source = server.source(code, json!({ "token": "hunter2-hunter2" })).await;
+    assert_eq!(source["configured_props"].get("token"), None);
+    let run = server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    assert_eq!(run["return_value"], 15);
+    let database = std::fs::read(server.data_dir().join("millrace.db-wal")).expect("reads");
+    assert!(!database.windows(15).any(|w| w == b"hunter2-hunter2"));
+}

@@ -1,0 +1,135 @@
+//! Accounts that are connected by OAuth 2 (reference 3: `$auth` for OAuth apps).
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use millrace_tests::{Answer, Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// A provider in a process of its own. It ends with this value: its standard input is closed.
+struct Provider {
+    url: String,
+    _child: Child,
+}
+
+impl Provider {
+    fn start() -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/oauth.mjs");
+        let mut child = Command::new("node").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("node starts");
+        let mut port = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut port).expect("a port");
+        Self { url: format!("http://127.0.0.1:{}", port.trim()), _child: child }
+    }
+
+    async fn stats(&self, server: &Server) -> Value {
+        answer(server.raw(Method::GET, &format!("{}/stats", self.url))).await.json
+    }
+
+    /// Registers an app whose accounts it gives.
+    async fn register(&self, server: &Server, scope: &str) {
+        let oauth = json!({
+            "authorize_url": format!("{}/authorize", self.url), "token_url": format!("{}/token", self.url), "revoke_url": format!("{}/revoke", self.url),
+            "scopes": [scope], "client_id": "client", "client_secret": "s3cret",
+        });
+        let app = server.post("/apps", &json!({ "name_slug": "acme", "auth_type": "oauth", "name": "Acme", "oauth": oauth })).await;
+        assert!(!app.text.contains("s3cret"));
+        app.data();
+    }
+}
+
+/// What a user's browser does: to the provider, and back with a code.
+async fn log_in(server: &Server) -> Answer {
+    let link = server.post("/accounts/connect", &json!({ "app": "acme", "name": "Mine" })).await.data();
+    let url = link["connect_url"].as_str().expect("a page");
+    assert!(url.contains("code_challenge_method=S256") && !url.contains("s3cret"));
+    answer(server.raw(Method::GET, url)).await
+}
+
+async fn only_account(server: &Server) -> Value {
+    server.get("/accounts?app=acme&include_credentials=true").await.json["data"][0].clone()
+}
+
+const SOURCE: &str = "
+const acme = { type: 'app', app: 'acme' };
+export default { name: 's', version: '1', props: { acme, http: { type: '$.interface.http', customResponse: true } },
+  run() { this.http.respond({ status: 200, body: this.acme.$auth }); } };";
+
+#[tokio::test]
+async fn s2_7_5_an_oauth_account_is_connected_refreshed_once_and_revoked() {
+    let (server, provider) = (Server::start().await, Provider::start());
+    provider.register(&server, "all").await;
+    let page = log_in(&server).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    assert!(page.text.contains("Connected"));
+    let account = server.get("/accounts?app=acme").await.json["data"][0].clone();
+    assert_eq!((&account["name"], account.get("credentials")), (&json!("Mine"), None));
+    let source = server.source(SOURCE, json!({ "acme": { "authProvisionId": account["id"] } })).await;
+    let url = endpoint(&source);
+    let ask = || async { answer(server.raw(Method::GET, &url)).await.json };
+    // The first token ends within minutes: of those that come at once one refreshes it.
+    let seen = tokio::join!(ask(), ask(), ask(), ask());
+    for auth in [&seen.0, &seen.1, &seen.2, &seen.3] {
+        assert_eq!(auth, &json!({ "oauth_access_token": "at2", "oauth_refresh_token": "rt2", "oauth_client_id": "client", "oauth_uid": "user-7" }));
+    }
+    assert_eq!(provider.stats(&server).await["refreshes"], 1);
+    assert_eq!(only_account(&server).await["credentials"]["oauth_access_token"], "at2");
+    server.delete(&format!("/accounts/{}", account["id"].as_str().expect("an id"))).await.data();
+    loop {
+        if provider.stats(&server).await["revoked"] == json!(["rt2"]) {
+            break;
+        }
+    }
+    assert!(!server.log().contains("at2") && !server.log().contains("s3cret"));
+}
+
+#[tokio::test]
+async fn s2_7_5_a_revoked_account_is_unhealthy_and_its_runs_say_so_until_it_is_connected_again() {
+    let (server, provider) = (Server::start().await, Provider::start());
+    provider.register(&server, "short").await;
+    assert_eq!(log_in(&server).await.status, 200);
+    let account = server.get("/accounts?app=acme").await.json["data"][0].clone();
+    let source = server.source(SOURCE, json!({ "acme": { "authProvisionId": account["id"] } })).await;
+    answer(server.raw(Method::GET, &format!("{}/refuse", provider.url))).await;
+    let run = server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("AccountUnavailable")));
+    assert!(run["error"]["message"].as_str().is_some_and(|m| m.contains("invalid_grant") && m.contains("connect it again")));
+    let shown = server.get(&format!("/accounts/{}", account["id"].as_str().expect("an id"))).await.data();
+    assert_eq!(shown["healthy"], false);
+    let again = server.post("/accounts/connect", &json!({ "app": "acme", "account_id": account["id"] })).await.data();
+    assert_eq!(answer(server.raw(Method::GET, again["connect_url"].as_str().expect("a page"))).await.status, 200);
+    assert_eq!(server.get(&format!("/accounts/{}", account["id"].as_str().expect("an id"))).await.data()["healthy"], true);
+    assert_eq!(server.get("/accounts?app=acme").await.json["page_info"]["total_count"], 1);
+}
+
+#[tokio::test]
+async fn s2_7_5_an_answer_that_was_not_asked_for_connects_nothing() {
+    let (server, provider) = (Server::start().await, Provider::start());
+    provider.register(&server, "all").await;
+    let link = server.post("/accounts/connect", &json!({ "app": "acme" })).await.data();
+    let url = reqwest::Url::parse(link["connect_url"].as_str().expect("a page")).expect("an address");
+    let state = url.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned()).expect("a state");
+    let flipped = if state.ends_with('A') { format!("{}B", &state[..state.len() - 1]) } else { format!("{}A", &state[..state.len() - 1]) };
+    for query in [
+        "state=x&code=y",
+        &format!("state={flipped}&code=code1"),
+        &format!("state={state}&code=guessed"),
+        "error=access_denied",
+        "",
+        "code=%3Cscript%3E&state=1",
+    ] {
+        let page = answer(server.raw(Method::GET, &format!("/oauth/callback?{query}"))).await;
+        assert_eq!(page.status, 400, "{query}");
+        assert!(page.text.contains("Not connected") && !page.text.contains("<script>"), "{}", page.text);
+    }
+    assert_eq!(server.get("/accounts").await.json["page_info"]["total_count"], 0);
+    assert_eq!(server.post("/accounts/connect", &json!({ "app": "stripe" })).await.refusal(), (422, "invalid_field"));
+    assert_eq!(server.post("/accounts/connect", &json!({ "app": "slack" })).await.refusal(), (422, "no_oauth_client"));
+    // The secret that is kept is not sent elsewhere.
+    let moved = json!({ "oauth": { "authorize_url": "http://x.test/a", "token_url": "http://x.test/t", "client_id": "client" } });
+    assert_eq!(server.put("/apps/acme", &moved).await.refusal(), (422, "missing_field"));
+    let bad = json!({ "name_slug": "b", "auth_type": "oauth", "oauth": { "authorize_url": "ftp://x", "token_url": "http://x", "client_id": "c", "client_secret": "s3cret" } });
+    let refused = server.post("/apps", &bad).await;
+    assert_eq!(refused.refusal(), (422, "invalid_field"));
+    assert!(!refused.text.contains("s3cret"));
+}

@@ -1,0 +1,139 @@
+//! Section 2.7.1: user input props.
+
+use millrace_tests::{Server, id};
+use serde_json::{Value, json};
+
+/// A source of these props that returns what it sees of them.
+fn showing(props: &str) -> String {
+    format!("export default {{ name: 'p', version: '1', props: {{ {props} }}, run() {{ return {{ ...this }}; }} }};")
+}
+
+async fn prop_of(server: &Server, props: &str, name: &str) -> Value {
+    let saved = server.post("/components", &json!({ "component_code": showing(props) })).await.data();
+    saved["configurable_props"].as_array().expect("props").iter().find(|p| p["name"] == name).cloned().unwrap_or_else(|| panic!("{name} in {saved}"))
+}
+
+#[tokio::test]
+async fn s2_7_1_every_type_of_prop_reaches_the_code_as_it_was_given() {
+    let server = Server::start().await;
+    let props =
+        "a: { type: 'string' }, b: { type: 'string[]' }, c: { type: 'integer' }, d: { type: 'integer[]' }, e: { type: 'boolean' }, f: { type: 'boolean[]' },
+      g: { type: 'object' }, h: { type: 'any' }, i: { type: 'any' }, j: 'string', k: { type: 'object' }";
+    let values = json!({ "a": "text", "b": ["x", "y"], "c": -3, "d": [1, 2], "e": false, "f": [true, false], "g": { "deep": { "n": [1, null] } }, "h": [1, "two"],
+      "i": "just text", "j": "short", "k": "{\"as\": \"text\"}" });
+    assert_eq!(server.returned(&showing(props), values.clone()).await, values);
+}
+
+#[tokio::test]
+async fn s2_7_1_an_optional_prop_may_be_absent_and_a_required_one_not() {
+    let server = Server::start().await;
+    let props = "must: { type: 'string' }, may: { type: 'string', optional: true }, filled: { type: 'string', optional: true, default: 'd' }, also: { type: 'integer', default: 7 }";
+    let missing = server.post("/sources", &json!({ "component_code": showing(props), "configured_props": { "may": "x" } })).await;
+    assert_eq!((missing.refusal(), &missing.json["details"]["props"][0]["prop"]), ((422, "missing_props"), &json!("must")));
+    // A default stands in, also for a required prop.
+    assert_eq!(server.returned(&showing(props), json!({ "must": "m" })).await, json!({ "must": "m", "filled": "d", "also": 7 }));
+}
+
+#[tokio::test]
+async fn s2_7_1_min_and_max_bound_integers() {
+    let server = Server::start().await;
+    let code = showing("n: { type: 'integer', min: 1, max: 10 }, all: { type: 'integer[]', min: 1, max: 10, optional: true }");
+    for (values, prop) in [(json!({ "n": 0 }), "n"), (json!({ "n": 11 }), "n"), (json!({ "n": 1.5 }), "n"), (json!({ "n": 1, "all": [5, 11] }), "all")] {
+        let refused = server.post("/sources", &json!({ "component_code": code, "configured_props": values })).await;
+        assert_eq!((refused.refusal(), &refused.json["details"]["props"][0]["prop"]), ((422, "invalid_props"), &json!(prop)), "{values}");
+    }
+    for n in [1, 10] {
+        assert_eq!(server.returned(&code, json!({ "n": n })).await, json!({ "n": n }));
+    }
+    assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 2);
+}
+
+#[tokio::test]
+async fn s2_7_1_options_are_words_or_labels_with_values() {
+    let server = Server::start().await;
+    let props = "a: { type: 'string', options: ['x', 'y'] }, b: { type: 'string', options: [{ label: 'One', value: '1' }] }, c: { type: 'string', async options() { return ['z']; } }";
+    assert_eq!(prop_of(&server, props, "a").await["options"], json!(["x", "y"]));
+    assert_eq!(prop_of(&server, props, "b").await["options"], json!([{ "label": "One", "value": "1" }]));
+    let remote = prop_of(&server, props, "c").await;
+    assert_eq!((&remote["remoteOptions"], remote.get("options")), (&json!(true), None));
+    // Suggestions: any other value is taken as well.
+    assert_eq!(server.returned(&showing(props), json!({ "a": "other", "b": "1", "c": "z" })).await["a"], "other");
+}
+
+#[tokio::test]
+async fn s2_7_1_a_prop_definition_is_inherited_and_may_be_overridden() {
+    let server = Server::start().await;
+    let code = "
+      const app = { type: 'app', app: 'nothing_to_connect', propDefinitions: {
+        board: { type: 'string', label: 'Board', description: 'Which board', optional: true, options: ['b1'] },
+        list: { type: 'string', label: 'List', async options({ board, page, prevContext }) { return [`${board} ${page} ${JSON.stringify(prevContext)}`]; } } } };
+      export default { name: 'p', version: '1', props: { board: { propDefinition: [app, 'board'], label: 'My Board' },
+        fixed: { propDefinition: [app, 'list', { board: 'given' }], optional: true },
+        list: { propDefinition: [app, 'list', (configured) => ({ board: configured.board })], optional: true } }, run() {} };";
+    let saved = server.post("/components", &json!({ "component_code": code })).await.data();
+    assert_eq!(
+        saved["configurable_props"][0],
+        json!({ "name": "board", "type": "string", "label": "My Board", "description": "Which board", "optional": true, "options": ["b1"] })
+    );
+    let ask = |prop: &'static str| {
+        let (server, id) = (&server, &saved["id"]);
+        async move {
+            let body = json!({ "id": id, "prop_name": prop, "configured_props": { "board": "b1" } });
+            server.post("/components/configure", &body).await.json["options"].clone()
+        }
+    };
+    assert_eq!(ask("list").await[0]["value"], "b1 0 {}");
+    assert_eq!(ask("fixed").await[0]["value"], "given 0 {}");
+}
+
+#[tokio::test]
+async fn s2_7_1_options_may_be_a_list_of_values_or_have_a_context() {
+    let server = Server::start().await;
+    let code = "export default { name: 'o', version: '1', props: { word: { type: 'string', optional: true },
+        plain: { type: 'string', optional: true, async options({ page }) { return ['a', 2, { label: 'Three', value: { n: 3 } }, this.word + page + this.helper()]; } },
+        paged: { type: 'string', optional: true, async options({ prevContext }) { return { options: ['x'], context: { nextPageToken: (prevContext.nextPageToken ?? 0) + 1 } }; } } },
+      methods: { helper() { return '!'; } }, run() {} };";
+    let saved = server.post("/components", &json!({ "component_code": code })).await.data();
+    let ask = |body: Value| {
+        let (server, mut request) = (&server, json!({ "id": saved["id"], "configured_props": { "word": "w" } }));
+        request.as_object_mut().expect("an object").extend(body.as_object().expect("an object").clone());
+        async move { server.post("/components/configure", &request).await.json }
+    };
+    let plain = ask(json!({ "prop_name": "plain", "page": 3 })).await;
+    assert_eq!(
+        plain["options"],
+        json!([{ "label": "a", "value": "a" }, { "label": "2", "value": 2 }, { "label": "Three", "value": { "n": 3 } }, { "label": "w3!", "value": "w3!" }])
+    );
+    let first = ask(json!({ "prop_name": "paged" })).await;
+    assert_eq!(first["context"], json!({ "nextPageToken": 1 }));
+    let second = ask(json!({ "prop_name": "paged", "page": 1, "prev_context": first["context"] })).await;
+    assert_eq!(second["context"], json!({ "nextPageToken": 2 }));
+}
+
+#[tokio::test]
+async fn s2_7_1_additional_props_may_tell_the_user_what_to_fix() {
+    let server = Server::start().await;
+    let code = "import { ConfigurationError } from '@pipedream/platform';
+      export default { name: 'c', version: '1', props: { kind: { type: 'string', reloadProps: true } },
+        async additionalProps(previous) { if (!['a', 'b'].includes(this.kind)) throw new ConfigurationError(`choose a or b, not ${this.kind}`);
+          return { [this.kind]: { type: 'string', label: this.label(), optional: true }, ...(Object.keys(previous).includes('kind') ? { saw: { type: 'boolean', optional: true } } : {}) }; },
+        methods: { label() { return this.kind.toUpperCase(); } }, run() { return Object.keys(this); } };";
+    let saved = server.post("/components", &json!({ "component_code": code })).await.data();
+    assert_eq!(saved["configurable_props"][0]["reloadProps"], true);
+    let ask = |kind: &'static str| {
+        let (server, id) = (&server, &saved["id"]);
+        async move { server.post("/components/props", &json!({ "id": id, "configured_props": { "kind": kind } })).await.json }
+    };
+    let names = |answer: &Value| answer["dynamic_props"]["configurable_props"].as_array().expect("props").iter().map(|p| p["name"].clone()).collect::<Vec<_>>();
+    let a = ask("a").await;
+    assert_eq!(names(&a), ["kind", "a", "saw"]);
+    assert_eq!(a["dynamic_props"]["configurable_props"][1]["label"], "A");
+    // Another value replaces what the function gave before.
+    assert_eq!(names(&ask("b").await), ["kind", "b", "saw"]);
+    assert_eq!(ask("c").await["errors"], json!(["ConfigurationError: choose a or b, not c"]));
+    let refused = server.post("/sources", &json!({ "component_code": code, "configured_props": { "kind": "c" } })).await;
+    assert!(refused.refusal() == (422, "additional_props_failed") && refused.text.contains("choose a or b, not c"), "{}", refused.text);
+    let source = server.source(code, json!({ "kind": "a", "a": "value" })).await;
+    assert_eq!(server.run_now(&source, json!({})).await["return_value"], json!(["kind", "a", "label"]));
+    assert_eq!(server.get(&format!("/sources/{}", id(&source))).await.data()["configured_props"], json!({ "kind": "a", "a": "value" }));
+}

@@ -1,0 +1,52 @@
+//! The fields of errors, and code that handles its own.
+
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+fn step(body: &str) -> String {
+    format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
+}
+
+async fn error_of(server: &Server, body: &str) -> Value {
+    let workflow = server.workflow("fails", json!([{ "type": "http" }]), &[("here", &step(body))]).await;
+    answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    let path = format!("/workflows/{}/$errors/event_summaries?expand=event", id(&workflow));
+    server.until("the error", &path, |l| l["page_info"]["count"] == 1).await["data"][0]["event"]["error"].clone()
+}
+
+#[tokio::test]
+async fn s7_an_error_has_code_cell_id_ts_and_stack_whatever_was_thrown() {
+    let server = Server::start().await;
+    for (body, code, message) in [
+        ("throw new RangeError('too far');", "RangeError", "too far"),
+        ("class Own extends Error { constructor(m) { super(m); this.name = 'Own'; } } throw new Own('mine');", "Own", "mine"),
+        ("throw 'just text';", "Error", "just text"),
+        ("throw { a: 1 };", "Error", ""),
+        ("throw undefined;", "Error", ""),
+        ("const e = new Error('no stack'); delete e.stack; e.stack = undefined; throw e;", "Error", "no stack"),
+        ("await Promise.reject(new TypeError('rejected'));", "TypeError", "rejected"),
+        ("return nothing.at.all;", "ReferenceError", "nothing is not defined"),
+    ] {
+        let error = error_of(&server, body).await;
+        assert_eq!(error["code"], code, "{body}: {error}");
+        assert!(error["message"].as_str().is_some_and(|m| m.contains(message)), "{body}: {error}");
+        assert!(error["cellId"].as_str().is_some_and(|c| c.starts_with("c_")), "{body}: {error}");
+        assert!(error["stack"].as_str().is_some_and(|s| !s.is_empty()), "{body}: {error}");
+        let ts = error["ts"].as_str().expect("a time");
+        assert!(ts.len() == 24 && ts.ends_with('Z') && ts.as_bytes()[10] == b'T' && ts.as_bytes()[19] == b'.', "{ts}");
+    }
+}
+
+#[tokio::test]
+async fn s7_workflow_code_may_handle_errors_itself() {
+    let server = Server::start().await;
+    let workflow = server
+        .workflow("w", json!([]), &[("a", &step("try { throw new Error('x'); } catch (e) { return `handled ${e.message}`; }")), ("b", &step("return 2;"))])
+        .await;
+    let run = server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({})).await.data();
+    assert_eq!(
+        (&run["status"], &run["steps"][0]["exports"]["$return_value"], run["steps"].as_array().map(Vec::len)),
+        (&json!("succeeded"), &json!("handled x"), Some(2))
+    );
+}

@@ -1,0 +1,61 @@
+//! Chapter 8: import rules. Packages come from the npm registry.
+
+use millrace_tests::Server;
+use serde_json::json;
+
+async fn run(server: &Server, body: serde_json::Value) -> serde_json::Value {
+    let id = server.post("/sources", &body).await.data()["id"].as_str().expect("an id").to_owned();
+    server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"].clone()
+}
+
+#[tokio::test]
+async fn s8_two_versions_pinned_in_the_specifier_stand_side_by_side() {
+    let server = Server::start().await;
+    let code = "import six from 'is-number@6.0.0'; import seven from 'is-number@^7'; import { readFileSync } from 'fs'; import path from 'node:path';
+      export default { name: 'i', version: '1', run() { return [six === seven, six(5), seven('5'), typeof readFileSync, path.basename('/a/b')]; } };";
+    assert_eq!(run(&server, json!({ "component_code": code })).await, json!([false, true, true, "function", "b"]));
+}
+
+#[tokio::test]
+async fn s8_relative_files_json_typescript_and_commonjs() {
+    let server = Server::start().await;
+    let files = json!({
+        "app.mjs": "export const text: string = 'no';".replace(": string", ""),
+        "lib/data.json": "{\"n\": 4}",
+        "lib/typed.ts": "export function twice(n: number): number { return n * 2; }",
+        "lib/old.cjs": "const util = require('util'); module.exports = { old: util.format('%s!', 'old') };",
+    });
+    let code = "import data from './lib/data.json'; import { twice } from './lib/typed'; import old from './lib/old.cjs'; import { text } from './app.mjs';
+      export default { name: 'f', version: '1', run() { return [twice(data.n), old.old, text]; } };";
+    let body = json!({ "component_code": code, "component_files": files, "component_entry": "entry.mjs" });
+    assert_eq!(run(&server, body).await, json!([8, "old!", "no"]));
+    let commonjs = "module.exports = { name: 'c', version: '1', run() { return require('path').basename('/x/y'); } };";
+    assert_eq!(run(&server, json!({ "component_code": commonjs, "component_entry": "c.js" })).await, json!("y"));
+}
+
+#[tokio::test]
+async fn s8_the_platform_package_is_ours() {
+    let server = Server::start().await;
+    let code = "import { axios, ConfigurationError, DEFAULT_POLLING_SOURCE_TIMER_INTERVAL } from '@pipedream/platform';
+      export default { name: 'p', version: '1', async run() {
+        try { await axios(this, { url: 'http://127.0.0.1:1/', body: 1 }); } catch (e) { return [e.name, e instanceof ConfigurationError, DEFAULT_POLLING_SOURCE_TIMER_INTERVAL]; } } };";
+    assert_eq!(run(&server, json!({ "component_code": code })).await, json!(["ConfigurationError", true, 900]));
+}
+
+#[tokio::test]
+async fn s8_what_cannot_be_bundled_is_refused_with_its_cause_and_nothing_is_stored() {
+    let server = Server::start().await;
+    for (code, error_code, words) in [
+        ("import x from 'millrace-no-such-package-exists'; export default { name: 'a', run() {} };", "package_not_found", "does not exist"),
+        ("import x from 'is-number@^99'; export default { name: 'a', run() {} };", "no_matching_version", "is-number"),
+        ("export default {\n  name: 'a',\n  run( {\n};", "syntax_error", "component.mjs:"),
+        ("import x from './missing.mjs'; export default { name: 'a', run() {} };", "import_not_found", "./missing.mjs"),
+        ("import x from '../../../etc/passwd'; export default { name: 'a', run() {} };", "import_outside", "outside"),
+        ("import x from 'https://example.test/x.mjs'; export default { name: 'a', run() {} };", "import_unsupported", "addresses"),
+    ] {
+        let refused = server.post("/sources", &json!({ "component_code": code })).await;
+        assert_eq!(refused.refusal(), (422, error_code), "{}", refused.text);
+        assert!(refused.json["error"].as_str().is_some_and(|e| e.contains(words)), "{}", refused.text);
+    }
+    assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 0);
+}
