@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
 
 mod errors;
+mod history;
 mod load;
 mod process;
 mod report;
@@ -11,7 +12,7 @@ mod walls;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use crate::load::Cell;
@@ -32,12 +33,16 @@ const SOURCE: &str = "export default { name: 'cold', version: '1', props: { http
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.first().is_some_and(|task| task == "errors") {
-        let count = args.get(1).map_or(Ok(ERRORS), |text| text.parse()).context("how many errors: a number")?;
-        return errors::run(count).await;
-    }
     let binary = std::env::current_exe()?.with_file_name("millrace");
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        ["errors"] => return errors::run(ERRORS).await,
+        ["errors", count] => return errors::run(count.parse().context("how many errors: a number")?).await,
+        ["history"] => return history::compare(&binary, 1_000_000).await,
+        ["history", "--rows", rows] => return history::compare(&binary, rows.parse().context("--rows takes a number")?).await,
+        other => bail!("`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, or `history [--rows COUNT]`", other.join(" ")),
+    }
     let mut server = Server::start(&binary, "main", &[]).await?;
     let mut report = Report::default();
     report.line("server RSS, idle, MiB", process::rss_mib(server.pid())?);

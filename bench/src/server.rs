@@ -73,6 +73,19 @@ impl Server {
         Ok((started.elapsed().as_secs_f64() * 1000.0, answer))
     }
 
+    pub async fn timed_get(&self, path: &str) -> Result<(f64, Value)> {
+        let started = Instant::now();
+        let answer = self.send(self.http.get(format!("{}/v1{path}", self.url))).await?;
+        Ok((started.elapsed().as_secs_f64() * 1000.0, answer))
+    }
+
+    /// Ends the server and leaves its folder, which another of the same name takes up.
+    pub fn halt(mut self) -> Result<PathBuf> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(self.dir.clone())
+    }
+
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value> {
         let response = request.bearer_auth(&self.key).send().await?;
         let (status, text) = (response.status(), response.text().await?);

@@ -4,8 +4,10 @@
 
 mod apply;
 mod cli;
+mod contract;
 mod http_triggers;
 mod master_key;
+mod operations;
 mod postgres;
 mod r1_conventions;
 mod r2_endpoints;
@@ -20,4 +22,5 @@ mod s6_events;
 mod s7_errors;
 mod s8_limits;
 mod s9_versioning;
+mod sdk;
 mod workflow_files;

@@ -199,6 +199,41 @@ async fn triggers_name_sources_and_files_name_listeners() {
     assert_eq!(listeners(server.get("/users/me/subscriptions").await.json), [(other["id"].clone(), json!(""))]);
 }
 
+#[tokio::test]
+async fn a_file_says_who_may_call_and_keeps_the_secret_out_of_itself() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let file = |auth: &str| format!("triggers:\n  - type: http\n    props: {{ {auth} }}\nsteps: []\n");
+    shell.write(&[("w/workflow.yaml", &file("auth: { type: bearer, token: { $env: ORDER_TOKEN } }"))]);
+    assert!(shell.run(&["workflows", "deploy", "w"]).fails(1).contains("the environment has no `ORDER_TOKEN`"));
+    let mut command = shell.command(&["workflows", "deploy", "w", "--json"]);
+    let output = command.env("ORDER_TOKEN", "s3cret-token").output().expect("runs");
+    assert!(output.status.success(), "{output:?}");
+    let workflow: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let status = |token: Option<&'static str>| {
+        let request = server.raw(Method::GET, &endpoint(&workflow));
+        async move {
+            answer(match token {
+                Some(token) => request.bearer_auth(token),
+                None => request,
+            })
+            .await
+            .status
+        }
+    };
+    assert_eq!((status(None).await, status(Some("s3cret-token")).await), (401, 200));
+    assert!(shell.run(&["workflows", "diff", "w"]).ok().is_empty());
+    // What is pulled has no secret, and keeps the one that is there.
+    shell.run(&["workflows", "pull", "w", "--to", "p"]).ok();
+    assert!(shell.read("p/workflow.yaml").contains("bearer") && !shell.read("p/workflow.yaml").contains("s3cret"));
+    shell.run(&["workflows", "deploy", "p"]).ok();
+    assert_eq!((status(None).await, status(Some("s3cret-token")).await), (401, 200));
+    // A file that says nothing of it lets everybody in.
+    shell.write(&[("w/workflow.yaml", &file("customResponse: false"))]);
+    shell.run(&["workflows", "deploy", "w"]).ok();
+    assert_eq!(status(None).await, 200);
+}
+
 /// `dev`, with what it says line by line.
 struct Dev {
     child: Child,

@@ -20,6 +20,7 @@ cargo xtask openapi             write docs/openapi.json
 cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/conformance.md
 cargo xtask bench [ARGS]        measure a release build
 cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
+cargo xtask bench history       lists and ingestion with a long history (`--rows COUNT`)
 cargo xtask compat FOLDER [...] how much of a checkout of components is read, bundled and loaded";
 
 /// What cargo builds.

@@ -60,16 +60,16 @@ pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    accounts(&app, &caller, &query, "app").await
+    listed(&app, &caller, &query, "app").await
 }
 
 /// The older form: the app is named by `query` (facts 1.2).
 pub(crate) async fn list_of(State(app): State<App>, Auth(caller): Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
     own(&app, &caller, &org).await?;
-    accounts(&app, &caller, &query, "query").await
+    listed(&app, &caller, &query, "query").await
 }
 
-async fn accounts(app: &App, caller: &Caller, query: &ListQuery, field: &str) -> Result<Response, ApiError> {
+pub(crate) async fn listed(app: &App, caller: &Caller, query: &ListQuery, field: &str) -> Result<Response, ApiError> {
     let slug = query.params.text(field)?.filter(|slug| !slug.is_empty());
     let with_credentials = with_credentials(app, caller, &query.params)?;
     let listing = app.engine.list_accounts(caller, slug.as_deref(), with_credentials, &query.page).await?;
@@ -77,7 +77,7 @@ async fn accounts(app: &App, caller: &Caller, query: &ListQuery, field: &str) ->
 }
 
 /// Whether credentials are asked for, by a key that may see them.
-fn with_credentials(app: &App, caller: &Caller, params: &Params) -> Result<bool, ApiError> {
+pub(crate) fn with_credentials(app: &App, caller: &Caller, params: &Params) -> Result<bool, ApiError> {
     let asked = params.flag("include_credentials")?.unwrap_or(false);
     if asked {
         app.engine.check_scope(caller, Scope::Full)?;

@@ -63,7 +63,7 @@ fn with_key(key: &ApiKey, text: &str) -> Value {
 }
 
 /// What the key may do; everything, where nothing is said.
-fn scopes(params: &Params) -> Result<Scopes, ApiError> {
+pub(crate) fn scopes(params: &Params) -> Result<Scopes, ApiError> {
     let Some(words) = params.words("scopes")? else { return Ok(Scopes::full()) };
     let allowed = || Scope::ALL.map(Scope::as_str).join(", ");
     let parsed = words.iter().map(|word| {

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Params};
 
 /// A component by `id`, which is a saved one's id or a key, or as other requests name code.
-fn component(params: &Params) -> Result<CodeRef, ApiError> {
+pub(crate) fn component(params: &Params) -> Result<CodeRef, ApiError> {
     match params.text("id")? {
         Some(id) => Ok(id.parse().map_or(CodeRef::Key(id), CodeRef::Component)),
         None => code_of(params)?.ok_or_else(|| ApiError::field("id", "`id` is missing; give the id or the key of a component")),

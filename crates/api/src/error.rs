@@ -28,7 +28,7 @@ impl RequestId {
     }
 
     /// That of the request which this task answers.
-    fn current() -> Self {
+    pub(crate) fn current() -> Self {
         REQUEST_ID.try_with(|id| *id).unwrap_or(Self(0))
     }
 }

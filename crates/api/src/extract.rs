@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
+use crate::audit::Trail;
 use crate::error::ApiError;
 use crate::routes::Needs;
 use crate::{App, V1_BODY_BYTES_MAX};
@@ -83,8 +84,11 @@ impl FromRequestParts<App> for Auth {
         app.engine.count_request(&caller)?;
         // A route that says nothing of its scope is for keys that may do everything.
         match parts.extensions.get::<Needs>().copied().unwrap_or(Needs::Scope(Scope::Full)) {
-            Needs::AnyKey => {}
+            Needs::AnyKey | Needs::Nothing => {}
             Needs::Scope(scope) => app.engine.check_scope(&caller, scope)?,
+        }
+        if let Some(trail) = parts.extensions.get::<Trail>() {
+            trail.came_from(&caller);
         }
         Ok(Self(caller))
     }
@@ -98,11 +102,22 @@ impl FromRequest<App> for Params {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let mut params = query(request.uri().query());
+        let trail = request.extensions().get::<Trail>().cloned();
+        let media = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+        let is_form = media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"));
         let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(V1_BODY_BYTES_MAX, ""),
             _ => ApiError::body_unreadable(),
         })?;
-        merge(&mut params, &bytes)?;
+        if is_form {
+            // OAuth asks for it (RFC 6749, 4.4.2), and `curl -d` says it of whatever it sends.
+            merge_form(&mut params, &bytes)?;
+        } else {
+            merge(&mut params, &bytes)?;
+        }
+        if let Some(trail) = trail {
+            trail.gave(&params);
+        }
         Ok(Self(params))
     }
 }
@@ -117,6 +132,16 @@ fn merge(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
         Value::Null => {}
         _ => return Err(ApiError::malformed_json("the body is JSON, but not an object")),
     }
+    Ok(())
+}
+
+/// A body that says it is a form: JSON where it looks like an object all the same.
+fn merge_form(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
+    if body.trim_ascii().first() == Some(&b'{') {
+        return merge(params, body);
+    }
+    let text = std::str::from_utf8(body).map_err(|_| ApiError::malformed_json("the body is a form, but not UTF-8"))?;
+    params.extend(query(Some(text)));
     Ok(())
 }
 

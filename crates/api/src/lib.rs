@@ -3,8 +3,10 @@
 mod accounts;
 mod api_keys;
 mod apps;
+mod audit;
 mod components;
 mod configure;
+mod connect;
 mod data_stores;
 mod domains;
 mod endpoints;
@@ -13,7 +15,10 @@ mod events;
 mod extract;
 mod guard;
 mod health;
+mod history;
 mod mail;
+mod metrics;
+mod oauth_clients;
 mod openapi;
 mod pages;
 mod registries;
@@ -42,6 +47,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use millrace_engine::Engine;
 
+pub use metrics::metrics_router;
 pub use openapi::document as openapi_document;
 
 /// The largest body of a request to `/v1`: a component with its files.
@@ -81,7 +87,13 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
-        .nest("/v1", routes::router(table::v1()).layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX)).layer(from_fn(guard::as_it_is)))
+        .nest(
+            "/v1",
+            routes::router(table::v1())
+                .layer(from_fn_with_state(app.clone(), audit::record))
+                .layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX))
+                .layer(from_fn(guard::as_it_is)),
+        )
         .merge(endpoints)
         .route("/uploads/{token}", get(uploads::show))
         .route("/resume/{token}", any(endpoints::resume))
@@ -91,6 +103,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/oauth/callback", get(accounts::callback))
         .route("/openapi.json", get(openapi::show))
         .route("/docs", get(openapi::page))
+        .route("/metrics", get(metrics::show))
         .route("/", get(pages::page))
         .route("/runs/{id}", get(pages::page))
         .route("/assets/page.js", get(pages::script))
@@ -101,6 +114,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
         .layer(from_fn_with_state(app.clone(), guard::body_in_time))
         .layer(from_fn_with_state(is_https, common_headers))
+        .layer(from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
 }
 

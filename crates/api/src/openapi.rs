@@ -71,6 +71,9 @@ fn operation(route: &Route) -> Value {
     if let Needs::Scope(scope) = route.needs {
         shown["x-scope"] = json!(scope);
     }
+    if route.needs == Needs::Nothing {
+        shown["security"] = json!([]);
+    }
     if route.has_archive {
         shown["requestBody"] = json!({ "required": true, "content": { "application/gzip": {} } });
     }
@@ -102,6 +105,7 @@ fn responses(route: &Route) -> Value {
         }
         Gives::Bare(name) => ("application/json", reference(name)),
         Gives::Stream => ("text/event-stream", json!({ "type": "string" })),
+        Gives::Lines(name) => ("application/x-ndjson", reference(name)),
     };
     let refusal = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
     json!({
@@ -129,6 +133,7 @@ fn kind(kind: Kind) -> Value {
 
 fn needs(route: &Route) -> String {
     match route.needs {
+        Needs::Nothing => "Needs no key.".into(),
         Needs::AnyKey => "Any key will do.".into(),
         Needs::Scope(scope) => format!("Needs a key with the scope `{scope}`."),
     }
@@ -200,6 +205,7 @@ fn given(gives: Gives) -> String {
         Gives::Page(name) => format!("a page of `{name}`"),
         Gives::List(name) => format!("a list of `{name}`"),
         Gives::Stream => "server-sent events".into(),
+        Gives::Lines(name) => format!("lines of `{name}`"),
     }
 }
 

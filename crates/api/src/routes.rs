@@ -12,6 +12,8 @@ use crate::App;
 /// What a caller's key must be good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
+    /// No key: what is sent proves who asks.
+    Nothing,
     /// Any key will do.
     AnyKey,
     /// A key with this scope.
@@ -65,6 +67,8 @@ pub(crate) enum Gives {
     Bare(&'static str),
     /// Server-sent events.
     Stream,
+    /// A JSON line for each record.
+    Lines(&'static str),
 }
 
 /// One method of one path below `/v1`.
@@ -120,7 +124,7 @@ const FIELDS: &[Param] = &[
     Param::new("exclude", Kind::Text, "All but these fields"),
 ];
 
-const PAGE: &[Param] = &[
+pub(crate) const PAGE: &[Param] = &[
     Param::new("limit", Kind::Number, "Items on a page, 1 to 100; 10 where it is not given"),
     Param::new("after", Kind::Text, "Items after this cursor: the `end_cursor` of the page before"),
     Param::new("before", Kind::Text, "Items before this cursor: the `start_cursor` of the page after"),

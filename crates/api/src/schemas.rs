@@ -289,6 +289,36 @@ const RECORDS: &[(&str, &str, Fields)] = &[
             ("created_at", "integer"),
         ],
     ),
+    ("ActionRun", "What an action did: `os` are its log lines and what it threw", &[("exports", "object"), ("os", "[object]"), ("ret", "any")]),
+    ("Emitted", "An event of a deployed trigger", &[("e", "any"), ("k", "string"), ("ts", "integer"), ("id", "string")]),
+    ("OauthClient", "An OAuth client; its id is the `client_id` of requests", OAUTH_CLIENT),
+    ("OauthToken", "A token, shown this once", &[("access_token", "string"), ("token_type", "string"), ("expires_in", "integer"), ("created_at", "integer")]),
+    ("Nothing", "An empty answer", &[]),
+    (
+        "Retention",
+        "How much history of a workflow or source is kept: what was set for it, and what holds where nothing was",
+        &[("id", "string"), ("keep_days", "integer|null"), ("keep_count", "integer|null"), ("kept_days", "integer|null"), ("kept_count", "integer|null")],
+    ),
+    (
+        "ExportLine",
+        "A line of an export: `type` is `run`, `log`, `event`, and `end` for the last line, which counts the others",
+        &[("type", "string"), ("data", "object")],
+    ),
+    (
+        "AuditRecord",
+        "Who changed what: the names of the fields that were given, never their values",
+        &[
+            ("id", "string"),
+            ("user_id", "string"),
+            ("key_id", "string"),
+            ("action", "string"),
+            ("target", "string|null"),
+            ("fields", "[string]"),
+            ("request_id", "string"),
+            ("created_at", "integer"),
+            ("created_at_ms", "integer"),
+        ],
+    ),
     ("Deleted", "What was deleted", &[("id", "string"), ("deleted", "boolean")]),
     ("Removed", "How many were deleted", &[("deleted", "integer")]),
     (
@@ -309,6 +339,8 @@ const KEY: Fields = &[
     ("old_key_until", "integer|null"),
     ("created_at", "integer"),
 ];
+
+const OAUTH_CLIENT: Fields = &[("id", "string"), ("name", "string"), ("user_id", "string"), ("scopes", "[string]"), ("created_at", "integer")];
 
 const REGISTRY: Fields = &[
     ("id", "string"),
@@ -351,13 +383,29 @@ const WEBHOOK: Fields = &[
 /// All schemas by name.
 pub(crate) fn all() -> Map<String, Value> {
     let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
-    let shown_once = [("NewApiKey", "A new key, shown this once", with(KEY, "key")), ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret"))];
+    let deployed: Vec<_> = all_of("Source").iter().copied().chain([("webhook_signing_key?", "string")]).collect();
+    let deployed = [("DeployedTrigger".to_owned(), record("A deployed trigger; what signs its deliveries is shown this once", &deployed))];
+    let shown_once = [
+        ("NewApiKey", "A new key, shown this once", with(KEY, "key")),
+        ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret")),
+        ("NewOauthClient", "A new OAuth client with its secret, shown this once", with(OAUTH_CLIENT, "client_secret")),
+    ];
     let replayed: Vec<_> = REPLAY.iter().copied().chain([("runs", "#ReplayRunCounts")]).collect();
     let replayed = [("ReplayWithRuns".to_owned(), record("A replay of many runs, with what became of them", &replayed))];
     let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
     let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
     let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
-    records.chain(uploaded).chain(replayed).chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)))).collect()
+    records
+        .chain(uploaded)
+        .chain(deployed)
+        .chain(replayed)
+        .chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields))))
+        .collect()
+}
+
+/// The fields of a record of the list.
+fn all_of(name: &str) -> Fields {
+    RECORDS.iter().find(|(record, _, _)| *record == name).map_or(&[], |(_, _, fields)| fields)
 }
 
 fn record(about: &str, fields: &[(&str, &str)]) -> Value {

@@ -5,10 +5,11 @@ use millrace_model::tenant::Scope;
 
 use crate::routes::{Gives, Kind, Needs, Param, Route, delete, get, post, put};
 use crate::{
-    accounts, api_keys, apps, components, configure, data_stores, domains, events, mail, registries, replays, run_stream, runs, sources, sse, subscriptions,
-    users, webhooks, workflows,
+    accounts, api_keys, apps, audit, components, configure, connect, data_stores, domains, events, history, mail, oauth_clients, registries, replays,
+    run_stream, runs, sources, sse, subscriptions, users, webhooks, workflows,
 };
 
+const NOTHING: Needs = Needs::Nothing;
 const ANY: Needs = Needs::AnyKey;
 const READ: Needs = Needs::Scope(Scope::Read);
 const INVOKE: Needs = Needs::Scope(Scope::Invoke);
@@ -59,6 +60,9 @@ pub(crate) fn v1() -> Vec<Route> {
         of_errors(),
         of_domains(),
         of_data_stores(),
+        of_oauth_clients(),
+        of_history(),
+        of_connect(),
     ]
     .into_iter()
     .flatten()
@@ -441,4 +445,115 @@ fn of_data_stores() -> Vec<Route> {
             .gives(Gives::One("DataStoreRecord")),
         delete("/data_stores/{id}/record", DEPLOY, "Remove a key", data_stores::delete).takes(&[key]).gives(Gives::One("DeletedKey")),
     ]
+}
+
+fn of_oauth_clients() -> Vec<Route> {
+    let client = [text("client_id", "The client; it may stand in `Authorization: Basic` too"), text("client_secret", "Its secret")];
+    vec![
+        post("/oauth/clients", FULL, "Make an OAuth client; its secret is shown this once", oauth_clients::create)
+            .takes(&[
+                text("name", "What it is for").required(),
+                Param::new("scopes", Kind::Words, "What its tokens may do at most: `full` (where none is given), `read`, `deploy`, `invoke`"),
+                ORG,
+            ])
+            .gives(Gives::One("NewOauthClient")),
+        get("/oauth/clients", FULL, "OAuth clients, newest first; never their secrets", oauth_clients::list).takes(&[ORG]).page("OauthClient"),
+        get("/oauth/clients/{id}", FULL, "An OAuth client", oauth_clients::show).one("OauthClient"),
+        delete("/oauth/clients/{id}", FULL, "End an OAuth client and its tokens", oauth_clients::remove),
+        post("/oauth/token", NOTHING, "Get a token for a client; it is sent as an API key is, and is good for an hour", oauth_clients::token)
+            .takes(&[text("grant_type", "`client_credentials`").required()])
+            .takes(&client)
+            .takes(&[text("scope", "Less than the client may do; words with spaces between them")])
+            .gives(Gives::Bare("OauthToken")),
+        post("/oauth/revoke", NOTHING, "End a token", oauth_clients::revoke)
+            .takes(&[text("token", "The token").required()])
+            .takes(&client)
+            .gives(Gives::Bare("Nothing")),
+    ]
+}
+
+fn of_history() -> Vec<Route> {
+    let kept = [
+        number("keep_days", "Days after which its settled runs and its events go; null: as the server says"),
+        number("keep_count", "How many of its newest runs, and of its newest events, stay; null: as the server says"),
+    ];
+    let about = "How much history of it is kept";
+    let set = "Set how much history of it is kept; what is absent stays as it is";
+    vec![
+        get("/workflows/{id}/retention", READ, about, history::retention::<WorkflowId>).one("Retention"),
+        put("/workflows/{id}/retention", DEPLOY, set, history::set_retention::<WorkflowId>).takes(&kept).one("Retention"),
+        get("/sources/{id}/retention", READ, about, history::retention::<SourceId>).one("Retention"),
+        put("/sources/{id}/retention", DEPLOY, set, history::set_retention::<SourceId>).takes(&kept).one("Retention"),
+        get("/export", READ, "Runs with their results, logs and events as they are at one moment, a JSON line for each", history::export)
+            .takes(&[
+                text("owner_id", "Only of this workflow or source"),
+                number("from", "Accepted at or after, epoch milliseconds"),
+                number("to", "Accepted before, epoch milliseconds"),
+                ORG,
+            ])
+            .gives(Gives::Lines("ExportLine")),
+        get("/audit", FULL, "Who changed what, newest first", audit::list).takes(&[ORG]).page("AuditRecord"),
+    ]
+}
+
+/// What clients for end users of such platforms ask for; only the paths are other than above.
+fn of_connect() -> Vec<Route> {
+    let user = text("external_user_id", "Taken and not looked at: accounts and sources are the organization's");
+    let component = [text("id", "A saved component's id, or a key").required(), object("configured_props", "Values of its props"), user];
+    let dynamic = text("dynamic_props_id", "Of an earlier answer");
+    let mut routes = vec![
+        get("/connect/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
+        get("/connect/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
+        get("/connect/{project}/accounts", READ, "Connected accounts", connect::accounts)
+            .takes(&[text("app", "Only of the app with this slug"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
+            .page("Account"),
+        get("/connect/{project}/accounts/{id}", READ, "A connected account", connect::account)
+            .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
+            .gives(Gives::Bare("Account")),
+        post(
+            "/connect/{project}/actions/run",
+            INVOKE,
+            "Run an action by itself and wait for its end; it leaves no run, and sends nothing of `$.send`",
+            connect::run_action,
+        )
+        .takes(&component)
+        .takes(&[dynamic])
+        .gives(Gives::Bare("ActionRun")),
+        post("/connect/{project}/triggers/deploy", DEPLOY, "Deploy a source", connect::deploy)
+            .takes(&component)
+            .takes(&[dynamic, text("workflow_id", "A workflow that its events go to"), text("webhook_url", "An address that its events are posted to, signed")])
+            .gives(Gives::One("DeployedTrigger")),
+        get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers).takes(crate::routes::PAGE).gives(Gives::Page("Source")),
+        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).gives(Gives::One("Source")),
+        delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger),
+        get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)
+            .takes(&[number("n", "How many, 1 to 100; 20 where it is not given")])
+            .gives(Gives::List("Emitted")),
+    ];
+    for (configure, props) in [
+        ("/connect/{project}/components/configure", "/connect/{project}/components/props"),
+        ("/connect/{project}/actions/configure", "/connect/{project}/actions/props"),
+        ("/connect/{project}/triggers/configure", "/connect/{project}/triggers/props"),
+    ] {
+        let more = [
+            text("prop_name", "The prop").required(),
+            number("page", "Counts from 0"),
+            object("prev_context", "What the page before gave as `context`"),
+            text("query", "What was typed to search"),
+        ];
+        routes.push(
+            post(configure, DEPLOY, "The options of a prop: runs its options method", connect::configure)
+                .takes(&component)
+                .takes(&more)
+                .takes(&[dynamic])
+                .gives(Gives::Bare("Options")),
+        );
+        routes.push(
+            post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", connect::props)
+                .takes(&component)
+                .takes(&[dynamic])
+                .gives(Gives::Bare("DynamicProps")),
+        );
+    }
+    routes
 }

@@ -18,6 +18,7 @@ use millrace_model::workflow::{Deployment, Trigger};
 use serde_json::{Map, Value, json};
 
 use crate::ApiConfig;
+use crate::audit::Shown;
 use crate::extract::{Params, encode_cursor};
 
 /// An event's data is shown without `expand=event` up to this size (reference 2).
@@ -51,7 +52,12 @@ impl Fields {
 
     /// `{"data": …}`.
     pub(crate) fn data(&self, value: Value) -> Response {
-        Json(json!({ "data": self.apply(value) })).into_response()
+        let shown = value["id"].as_str().map(|id| Shown(id.to_owned()));
+        let mut response = Json(json!({ "data": self.apply(value) })).into_response();
+        if let Some(shown) = shown {
+            response.extensions_mut().insert(shown);
+        }
+        response
     }
 
     /// `{"page_info": …, "data": […]}`; `cursor` gives an item's own.

@@ -3,6 +3,7 @@
 mod accounts;
 mod data_stores;
 mod keys;
+mod operations;
 mod registries;
 mod replays;
 mod runs;
@@ -17,6 +18,7 @@ use clap::{Args, Subcommand, ValueEnum};
 pub use accounts::AccountCommand;
 pub use data_stores::DataStoreCommand;
 pub use keys::KeyCommand;
+pub use operations::{ExportArgs, OauthClientCommand, RetentionArgs};
 pub use registries::RegistryCommand;
 pub use replays::ReplayCommand;
 pub use runs::RunCommand;
@@ -235,6 +237,22 @@ pub enum ClientCommand {
     /// Data stores: values that workflows and sources share
     #[command(subcommand, visible_alias = "ds", after_help = "Example: millrace data-stores set orders last-seen 42")]
     DataStores(DataStoreCommand),
+    /// OAuth clients: programs that get short-lived tokens for their id and secret
+    #[command(subcommand, after_help = "Example: millrace oauth-clients list")]
+    OauthClients(OauthClientCommand),
+    /// Write runs, logs and events as they are at one moment, a JSON line for each
+    #[command(after_help = "Example: millrace export --from 2026-01-01 --output january.ndjson")]
+    Export(ExportArgs),
+    /// Show or set how much history of a workflow or source is kept
+    #[command(after_help = "Example: millrace retention orders --days 7 --count 10000")]
+    Retention(RetentionArgs),
+    /// Show who changed what, oldest first
+    #[command(after_help = "Example: millrace audit -n 50")]
+    Audit {
+        /// How many
+        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        n: u32,
+    },
     /// Show the outbox, or one message of it
     #[command(after_help = "Examples:\n  millrace mail\n  millrace mail mail_Qa8Ium1")]
     Mail {

@@ -8,6 +8,7 @@ mod event;
 mod follow;
 mod history;
 mod keys;
+mod operations;
 mod pull;
 mod registries;
 mod replays;
@@ -18,6 +19,7 @@ pub(crate) use components::create_source;
 pub(crate) use follow::step_line;
 pub(crate) use history::{FIRST_EVENT, log_line, summary_of};
 pub(crate) use keys::seconds;
+pub(crate) use operations::time_ms;
 pub(crate) use workflows::{deploy_file, endpoints};
 
 use std::path::Path;
@@ -132,6 +134,10 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Errors { name, groups: true } => replays::groups(client, show, name.as_deref()).await,
         ClientCommand::Replays(command) => replays::replays(client, show, command).await,
         ClientCommand::DataStores(command) => data_stores::data_stores(client, show, command).await,
+        ClientCommand::OauthClients(command) => operations::oauth_clients(client, show, command).await,
+        ClientCommand::Export(args) => operations::export(client, args).await,
+        ClientCommand::Retention(args) => operations::retention(client, show, args).await,
+        ClientCommand::Audit { n } => operations::audit(client, show, n).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.
         ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) | ClientCommand::Profile(_) => Ok(()),

@@ -58,6 +58,8 @@ pub(crate) enum CliError {
     SomeFailed { done: usize, failed: usize, all: usize },
     #[error("could not read the components of `{what}`: {why}")]
     Tree { what: String, why: String },
+    #[error("the export broke off after {lines} lines; what was written is not all")]
+    ExportBrokeOff { lines: u64 },
     #[error("there is no registry `{0}`")]
     UnknownRegistry(String),
     #[error("could not watch `{}`: {source}", path.display())]

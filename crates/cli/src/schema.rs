@@ -44,7 +44,7 @@ pub(crate) fn setting_defaults() -> Map<String, Value> {
 
 /// Knows the keywords that the schemas use; a test fails on any other.
 #[cfg(test)]
-const KEYWORDS: [&str; 20] = [
+const KEYWORDS: [&str; 21] = [
     "$schema",
     "title",
     "description",
@@ -53,6 +53,7 @@ const KEYWORDS: [&str; 20] = [
     "$ref",
     "type",
     "const",
+    "enum",
     "properties",
     "required",
     "additionalProperties",
@@ -189,6 +190,11 @@ impl Check<'_> {
         }
         if let Some(max) = schema["maxLength"].as_u64().filter(|max| length > *max) {
             let problem = format!("{} has {length} characters; at most {max} are allowed", named(at));
+            return self.wrong(at, &problem);
+        }
+        if let Some(allowed) = schema["enum"].as_array().filter(|allowed| !allowed.iter().any(|a| a == text)) {
+            let allowed: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
+            let problem = format!("{} is `{text}`; allowed are {}", named(at), allowed.join(", "));
             return self.wrong(at, &problem);
         }
         if let Some(pattern) = schema["pattern"].as_str().filter(|pattern| !fits_pattern(pattern, text)) {
@@ -345,6 +351,10 @@ mod tests {
             ("steps: []\ntriggers:\n  - type: mail\n", "line 3: `triggers[0]` has the type `mail`; allowed are http, timer, source"),
             ("steps: []\ntriggers:\n  - props: {}\n", "line 3: `triggers[0]` needs `type`: one of http, timer, source"),
             ("steps: []\ntriggers:\n  - type: timer\n    props: {}\n", "line 4: `triggers[0].props` takes exactly one of intervalSeconds, cron; it has none"),
+            (
+                "steps: []\ntriggers:\n  - type: http\n    props: { auth: { type: basic } }\n",
+                "line 4: `triggers[0].props.auth.type` is `basic`; allowed are none, bearer, signature, api_key",
+            ),
             ("steps: []\ntriggers:\n  - type: http\n    path: /x\n", "line 4: `triggers[0]` has no field `path`; allowed are type, props"),
         ] {
             assert_eq!(problems(Form::Workflow, text), [expected], "{text}");

@@ -77,7 +77,13 @@ async fn triggers(client: &Client, file: &WorkflowFile, mark: &Mark) -> Result<(
     let (mut triggers, mut kept) = (Vec::new(), Vec::new());
     for (index, trigger) in file.list("triggers").iter().enumerate() {
         if trigger["type"] != "source" {
-            triggers.push(trigger.clone());
+            let mut trigger = trigger.clone();
+            fill_in(&mut trigger, &file.path)?;
+            if trigger["type"] == "http" && trigger["props"]["auth"].is_null() {
+                // What the file does not say is set back.
+                trigger["props"]["auth"] = json!({ "type": "none" });
+            }
+            triggers.push(trigger);
             continue;
         }
         let id = match (trigger["source"].as_str().or(trigger["id"].as_str()), trigger["key"].as_str()) {

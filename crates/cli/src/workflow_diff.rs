@@ -265,10 +265,10 @@ fn settings_of(settings: &Value) -> Map<String, Value> {
 /// A trigger as a file has it; `local`: the file's own, for what the server does not tell in the same words.
 fn served_trigger(trigger: &Value, local: Option<&Value>) -> Value {
     match trigger["type"].as_str() {
-        Some("http") => match local.filter(|l| l["type"] == "http" && l["props"]["customResponse"] == true && trigger["custom_response"] == true) {
-            Some(_) => json!({ "type": "http", "props": { "customResponse": true } }),
-            None => json!({ "type": "http" }),
-        },
+        Some("http") => {
+            let says_it = local.is_some_and(|l| l["type"] == "http" && l["props"]["customResponse"] == true);
+            http_trigger(says_it && trigger["custom_response"] == true, &trigger["auth"])
+        }
         Some("timer") if trigger["cron"].is_string() => {
             let mut props = json!({ "cron": trigger["cron"] });
             if trigger["timezone"] != "UTC" {
@@ -294,6 +294,22 @@ fn served_trigger(trigger: &Value, local: Option<&Value>) -> Value {
     }
 }
 
+/// An endpoint; of who may call it without the secret, which the server shows to nobody.
+fn http_trigger(custom_response: bool, auth: &Value) -> Value {
+    let mut props = Map::new();
+    if custom_response {
+        props.insert("customResponse".into(), json!(true));
+    }
+    if let Some(kind) = auth["type"].as_str().filter(|kind| *kind != "none") {
+        let mut shown = json!({ "type": kind });
+        if let Some(header) = auth["header"].as_str() {
+            shown["header"] = json!(header.to_ascii_lowercase());
+        }
+        props.insert("auth".into(), shown);
+    }
+    if props.is_empty() { json!({ "type": "http" }) } else { json!({ "type": "http", "props": props }) }
+}
+
 fn without_empty_channel(mut trigger: Value) -> Value {
     if let Some(fields) = trigger.as_object_mut().filter(|t| t.get("event_name").is_none_or(|name| name == "" || name.is_null())) {
         fields.shift_remove("event_name");
@@ -302,10 +318,10 @@ fn without_empty_channel(mut trigger: Value) -> Value {
 }
 
 fn local_trigger(trigger: &Value) -> Value {
-    let mut shown = without_empty_channel(trigger.clone());
-    if trigger["type"] == "http" && trigger["props"]["customResponse"] != true {
-        shown = json!({ "type": "http" });
+    if trigger["type"] == "http" {
+        return http_trigger(trigger["props"]["customResponse"] == true, &trigger["props"]["auth"]);
     }
+    let mut shown = without_empty_channel(trigger.clone());
     if trigger["props"]["timezone"] == "UTC"
         && let Some(props) = shown["props"].as_object_mut()
     {

@@ -46,11 +46,20 @@ impl Engine {
         }
         let origin = Origin { verified, keeps_nothing: asks_for(&request, "x-pd-nostore"), ..Origin::first("HTTP", endpoint.id.as_str()) };
         let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
-        let id = run.id.clone();
-        if !endpoint.custom_response {
-            self.accept_event(run, program, None).await?;
-            return Ok(success_page());
+        let traced = self.0.traces.is_on().then(|| (run.context.clone(), self.now()));
+        let answer = if endpoint.custom_response {
+            self.accept_and_wait(run, program, receiver, limit).await
+        } else {
+            self.accept_event(run, program, None).await.map(|()| success_page())
+        };
+        if let Some((context, began)) = traced {
+            self.trace_request(&context, began, &request.method, answer.as_ref().ok().map(|a| a.status));
         }
+        answer
+    }
+
+    async fn accept_and_wait(&self, run: NewRun, program: Arc<Program>, receiver: Receiver, limit: Duration) -> Result<EndpointResponse, EngineError> {
+        let id = run.id.clone();
         let (responder, answer) = oneshot::channel();
         self.accept_event(run, program, Some(responder)).await?;
         match tokio::time::timeout(limit + ANSWER_GRACE, answer).await {

@@ -1,4 +1,4 @@
-//! Dispatching: queued runs are claimed when there is room, leases are renewed, history is pruned.
+//! Dispatching: queued runs are claimed when there is room, leases are renewed.
 
 use std::time::Duration;
 
@@ -15,9 +15,6 @@ const CLAIM_MAX: usize = 64;
 const CLAIM_AHEAD: usize = 16;
 /// How often the queue is looked at while some of its owners have as many runs under way as they may.
 const CAPPED_POLL: Duration = Duration::from_millis(50);
-/// How often history is pruned, and how many rows in a step.
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
-const PRUNE_ROWS: u32 = 1000;
 
 /// When the queue is looked at again.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,31 +109,6 @@ impl Engine {
                     Ok(lost) if lost.is_empty() => {}
                     Ok(lost) => tracing::warn!(count = lost.len(), "leases were lost; those runs settle elsewhere"),
                     Err(error) => tracing::error!(error = error_chain(&error), "could not renew leases"),
-                }
-            }
-        });
-    }
-
-    pub(crate) fn spawn_pruner(&self) {
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
-        let keep_ms = i64::try_from(self.0.config.keep_history.as_millis()).unwrap_or(i64::MAX);
-        self.0.tasks.spawn(async move {
-            loop {
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(PRUNE_EVERY) => {}
-                }
-                match engine.0.store.prune(engine.now().plus_ms(-keep_ms), PRUNE_ROWS).await {
-                    Ok(0) => {}
-                    Ok(rows) => tracing::info!(rows, "old history was pruned"),
-                    Err(error) => tracing::warn!(error = error_chain(&error), "could not prune history"),
-                }
-                if let Err(error) = engine.0.store.purge_data_stores(engine.now(), PRUNE_ROWS).await {
-                    tracing::warn!(error = error_chain(&error), "could not clear away what has ended in data stores");
-                }
-                if let Err(error) = engine.0.store.purge_uploads(engine.now(), PRUNE_ROWS).await {
-                    tracing::warn!(error = error_chain(&error), "could not clear away files whose time is over");
                 }
             }
         });

@@ -1,6 +1,7 @@
 //! Running: a held run goes to a host, and what it did comes back to be settled.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
@@ -12,10 +13,12 @@ use crate::accept::no_response;
 use crate::asks::{AskScope, AskingRun};
 use crate::hooks::source_call;
 use crate::http_event::Receiver;
+use crate::metrics::Ending;
 use crate::pauses::Carried;
 use crate::program::Program;
 use crate::progress::Progress;
-use crate::sink::{Collector, Responder};
+use crate::sink::{Collected, Collector, Responder, StepTrace};
+use crate::traces::StepSpan;
 use crate::{Engine, EngineError};
 
 /// A run that this node holds under a lease.
@@ -65,6 +68,14 @@ impl Held {
             result: run.result,
         }
     }
+}
+
+/// What is counted and traced of an attempt.
+struct Watched {
+    ending: Ending,
+    duration: Duration,
+    steps: Vec<StepSpan>,
+    error: Option<(String, String)>,
 }
 
 impl Engine {
@@ -129,7 +140,11 @@ impl Engine {
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         let response = collected.response.take();
         let limited = matches!(&*program, Program::Workflow(workflow) if workflow.settings.limits().is_some());
+        let watched = self.watch(&collected, &outcome);
         let settled = self.settle_run(held, &program, carried, collected, outcome).await;
+        if settled.is_ok() {
+            self.tell(held, &watched);
+        }
         if limited {
             // Another of its runs may have waited for this one.
             self.0.wake_dispatch.notify_one();
@@ -140,6 +155,30 @@ impl Engine {
             let _ = responder.send(Some(response));
         }
         settled
+    }
+
+    /// What is counted of an attempt, before it is settled.
+    fn watch(&self, collected: &Collected, outcome: &CallOutcome) -> Watched {
+        let ending = match &outcome.result {
+            Ok(done) if done.paused.is_some() => Ending::Paused,
+            Ok(_) => Ending::Succeeded,
+            Err(_) => Ending::Failed,
+        };
+        let (mut steps, mut error) = (Vec::new(), None);
+        if self.0.traces.is_on() {
+            let span = |step: &StepTrace| StepSpan { namespace: step.namespace.clone(), duration_ms: step.finished.as_ref().map(|(ms, _)| *ms) };
+            steps = collected.steps.iter().map(span).collect();
+            error = outcome.result.as_ref().err().map(|failure| (failure.code.clone(), failure.message.clone()));
+        }
+        Watched { ending, duration: outcome.duration, steps, error }
+    }
+
+    fn tell(&self, held: &Held, watched: &Watched) {
+        self.0.metrics.attempted(watched.ending, watched.duration);
+        if self.0.traces.is_on() {
+            let error = watched.error.as_ref().map(|(class, message)| (class.as_str(), message.as_str()));
+            self.trace_attempt(held, watched.ending, watched.duration, &watched.steps, error);
+        }
     }
 
     async fn call(&self, held: &Held, carried: &Carried, program: &Program, sink: Arc<Collector>) -> Result<CallOutcome, EngineError> {

@@ -11,6 +11,7 @@ use millrace_model::rate::Bucket;
 use millrace_model::tenant::{ApiKey, Caller, Scope, Scopes};
 use parking_lot::Mutex;
 
+use crate::oauth_clients::TOKEN_PREFIX;
 use crate::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 
@@ -82,7 +83,12 @@ impl Engine {
                     return Err(EngineError::WrongKeys { wait });
                 }
                 let read_at = self.0.cache.generation();
-                let Some(caller) = self.0.store.caller_by_key_hash(&hash).await? else {
+                let found = if key.starts_with(TOKEN_PREFIX) {
+                    self.0.store.caller_by_token_hash(&hash).await?
+                } else {
+                    self.0.store.caller_by_key_hash(&hash).await?
+                };
+                let Some(caller) = found else {
                     if let Some(from) = from {
                         self.0.wrong_keys.count(from, now);
                     }
@@ -201,10 +207,10 @@ impl Engine {
     }
 }
 
-fn key_name(name: &str) -> Result<String, EngineError> {
+pub(crate) fn key_name(name: &str) -> Result<String, EngineError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
-        return Err(EngineError::invalid("name", "the name of a key has 1 to 100 characters on one line"));
+        return Err(EngineError::invalid("name", "the name has 1 to 100 characters on one line"));
     }
     Ok(name.to_owned())
 }

@@ -4,9 +4,11 @@
 
 mod accept;
 mod accounts;
+mod actions;
 mod app_hooks;
 mod apps;
 mod asks;
+mod audit;
 mod cache;
 mod components;
 mod configure;
@@ -23,14 +25,17 @@ mod error;
 mod error_events;
 mod events;
 mod execute;
+mod history;
 mod hooks;
 mod http_event;
 mod keyring;
 mod keys;
 mod mailer;
 mod marks;
+mod metrics;
 mod notice;
 mod oauth;
+mod oauth_clients;
 mod pauses;
 mod places;
 mod platform_api;
@@ -50,6 +55,7 @@ mod streams;
 mod subscriptions;
 mod tasks;
 mod tenants;
+mod traces;
 mod turns;
 mod uploads;
 mod views;
@@ -65,6 +71,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
+use millrace_model::retention::Retention;
 use millrace_model::{Clock, IdSource};
 use millrace_runner::Runner;
 use millrace_store::Store;
@@ -72,16 +79,21 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
+pub use actions::ActionRun;
 pub use app_hooks::AppEvent;
 pub use apps::{AppFilter, NewApp};
+pub use audit::Deed;
 pub use components::CodeRef;
 pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use error::{EngineError, ErrorKind};
+pub use history::{Export, RetentionView};
 pub use keyring::{MasterKeyError, MasterKeys};
 pub use keys::{NewApiKey, UpdateApiKey};
 pub use mailer::check_smtp;
-pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, Mail, PauseEnd, RunFilter, SubscriptionKey};
+pub use metrics::{Door, Metrics};
+pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
+pub use oauth_clients::IssuedToken;
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use replays::{NewReplay, ReplayChange, ReplayView};
 pub use s3::S3Config;
@@ -89,6 +101,7 @@ pub use secrets::MasterKey;
 pub use sources::{NewSource, UpdateSource};
 pub use streams::{StepEnd, StreamItem};
 pub use tenants::{FirstTenant, Me, NewOrganization};
+pub use traces::TraceConfig;
 pub use uploads::{FilesIn, Pieces};
 pub use views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
 pub use webhooks::NewWebhook;
@@ -120,8 +133,10 @@ pub struct EngineConfig {
     pub attempts_max: i64,
     /// How often an event may be passed from workflow to workflow.
     pub hops_max: u32,
-    /// How long settled runs and events are kept.
-    pub keep_history: Duration,
+    /// How much history is kept, where nothing else was set for a workflow or source.
+    pub keep: Retention,
+    /// Days after which records of who changed what go; none: never.
+    pub keep_audit_days: Option<u32>,
     /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as many as it likes.
     pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
@@ -134,6 +149,8 @@ pub struct EngineConfig {
     pub s3: Option<S3Config>,
     /// Bytes that the files of one request to an endpoint may have.
     pub upload_max_bytes: usize,
+    /// Where traces go; none: nowhere.
+    pub traces: Option<TraceConfig>,
 }
 
 impl Default for EngineConfig {
@@ -148,13 +165,15 @@ impl Default for EngineConfig {
             source_timeout: Duration::from_secs(60),
             attempts_max: 3,
             hops_max: 16,
-            keep_history: Duration::from_secs(30 * 24 * 3600),
+            keep: Retention { keep_days: Some(30), keep_count: None },
+            keep_audit_days: Some(365),
             requests_per_minute: 6_000,
             smtp_url: None,
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
             upload_max_bytes: 100 << 20,
+            traces: None,
         }
     }
 }
@@ -202,6 +221,8 @@ struct Inner {
     providers: reach::Reach,
     search_indexes: registries::SearchIndexes,
     streams: streams::Streams,
+    metrics: Metrics,
+    traces: traces::Traces,
     /// Places for runs under way, and who waits for one.
     places: places::Places,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
@@ -239,6 +260,7 @@ impl Engine {
         let places = places::Places::new(config.running_max, config.waiting_max);
         let sending = reach::Reach::new(config.egress.clone(), deliver_http::common);
         let providers = reach::Reach::new(config.egress.clone(), oauth::common);
+        let (traces, spans) = traces::Traces::new(config.traces.as_ref())?;
         let engine = Self(Arc::new(Inner {
             config,
             store,
@@ -258,6 +280,8 @@ impl Engine {
             providers,
             search_indexes: registries::SearchIndexes::default(),
             streams: streams::Streams::default(),
+            metrics: Metrics::default(),
+            traces,
             places,
             held: Mutex::default(),
             waiters: Mutex::default(),
@@ -280,6 +304,9 @@ impl Engine {
         engine.spawn_deliverer();
         engine.spawn_webhook_deliverer();
         engine.spawn_pruner();
+        if let Some(spans) = spans {
+            engine.spawn_tracer(spans);
+        }
         Ok(engine)
     }
 

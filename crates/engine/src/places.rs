@@ -79,6 +79,12 @@ impl Places {
         Self(Arc::new(Inner { taken_max, waiting_max, state: Mutex::default(), changed: Notify::new(), idle: Notify::new() }))
     }
 
+    /// How many are taken, and how many wait for one.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let state = self.0.state.lock();
+        (state.taken, state.waiting)
+    }
+
     /// Lets one more run of an owner wait; None where too many of its own, or in all, wait already. Half of the room is kept for others.
     pub(crate) fn admit(&self, org: &OrgId, owner: &Owner) -> Option<Admission> {
         {

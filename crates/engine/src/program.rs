@@ -320,7 +320,7 @@ impl Engine {
 }
 
 /// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.
-fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
+pub(crate) fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
     all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
 }
 

@@ -223,6 +223,7 @@ impl Engine {
     }
 
     pub(crate) fn tell_streams(&self, events: Vec<Event>) {
+        self.0.metrics.settled_events(events.len());
         for event in events {
             if event.name == DEFERRED {
                 self.0.wake_scheduler.notify_one();

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
-use millrace_engine::S3Config;
+use millrace_engine::{S3Config, TraceConfig};
 use millrace_model::domain::{host_of, is_domain};
 use millrace_model::egress::Allow;
+use millrace_model::retention::Retention;
 use serde::Deserialize;
 
 /// The form of the log.
@@ -101,6 +102,21 @@ pub struct ServeArgs {
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
+    /// Settled runs of a workflow or source, and events, of which the newest are kept [default: as many as there are]
+    #[arg(long, env = "MILLRACE_KEEP_COUNT")]
+    pub keep_count: Option<u32>,
+    /// Days that records of who changed what are kept [default: 365]
+    #[arg(long, env = "MILLRACE_KEEP_AUDIT_DAYS")]
+    pub keep_audit_days: Option<u32>,
+    /// An address and port for /metrics without a key; on --listen it asks for one
+    #[arg(long, env = "MILLRACE_METRICS_LISTEN")]
+    pub metrics_listen: Option<String>,
+    /// Where traces go, a collector that speaks OTLP over HTTP: http://127.0.0.1:4318
+    #[arg(long, env = "MILLRACE_OTLP_URL")]
+    pub otlp_url: Option<String>,
+    /// Headers for the collector: NAME=VALUE, with commas between them
+    #[arg(long, env = "MILLRACE_OTLP_HEADERS", hide_env_values = true)]
+    pub otlp_headers: Option<String>,
     /// Requests to /v1 that an API key may make in a minute, where it has no rate of its own; 0: no limit [default: 6000]
     #[arg(long, env = "MILLRACE_REQUESTS_PER_MINUTE")]
     pub requests_per_minute: Option<u32>,
@@ -160,7 +176,10 @@ pub struct Config {
     pub request_timeout_seconds: u32,
     pub connections_max: usize,
     pub upload_max_bytes: usize,
-    pub keep_days: u32,
+    pub keep: Retention,
+    pub keep_audit_days: u32,
+    pub metrics_listen: Option<String>,
+    pub traces: Option<TraceConfig>,
     pub requests_per_minute: u32,
     pub master_key: MasterKeyConfig,
     pub sandbox: Sandbox,
@@ -180,9 +199,15 @@ impl Config {
         };
         let s3 = s3(&args, &file)?;
         let master_key = master_key(&args, &file)?;
+        let traces = traces(args.otlp_url.or(file.otlp_url), args.otlp_headers.or(file.otlp_headers))?;
+        let keep_days = Some(args.keep_days.or(file.keep_days).unwrap_or(30));
         let config = Self {
             s3,
+            traces,
             master_key,
+            keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
+            keep_audit_days: args.keep_audit_days.or(file.keep_audit_days).unwrap_or(365),
+            metrics_listen: args.metrics_listen.or(file.metrics_listen),
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
             database_url: args.database_url.or(file.database_url),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
@@ -197,7 +222,6 @@ impl Config {
             request_timeout_seconds: args.request_timeout_seconds.or(file.request_timeout_seconds).unwrap_or(30),
             connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
             upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
-            keep_days: args.keep_days.or(file.keep_days).unwrap_or(30),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
             egress_allow: if args.egress_allow.is_empty() { file.egress_allow } else { args.egress_allow },
@@ -213,11 +237,27 @@ impl Config {
         {
             bail!("`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one");
         }
-        if config.http_body_max_bytes == 0 || config.keep_days == 0 || config.request_timeout_seconds == 0 || config.connections_max == 0 {
-            bail!("http_body_max_bytes, keep_days, request_timeout_seconds and connections_max are at least 1");
+        let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days)];
+        if config.http_body_max_bytes == 0 || kept.contains(&Some(0)) || config.request_timeout_seconds == 0 || config.connections_max == 0 {
+            bail!("http_body_max_bytes, keep_days, keep_count, keep_audit_days, request_timeout_seconds and connections_max are at least 1");
+        }
+        if config.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
+            bail!("keep_count is at most {}", Retention::COUNT_MAX);
         }
         Ok(config)
     }
+}
+
+/// Where traces go. The headers may hold a key: they are not shown in the error.
+fn traces(url: Option<String>, headers: Option<String>) -> Result<Option<TraceConfig>> {
+    let Some(url) = url.filter(|url| !url.is_empty()) else { return Ok(None) };
+    if !(url.starts_with("http://") || url.starts_with("https://")) {
+        bail!("`{url}` is not the address of a collector: it starts with http:// or https://");
+    }
+    let pairs = headers.as_deref().unwrap_or("").split(',').filter(|pair| !pair.trim().is_empty()).map(|pair| {
+        pair.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).context("otlp_headers is a list of NAME=VALUE")
+    });
+    Ok(Some(TraceConfig { headers: pairs.collect::<Result<_>>()?, url }))
 }
 
 /// Where `$.send.s3` goes; a part of it alone stops the start.
@@ -272,7 +312,7 @@ mod tests {
         std::fs::write(&path, "listen = \"127.0.0.1:1\"\nkeep_days = 7\nsandbox = \"best-effort\"\ndatabase_url = \"postgres://db/app\"\negress_allow = [\"10.0.0.0/8:443\", \"db\"]\n").expect("writes");
         let args = ServeArgs { config: Some(path.clone()), listen: Some("127.0.0.1:2".into()), ..ServeArgs::default() };
         let config = Config::read(args).expect("reads");
-        assert_eq!((config.listen.as_str(), config.keep_days, config.sandbox), ("127.0.0.1:2", 7, Sandbox::BestEffort));
+        assert_eq!((config.listen.as_str(), config.keep.keep_days, config.sandbox), ("127.0.0.1:2", Some(7), Sandbox::BestEffort));
         assert_eq!(config.database_url.as_deref(), Some("postgres://db/app"));
         assert_eq!(config.egress_allow.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.0/8:443", "db"]);
         let args = ServeArgs { config: Some(path.clone()), egress_allow: vec!["::1".parse().expect("an address")], ..ServeArgs::default() };

@@ -1,5 +1,6 @@
 //! The binary: flags, configuration, wiring.
 
+mod backup;
 mod clock;
 mod config;
 mod data_dir;
@@ -38,6 +39,12 @@ enum Command {
     /// Run the server.
     #[command(after_help = "Example: millrace serve --data-dir ./data --listen 127.0.0.1:8787")]
     Serve(Box<config::ServeArgs>),
+    /// Copy what a server needs to go on into a new folder, also while it runs.
+    #[command(after_help = "Example: millrace backup /backups/millrace-$(date +%F) --data-dir ./data")]
+    Backup(backup::BackupArgs),
+    /// Make a data directory of a backup.
+    #[command(after_help = "Example: millrace restore /backups/millrace-2026-01-31 --data-dir ./data")]
+    Restore(backup::RestoreArgs),
     /// Check what a server needs here, and say what to mend.
     #[command(after_help = "Takes what `serve` takes, from the same places, and changes nothing.\n\
         Exit status: 0 where a server would work, 1 where not.\n\
@@ -74,6 +81,8 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
         },
+        Command::Backup(args) => done(backup::backup(args)),
+        Command::Restore(args) => done(backup::restore(args)),
         Command::Doctor(args) => runtime.block_on(doctor::doctor(*args, cli.global.json)),
         Command::BundleWorker => match runtime.block_on(serve::bundle_worker()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -85,6 +94,13 @@ fn main() -> ExitCode {
     };
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     code
+}
+
+fn done(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
 }
 
 /// What `cargo xtask openapi` writes: the same for all servers but for its address.

@@ -62,13 +62,30 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
             body_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
         },
     );
+    let metrics = listen_metrics(&config, &engine).await?;
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let limits = http::Limits { connections_max: connections_max(&config), head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
     serve_until_signal(listener, router, limits).await?;
+    if let Some(metrics) = metrics {
+        metrics.abort();
+    }
     tracing::info!("draining: no new events are accepted, runs under way end");
     engine.shutdown(DRAIN).await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Serves the counts at an address of their own, where one is named.
+async fn listen_metrics(config: &Config, engine: &Engine) -> Result<Option<tokio::task::JoinHandle<()>>> {
+    let Some(address) = &config.metrics_listen else { return Ok(None) };
+    let listener = TcpListener::bind(address).await.with_context(|| format!("could not listen on `{address}` for /metrics"))?;
+    tracing::info!(address = %listener.local_addr().context("could not tell the listener's address")?, "/metrics is open here, to whoever reaches it");
+    let router = millrace_api::metrics_router(engine.clone());
+    Ok(Some(tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, router).await {
+            tracing::error!(%error, "/metrics is served no longer");
+        }
+    })))
 }
 
 /// The process of one bundle: a question on standard input, its answer on standard output.
@@ -108,7 +125,9 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         base_url: base_url.to_owned(),
         endpoint_domain: config.endpoint_domain.clone(),
         artifact_dir: data.file("artifacts"),
-        keep_history: Duration::from_secs(u64::from(config.keep_days) * 24 * 3600),
+        keep: config.keep,
+        keep_audit_days: Some(config.keep_audit_days),
+        traces: config.traces.clone(),
         requests_per_minute: config.requests_per_minute,
         smtp_url: config.smtp_url.clone(),
         mail_from: config.mail_from.clone(),

@@ -81,6 +81,18 @@ impl EventId {
         (self.ms << 20) | self.seq
     }
 
+    /// The ordinal before those of all events from `time` on, for any time.
+    pub const fn ordinal_at(time: Timestamp) -> i64 {
+        let ms = time.ms();
+        (if ms < 0 {
+            0
+        } else if ms >= 1 << 43 {
+            (1 << 43) - 1
+        } else {
+            ms
+        }) << 20
+    }
+
     /// The id that [`EventId::ordinal`] gave.
     pub const fn from_ordinal(ordinal: i64) -> Self {
         Self { ms: ordinal >> 20, seq: ordinal & 0xF_FFFF }
@@ -213,6 +225,10 @@ id_type! {
     UploadId = "upl_";
     /// A key that secrets are sealed under.
     DataKeyId = "dk_";
+    /// A record of who changed what.
+    AuditId = "aud_";
+    /// An OAuth client.
+    OauthClientId = "oc_";
     /// A group of errors.
     ErrorGroupId = "eg_";
     /// A replay of many runs.
@@ -221,6 +237,13 @@ id_type! {
 
 impl RunId {
     /// A new id that orders by the second: runs that are written together lie together.
+    pub fn at(ids: &IdSource, now: Timestamp) -> Self {
+        Self(format!("{}{}", Self::PREFIX, ids.ksuid(now)))
+    }
+}
+
+impl AuditId {
+    /// A new id that orders by the second.
     pub fn at(ids: &IdSource, now: Timestamp) -> Self {
         Self(format!("{}{}", Self::PREFIX, ids.ksuid(now)))
     }
@@ -249,6 +272,13 @@ mod tests {
             assert!(a < b && b < c && (a.ms, b.ms, c.ms) == (1_000, 1_000, 1_001), "{a} {b} {c}");
             assert!(a.seq < 1 << 19 && a.to_string().parse() == Ok(a));
         }
+    }
+
+    #[test]
+    fn a_time_of_any_size_has_an_ordinal() {
+        let at = |ms| EventId::ordinal_at(Timestamp(ms));
+        assert_eq!((at(i64::MIN), at(-1), at(5)), (0, 0, EventId { ms: 5, seq: 0 }.ordinal()));
+        assert!(at(i64::MAX) > at(1 << 42) && at(i64::MAX) == at(1 << 43));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! then [`dedupe`], [`schedule`] and [`props`].
 
 pub mod account;
+pub mod audit;
 pub mod clock;
 pub mod component;
 pub mod data_store;
@@ -22,6 +23,7 @@ pub mod props;
 pub mod rate;
 pub mod registry;
 pub mod replay;
+pub mod retention;
 pub mod run;
 pub mod schedule;
 pub mod slug;

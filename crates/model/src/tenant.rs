@@ -1,7 +1,7 @@
 //! Who owns things and who asks: organizations, users, API keys.
 
 use crate::clock::Timestamp;
-use crate::ids::{ApiKeyId, OrgId, ProjectId, UserId};
+use crate::ids::{ApiKeyId, OauthClientId, OrgId, ProjectId, UserId};
 
 /// An organization (the API also says workspace).
 #[derive(Clone, Debug)]
@@ -156,6 +156,49 @@ impl ApiKey {
     }
 }
 
+/// A program that gets short-lived tokens for its id and secret (`client_credentials`). As stored: never the secret, only its SHA-256.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OauthClient {
+    /// Its id.
+    pub id: OauthClientId,
+    /// The organization that its tokens act in.
+    pub org_id: OrgId,
+    /// The user that they act for.
+    pub user_id: UserId,
+    /// What the owner calls it.
+    pub name: String,
+    /// SHA-256 of the secret in lower case hex.
+    pub secret_hash: String,
+    /// What its tokens may do at most.
+    pub scopes: Scopes,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// A token of an OAuth client, as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OauthToken {
+    /// SHA-256 of the token in lower case hex.
+    pub token_hash: String,
+    /// Whose it is.
+    pub client_id: OauthClientId,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// When it was given out.
+    pub created_at: Timestamp,
+}
+
+impl OauthToken {
+    /// Who asks by this token.
+    pub fn caller(self, client: OauthClient) -> Caller {
+        // Requests are counted by client: its tokens share a rate.
+        let key_id = ApiKeyId::from_row(client.id.to_string());
+        Caller { org_id: client.org_id, user_id: client.user_id, key_id, scopes: self.scopes, rate_per_minute: None, ends_at: Some(self.expires_at) }
+    }
+}
+
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -163,7 +206,7 @@ pub struct Caller {
     pub org_id: OrgId,
     /// The user.
     pub user_id: UserId,
-    /// The key that was shown.
+    /// The key that was shown; the id of the OAuth client, where a token was.
     pub key_id: ApiKeyId,
     /// What the key may do.
     pub scopes: Scopes,

@@ -4,20 +4,24 @@
 //! Connections are not encrypted yet (`NoTls`): use a socket or a network you trust, or a local proxy that speaks TLS.
 
 mod accounts;
+mod audit;
 mod components;
 mod data_keys;
 mod data_stores;
 mod db;
 mod deliveries;
 mod errors;
+mod export;
 mod history;
 mod interfaces;
 mod limits;
 mod mail;
 mod migrations;
+mod oauth_clients;
 mod pauses;
 mod registries;
 mod replays;
+mod retention;
 mod rows;
 mod runs;
 mod settle;

@@ -17,8 +17,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0009_errors.sql"),
     include_str!("../migrations/0010_component_api.sql"),
     include_str!("../migrations/0011_turns.sql"),
-    include_str!("../migrations/0016_deferred_events.sql"),
-    include_str!("../migrations/0019_files.sql"),
+    include_str!("../migrations/0012_deferred_events.sql"),
+    include_str!("../migrations/0013_operations.sql"),
+    include_str!("../migrations/0014_files.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;

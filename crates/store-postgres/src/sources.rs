@@ -85,6 +85,7 @@ pub(crate) async fn leave_nothing(t: &Transaction<'_>, owner: &str) -> StoreResu
     interfaces::remove_domains(t, owner).await?;
     interfaces::remove(t, owner).await?;
     limits::replace(t, owner, None).await?;
+    execute(t, "DELETE FROM retentions WHERE owner_id = $1", &[&owner]).await?;
     subscriptions::remove_all(t, owner).await?;
     pauses::cancel_waiting(t, owner).await
 }

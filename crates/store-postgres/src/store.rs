@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use millrace_model::account::{Account, App};
+use millrace_model::audit::AuditRecord;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
@@ -12,10 +13,11 @@ use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
+use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
-use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organization, User};
 use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
@@ -24,8 +26,8 @@ use millrace_store::*;
 use crate::db::{database, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, components, data_keys, data_stores, deliveries, errors, history, interfaces, limits, mail, pauses, registries, replays, runs,
-    settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    PostgresStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses,
+    registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -434,8 +436,56 @@ impl Store for PostgresStore {
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
         transaction!(self.db, |t| history::delete_events(&t, org, emitter, name, range))
     }
-    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        transaction!(self.db, |t| history::prune(&t, before, limit))
+    async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>> {
+        retention::owners(&self.db.client().await?, after, limit).await
+    }
+    async fn prune(&self, pruning: Pruning) -> StoreResult<u64> {
+        transaction!(self.db, |t| retention::prune(&t, &pruning))
+    }
+    async fn prune_leftovers(&self, leftovers: Leftovers) -> StoreResult<u64> {
+        transaction!(self.db, |t| retention::prune_leftovers(&t, &leftovers))
+    }
+    async fn retention(&self, owner: &str) -> StoreResult<Option<Retention>> {
+        retention::of(&self.db.client().await?, owner).await
+    }
+    async fn put_retention(&self, org: &OrgId, owner: &str, retention: Option<Retention>) -> StoreResult<()> {
+        retention::put(&self.db.client().await?, org, owner, retention).await
+    }
+    async fn export(&self, org: &OrgId, filter: ExportFilter, out: tokio::sync::mpsc::Sender<Exported>) -> StoreResult<()> {
+        export::export(&mut self.db.client().await?, org, &filter, &out).await
+    }
+
+    async fn record_audit(&self, record: AuditRecord) -> StoreResult<()> {
+        audit::record(&self.db.client().await?, &record).await
+    }
+    async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>> {
+        let table = Table { name: "audit", columns: audit::COLUMNS, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, audit::read).await
+    }
+
+    async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()> {
+        oauth_clients::create(&self.db.client().await?, &client).await
+    }
+    async fn oauth_client(&self, id: &OauthClientId) -> StoreResult<Option<OauthClient>> {
+        by_unique!(self, "oauth_clients", oauth_clients::COLUMNS, "id", id.as_str(), oauth_clients::read)
+    }
+    async fn list_oauth_clients(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<OauthClient>> {
+        let table = Table { name: "oauth_clients", columns: oauth_clients::COLUMNS, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, oauth_clients::read).await
+    }
+    async fn delete_oauth_client(&self, org: &OrgId, id: &OauthClientId) -> StoreResult<bool> {
+        let sql = "DELETE FROM oauth_clients WHERE id = $1 AND org_id = $2";
+        Ok(rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str()]).await? > 0)
+    }
+    async fn put_oauth_token(&self, token: OauthToken) -> StoreResult<()> {
+        oauth_clients::put_token(&self.db.client().await?, &token).await
+    }
+    async fn caller_by_token_hash(&self, token_hash: &str) -> StoreResult<Option<Caller>> {
+        oauth_clients::caller(&self.db.client().await?, token_hash).await
+    }
+    async fn delete_oauth_token(&self, client: &OauthClientId, token_hash: &str) -> StoreResult<bool> {
+        let sql = "DELETE FROM oauth_tokens WHERE token_hash = $2 AND client_id = $1";
+        Ok(rows::execute(&self.db.client().await?, sql, &[&client.as_str(), &token_hash]).await? > 0)
     }
 
     async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {

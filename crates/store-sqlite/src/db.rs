@@ -1,6 +1,6 @@
 //! Connections: one writer with group commit, a few readers that never wait for it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -14,6 +14,9 @@ use crate::{SqliteOptions, migrations};
 /// Operations that are committed together at most.
 const GROUP_MAX: usize = 256;
 
+/// Long reads at once: each keeps the file from being tidied, and a thread.
+const ASIDE_MAX: usize = 2;
+
 /// A write: runs inside a savepoint, and answers once the group is durable. Without a connection it only answers.
 type Write = Box<dyn FnOnce(Option<&Connection>) -> Answer + Send>;
 /// Tells the waiting caller; given whether the commit failed.
@@ -23,6 +26,9 @@ pub(crate) struct Db {
     writer: Mutex<Option<SyncSender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     readers: Arc<Readers>,
+    path: PathBuf,
+    /// Places for long reads, each on a connection of its own.
+    aside: Arc<tokio::sync::Semaphore>,
 }
 
 struct Readers {
@@ -42,7 +48,8 @@ impl Db {
             .spawn(move || write_loop(writer, &waiting))
             .map_err(|e| StoreError::Database(Box::new(e)))?;
         let readers = Arc::new(Readers { idle: Mutex::new(idle), places: tokio::sync::Semaphore::new(count) });
-        Ok(Self { writer: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), readers })
+        let aside = Arc::new(tokio::sync::Semaphore::new(ASIDE_MAX));
+        Ok(Self { writer: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), readers, path: options.path.clone(), aside })
     }
 
     /// Runs `operation` in the writer; `Ok` once it is durable.
@@ -85,6 +92,24 @@ impl Db {
             let result = query(&connection);
             readers.idle.lock().push(connection);
             result
+        })
+        .await
+        .map_err(|e| StoreError::Database(Box::new(e)))?
+    }
+
+    /// Runs a long `query` on one state of the database, out of the way of the readers. `Overloaded` where enough others do.
+    pub(crate) async fn read_aside<T: Send + 'static>(&self, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
+        if self.readers.places.is_closed() {
+            return Err(StoreError::Closed);
+        }
+        let place = self.aside.clone().try_acquire_owned().map_err(|_| StoreError::Overloaded)?;
+        let path = self.path.clone();
+        tokio::task::spawn_blocking(move || {
+            let _place = place;
+            let connection = connect(&path)?;
+            // The transaction ends with the connection.
+            connection.execute_batch("PRAGMA query_only = ON; BEGIN").map_err(database)?;
+            query(&connection)
         })
         .await
         .map_err(|e| StoreError::Database(Box::new(e)))?

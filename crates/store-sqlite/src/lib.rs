@@ -1,20 +1,25 @@
 //! The embedded engine of the store: SQLite with one writer that commits many operations as one transaction.
 
 mod accounts;
+mod audit;
+mod backup;
 mod components;
 mod data_keys;
 mod data_stores;
 mod db;
 mod deliveries;
 mod errors;
+mod export;
 mod history;
 mod interfaces;
 mod limits;
 mod mail;
 mod migrations;
+mod oauth_clients;
 mod pauses;
 mod registries;
 mod replays;
+mod retention;
 mod rows;
 mod runs;
 mod settle;
@@ -26,7 +31,7 @@ mod uploads;
 mod webhooks;
 mod workflows;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use millrace_store::{Examined, StoreResult};
 
@@ -57,6 +62,16 @@ impl SqliteStore {
     /// Opens the file, brings its schema up to date and starts the writer.
     pub fn open(options: &SqliteOptions) -> StoreResult<Self> {
         Ok(Self { db: db::Db::open(options)? })
+    }
+
+    /// Copies the database as it is at one moment into a new file, also while a server writes to it. It is durable once this answers.
+    pub fn backup(from: &Path, to: &Path) -> StoreResult<()> {
+        backup::backup(from, to)
+    }
+
+    /// That a file is a whole database of a version that is known.
+    pub fn check(path: &Path) -> StoreResult<()> {
+        backup::check(path)
     }
 }
 

@@ -73,6 +73,7 @@ pub(crate) fn leave_nothing(c: &Connection, owner: &str) -> StoreResult<()> {
     interfaces::remove_domains(c, owner)?;
     interfaces::remove(c, owner)?;
     limits::replace(c, owner, None)?;
+    execute(c, "DELETE FROM retentions WHERE owner_id = ?1", [owner])?;
     subscriptions::remove_all(c, owner)?;
     pauses::cancel_waiting(c, owner)
 }

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use millrace_model::account::{Account, App};
+use millrace_model::audit::AuditRecord;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
@@ -12,10 +13,11 @@ use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
+use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
-use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organization, User};
 use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
@@ -26,8 +28,8 @@ use serde::Serialize;
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
 use crate::{
-    SqliteStore, accounts, components, data_keys, data_stores, deliveries, errors, history, interfaces, limits, mail, pauses, registries, replays, runs,
-    settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    SqliteStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses,
+    registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// JSON text of a stored value.
@@ -544,8 +546,67 @@ impl Store for SqliteStore {
         let (org, emitter, name) = (org.clone(), emitter.to_owned(), name.map(str::to_owned));
         self.db.write(move |c| history::delete_events(c, &org, &emitter, name.as_deref(), range)).await
     }
-    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {
-        self.db.write(move |c| history::prune(c, before, limit)).await
+    async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>> {
+        let after = after.to_owned();
+        self.db.read(move |c| retention::owners(c, after, limit)).await
+    }
+    async fn prune(&self, pruning: Pruning) -> StoreResult<u64> {
+        let owner = pruning.owner.clone();
+        let found = self.db.read(move |c| retention::find(c, &pruning)).await?;
+        if found.is_empty() {
+            return Ok(0);
+        }
+        self.db.write(move |c| retention::prune(c, &owner, &found)).await
+    }
+    async fn prune_leftovers(&self, leftovers: Leftovers) -> StoreResult<u64> {
+        self.db.write(move |c| retention::prune_leftovers(c, &leftovers)).await
+    }
+    async fn retention(&self, owner: &str) -> StoreResult<Option<Retention>> {
+        let owner = owner.to_owned();
+        self.db.read(move |c| retention::of(c, &owner)).await
+    }
+    async fn put_retention(&self, org: &OrgId, owner: &str, retention: Option<Retention>) -> StoreResult<()> {
+        let (org, owner) = (org.clone(), owner.to_owned());
+        self.db.write(move |c| retention::put(c, &org, &owner, retention)).await
+    }
+    async fn export(&self, org: &OrgId, filter: ExportFilter, out: tokio::sync::mpsc::Sender<Exported>) -> StoreResult<()> {
+        let org = org.clone();
+        self.db.read_aside(move |c| export::export(c, &org, &filter, &out)).await
+    }
+
+    async fn record_audit(&self, record: AuditRecord) -> StoreResult<()> {
+        self.db.write(move |c| audit::record(c, &record)).await
+    }
+    async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "audit", "org_id = ?1", &[&org], &page, audit::read)).await
+    }
+
+    async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()> {
+        self.db.write(move |c| oauth_clients::create(c, &client)).await
+    }
+    async fn oauth_client(&self, id: &OauthClientId) -> StoreResult<Option<OauthClient>> {
+        let id = id.to_string();
+        self.db.read(move |c| one(c, "SELECT * FROM oauth_clients WHERE id = ?1", [id], oauth_clients::read)).await
+    }
+    async fn list_oauth_clients(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<OauthClient>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "oauth_clients", "org_id = ?1", &[&org], &page, oauth_clients::read)).await
+    }
+    async fn delete_oauth_client(&self, org: &OrgId, id: &OauthClientId) -> StoreResult<bool> {
+        let (org, id) = (org.to_string(), id.to_string());
+        self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM oauth_clients WHERE id = ?1 AND org_id = ?2", [id, org])? > 0)).await
+    }
+    async fn put_oauth_token(&self, token: OauthToken) -> StoreResult<()> {
+        self.db.write(move |c| oauth_clients::put_token(c, &token)).await
+    }
+    async fn caller_by_token_hash(&self, token_hash: &str) -> StoreResult<Option<Caller>> {
+        let hash = token_hash.to_owned();
+        self.db.read(move |c| oauth_clients::caller(c, &hash)).await
+    }
+    async fn delete_oauth_token(&self, client: &OauthClientId, token_hash: &str) -> StoreResult<bool> {
+        let (client, hash) = (client.to_string(), token_hash.to_owned());
+        self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM oauth_tokens WHERE token_hash = ?2 AND client_id = ?1", [client, hash])? > 0)).await
     }
 
     async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {

@@ -10,6 +10,7 @@ mod ops;
 
 use async_trait::async_trait;
 use millrace_model::account::{Account, App};
+use millrace_model::audit::AuditRecord;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::data_store::DataStore;
@@ -17,16 +18,17 @@ use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::{
-    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId, OrgId,
-    RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
+    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId, OauthClientId,
+    OrgId, RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
+use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
-use millrace_model::tenant::{ApiKey, Caller, Organization, User};
+use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organization, User};
 use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
@@ -340,8 +342,44 @@ pub trait Store: Send + Sync + 'static {
     async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>>;
     /// Removes events in the inclusive range; without `name` those of all streams but `$in`. How many.
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
-    /// Removes settled runs (with their logs), events that do not wait in `$in`, and deliveries older than `before`, at most `limit` of each. How many in all.
-    async fn prune(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;
+    /// Up to `limit` ids after `after`, in their order, of all that has runs, logs or events; also of what was deleted since.
+    async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>>;
+    /// Removes settled runs of an owner with all that is theirs, logs without a run, and events, the oldest first. How many in all; events
+    /// whose delivery is deferred stay.
+    async fn prune(&self, pruning: Pruning) -> StoreResult<u64>;
+    /// Removes what is nobody's history. How many in all.
+    async fn prune_leftovers(&self, leftovers: Leftovers) -> StoreResult<u64>;
+    /// How much history of an owner is kept, where that was set.
+    async fn retention(&self, owner: &str) -> StoreResult<Option<Retention>>;
+    /// Sets how much history of an owner is kept; none: as the server says.
+    async fn put_retention(&self, org: &OrgId, owner: &str, retention: Option<Retention>) -> StoreResult<()>;
+    /// Hands over the organization's history as it is at one moment: runs, logs and events, owner by owner, each the oldest first. Ends early
+    /// where nobody takes it any more. `Overloaded` where others are at it.
+    async fn export(&self, org: &OrgId, filter: ExportFilter, out: tokio::sync::mpsc::Sender<Exported>) -> StoreResult<()>;
+
+    // ---- audit
+
+    /// Keeps a record.
+    async fn record_audit(&self, record: AuditRecord) -> StoreResult<()>;
+    /// The organization's records, newest first. Cursor: id.
+    async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>>;
+
+    // ---- OAuth clients
+
+    /// Stores a client.
+    async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()>;
+    /// A client of any organization: it shows its secret.
+    async fn oauth_client(&self, id: &OauthClientId) -> StoreResult<Option<OauthClient>>;
+    /// The clients, newest first. Cursor: id.
+    async fn list_oauth_clients(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<OauthClient>>;
+    /// Removes a client with its tokens; says whether there was one.
+    async fn delete_oauth_client(&self, org: &OrgId, id: &OauthClientId) -> StoreResult<bool>;
+    /// Stores a token.
+    async fn put_oauth_token(&self, token: OauthToken) -> StoreResult<()>;
+    /// Whose token it is; the hash is SHA-256 in hex. Tokens that have ended are found too.
+    async fn caller_by_token_hash(&self, token_hash: &str) -> StoreResult<Option<Caller>>;
+    /// Removes a token of a client; says whether there was one.
+    async fn delete_oauth_token(&self, client: &OauthClientId, token_hash: &str) -> StoreResult<bool>;
 
     // ---- errors and replays
 

@@ -7,7 +7,7 @@ use millrace_model::ids::{DataKeyId, DataStoreId, DeliveryId, ErrorGroupId, Even
 use millrace_model::limits::RunLimits;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::Replay;
-use millrace_model::run::{LogLine, NewRun, RunStatus};
+use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::source::{AppHook, HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, User};
@@ -413,6 +413,61 @@ pub struct RunFilter {
     pub from: Option<Timestamp>,
     /// Only accepted before.
     pub to: Option<Timestamp>,
+}
+
+/// Whose history goes, and how much of it.
+#[derive(Clone, Debug)]
+pub struct Pruning {
+    /// The workflow, source or other emitter.
+    pub owner: String,
+    /// What was accepted before goes; none: age is no reason.
+    pub before: Option<Timestamp>,
+    /// Of runs and of events, all but so many of the newest go, but at least one stays; none: number is no reason.
+    pub keep_count: Option<u32>,
+    /// How many of a kind at most.
+    pub limit: u32,
+}
+
+/// What goes by its age that is nobody's history.
+#[derive(Clone, Copy, Debug)]
+pub struct Leftovers {
+    /// Deliveries to webhooks, and mail that was sent or given up, from before.
+    pub before: Option<Timestamp>,
+    /// Records of who changed what from before.
+    pub audit_before: Option<Timestamp>,
+    /// The current time: tokens that have ended go.
+    pub now: Timestamp,
+    /// How many of a kind at most.
+    pub limit: u32,
+}
+
+/// Which history is exported.
+#[derive(Clone, Debug, Default)]
+pub struct ExportFilter {
+    /// Of this workflow, source or other emitter only.
+    pub owner: Option<String>,
+    /// Accepted at or after.
+    pub from: Option<Timestamp>,
+    /// Accepted before.
+    pub to: Option<Timestamp>,
+}
+
+/// A piece of an export.
+#[derive(Clone, Debug)]
+pub enum Exported {
+    /// A run, with its result.
+    Run(Box<Run>),
+    /// A log line of a run of an owner.
+    Log {
+        /// The workflow or source.
+        owner: String,
+        /// The run.
+        run_id: RunId,
+        /// The line.
+        line: LogLine,
+    },
+    /// An event.
+    Event(Event),
 }
 
 /// How a try of a delivery to a webhook ended; the try is counted.

@@ -138,11 +138,11 @@ async fn r1_3_a_key_that_asks_too_often_waits() {
     assert_eq!(statuses.await.iter().filter(|status| **status == 429).count(), 2);
 }
 
-/// Every operation of the document: method, path below `/v1`, and the scope it needs.
+/// Every operation of the document that needs a key: method, path below `/v1`, and the scope it needs.
 fn operations(server: &Server) -> Vec<(Method, String, Option<String>)> {
     let paths = server.document["paths"].as_object().expect("paths");
     let all = paths.iter().flat_map(|(path, methods)| {
-        methods.as_object().into_iter().flatten().map(|(method, operation)| {
+        methods.as_object().into_iter().flatten().filter(|(_, operation)| operation.get("security").is_none()).map(|(method, operation)| {
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
             (method, path.trim_start_matches("/v1").to_owned(), operation["x-scope"].as_str().map(str::to_owned))
         })
@@ -151,10 +151,10 @@ fn operations(server: &Server) -> Vec<(Method, String, Option<String>)> {
 }
 
 /// One of everything: the parameters of paths by what stands before them.
-struct Things(Vec<(&'static str, String)>);
+pub(crate) struct Things(Vec<(&'static str, String)>);
 
 impl Things {
-    async fn of(server: &Server) -> Self {
+    pub(crate) async fn of(server: &Server) -> Self {
         let id = |v: &Value| v["id"].as_str().expect("an id").to_owned();
         let action = "export default { name: 'a', key: 'walls-a', version: '1', type: 'action', run() {} };";
         let component = server.post("/components", &json!({ "component_code": action, "publish": true })).await.data();
@@ -163,7 +163,7 @@ impl Things {
         let source = id(&server.source(SOURCE, json!({})).await);
         let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() {} });")]).await;
         let deployment = workflow["deployment_id"].as_str().expect("an id").to_owned();
-        let workflow = id(&workflow);
+        let (project, workflow) = (workflow["project_id"].as_str().expect("a project").to_owned(), id(&workflow));
         let webhook = id(&server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/hook" })).await.data());
         server.post("/subscriptions", &json!({ "emitter_id": source, "listener_id": webhook })).await.data();
         let auto = server.post("/auto_subscriptions", &json!({ "listener_id": workflow, "event_name": "$errors" })).await.data();
@@ -176,11 +176,14 @@ impl Things {
         let (status, _, stderr) = registries::millrace(server, &["registry", "add", tree.path().to_str().expect("UTF-8"), "--name", "walled-registry"]);
         assert_eq!(status, Some(0), "{stderr}");
         let (key, _) = key(server, json!({ "name": "another" })).await;
+        let client = server.post("/oauth/clients", &json!({ "name": "a client" })).await.data();
         let replay = server.post("/replays", &json!({ "source_id": source })).await;
         assert_eq!(replay.status, 202, "{}", replay.text);
         Self(vec![
             ("/replays/{id}", id(&replay.json["data"])),
+            ("/oauth/clients/{id}", id(&client)),
             ("{org}", server.org_id.clone()),
+            ("{project}", project),
             ("{delivery}", id(&delivery["data"][0])),
             ("{deployment}", deployment),
             ("{name}", "walled-registry".into()),
@@ -191,6 +194,7 @@ impl Things {
             ("/components/{id}", id(&component)),
             ("/apps/{id}", "walled".into()),
             ("/accounts/{id}", id(&account)),
+            ("/deployed-triggers/{id}", source.clone()),
             ("/sources/{id}", source),
             ("/workflows/{id}", workflow),
             ("/webhooks/{id}", webhook),
@@ -198,6 +202,12 @@ impl Things {
             ("/runs/{id}", id(&run)),
             ("/api_keys/{id}", key),
         ])
+    }
+
+    /// What stands for a parameter of a path, if anything does.
+    pub(crate) fn of_parameter(&self, template: &str, name: &str) -> Option<&str> {
+        let fits = |place: &str| if name == "{id}" { template.contains(place) } else { place == name };
+        self.0.iter().find(|(place, _)| fits(place)).map(|(_, id)| id.as_str())
     }
 
     fn id(&self, of: &str) -> &str {
@@ -251,7 +261,7 @@ async fn r1_3_another_organizations_key_finds_nothing_on_any_route() {
     }
     // All of it is still there.
     for (place, id) in &things.0 {
-        if let Some(path) = place.strip_suffix("{id}").filter(|path| *path != "/auto_subscriptions/") {
+        if let Some(path) = place.strip_suffix("{id}").filter(|path| !["/auto_subscriptions/", "/deployed-triggers/"].contains(path)) {
             assert_eq!(server.get(&format!("{path}{id}")).await.status, 200, "{place} {id}");
         }
     }
@@ -291,4 +301,63 @@ async fn r2_31_the_document_and_its_page_need_no_key_and_are_the_ones_in_the_doc
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
     let text = page.text().await.expect("a page");
     assert!(text.contains("/v1/webhooks") && !text.contains("<script"));
+}
+
+/// The names of an operation's parameters, wherever the document has them stand.
+fn params(operation: &Value) -> Vec<String> {
+    let in_query = operation["parameters"].as_array().into_iter().flatten().filter(|p| p["in"] == "query").filter_map(|p| p["name"].as_str());
+    let body = operation["requestBody"]["content"]["application/json"]["schema"]["properties"].as_object();
+    in_query.chain(body.into_iter().flatten().map(|(name, _)| name.as_str())).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn s1_every_parameter_of_a_change_is_read_from_query_and_body_alike() {
+    let server = Server::start_with(&["--requests-per-minute", "0"]).await;
+    let paths = server.document["paths"].as_object().expect("paths").clone();
+    let mut asked = 0;
+    for (template, methods) in &paths {
+        for (method, operation) in methods.as_object().expect("methods") {
+            if method == "get" || operation["requestBody"]["content"].get("application/gzip").is_some() {
+                continue;
+            }
+            // Of things that are not there, so that both requests meet the same.
+            let path =
+                template.trim_start_matches("/v1").split('/').map(|part| if part.starts_with('{') { "not-there" } else { part }).collect::<Vec<_>>().join("/");
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
+            for param in params(operation) {
+                // A text that is wrong, or unknown, wherever anything is read.
+                for wrong in ["\u{1}", "dc_nothere"] {
+                    let url = reqwest::Url::parse_with_params("http://x/", [(param.as_str(), wrong)]).expect("an address");
+                    let in_query = server.call_as(&server.api_key, method.clone(), &format!("{path}?{}", url.query().unwrap_or("")), None).await;
+                    let in_body = server.call_as(&server.api_key, method.clone(), &path, Some(&json!({ param.as_str(): wrong }))).await;
+                    let told = |a: &Answer| (a.status, a.json["code"].clone(), a.json["details"]["field"].clone());
+                    // What was made by the first is in the way of the second, or beside it.
+                    let both_made = in_query.status == 200 && matches!(in_body.status, 200 | 409 | 422);
+                    assert!(told(&in_query) == told(&in_body) || both_made, "{method} {path} {param}: {} / {}", in_query.text, in_body.text);
+                    asked += 1;
+                }
+            }
+        }
+    }
+    assert!(asked > 200, "{asked}");
+    // Seen to be read: another organization does not exist, by either name and in either place.
+    for field in ["org_id", "workspace_id"] {
+        assert_eq!(server.post(&format!("/data_stores?name=a&{field}=o_another"), &json!({})).await.status, 404);
+        assert_eq!(server.post("/data_stores", &json!({ "name": "a", field: "o_another" })).await.status, 404);
+        assert_eq!(server.post(&format!("/data_stores?name={field}"), &json!({ field: server.org_id })).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn s2_orgs_and_workspaces_are_the_same() {
+    let server = Server::start().await;
+    let paths: Vec<String> = server.document["paths"].as_object().expect("paths").keys().cloned().collect();
+    let below: Vec<&str> = paths.iter().filter_map(|path| path.strip_prefix("/v1/workspaces/{org}")).collect();
+    assert!(below.len() >= 4, "{below:?}");
+    for rest in below {
+        assert!(paths.contains(&format!("/v1/orgs/{{org}}{rest}")), "/orgs/{{org}}{rest}");
+        let (a, b) = (server.get(&format!("/workspaces/{}{rest}", server.org_id)).await, server.get(&format!("/orgs/{}{rest}", server.org_id)).await);
+        assert_eq!((a.status, &a.text), (200, &b.text));
+        assert_eq!(server.get(&format!("/orgs/o_another{rest}")).await.status, 404);
+    }
 }

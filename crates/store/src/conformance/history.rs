@@ -155,8 +155,8 @@ pub async fn pruning_removes_what_is_old_and_settled(database: &dyn Database) {
     let (old, young) = (settle_with_logs(&org, &owner, 0, &["old"]).await, settle_with_logs(&org, &owner, 100, &["young"]).await);
     let (running, queued) = (org.start(&owner, 0).await, org.accept(&owner, 0).await);
     org.emit(vec![org.event(EMITTER, "", 99, 5), org.event(EMITTER, "", 100, 0)]).await;
-    assert_eq!(org.store.prune(at(0), 100).await.expect("prunes"), 0);
-    assert_eq!(org.store.prune(at(100), 100).await.expect("prunes"), 2);
+    assert_eq!(org.prune(at(0), 100).await, 0);
+    assert_eq!(org.prune(at(100), 100).await, 2);
     assert!(org.store.run(&org.id, &old).await.expect("reads").is_none());
     assert!(org.store.run_logs(&old).await.expect("reads").is_empty());
     assert_eq!(org.store.run_logs(&young).await.expect("reads").len(), 1);
@@ -177,7 +177,7 @@ pub async fn pruning_goes_in_steps(database: &dyn Database) {
     org.emit((0..3).map(|seq| org.event(EMITTER, "", 0, seq)).collect()).await;
     let mut steps = Vec::new();
     for _ in 0..4 {
-        steps.push(org.store.prune(at(100), 2).await.expect("prunes"));
+        steps.push(org.prune(at(100), 2).await);
     }
     assert_eq!(steps, [4, 3, 1, 0]);
     assert!(org.store.owner_logs(&org.id, owner.as_str(), 10).await.expect("reads").is_empty());

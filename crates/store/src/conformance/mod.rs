@@ -6,18 +6,22 @@
 #![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one is written as a list of many is")]
 
 pub mod accounts;
+pub mod audit;
 pub mod components;
 pub mod data_stores;
 pub mod deliveries;
 pub mod errors;
+pub mod exports;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
 pub mod limits;
 pub mod listing;
 pub mod mail;
+pub mod oauth_clients;
 pub mod pauses;
 pub mod registries;
+pub mod retention;
 pub mod runs;
 mod sample;
 pub mod settle;
@@ -220,6 +224,28 @@ macro_rules! suite {
                 a_replay_that_is_held_is_not_running,
                 what_became_of_replayed_runs_is_told,
                 what_keeps_no_data_leaves_none,
+            }
+            retention {
+                the_newest_runs_and_events_stay,
+                age_and_number_both_count,
+                what_waits_stays_and_is_counted,
+                logs_without_a_run_go_by_age,
+                owners_are_found_one_after_the_other,
+                how_much_is_kept_is_set_for_an_owner_and_goes_with_it,
+                mail_and_records_go_by_age_and_tokens_by_their_end,
+            }
+            exports {
+                history_is_handed_over_owner_by_owner,
+                an_export_is_of_its_organization_owner_and_time,
+                an_export_is_of_one_moment,
+                an_export_that_nobody_takes_ends,
+            }
+            audit {
+                records_are_listed_for_their_organization,
+            }
+            oauth_clients {
+                a_client_comes_back_as_it_was_given,
+                a_token_names_its_caller_until_its_client_goes,
             }
             history {
                 a_run_is_of_its_organization,

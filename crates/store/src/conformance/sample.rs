@@ -20,7 +20,7 @@ use millrace_model::workflow::{Deployment, Settings, Trigger, Workflow, Workflow
 use serde_json::json;
 
 use super::Database;
-use crate::{Claim, Effects, Interfaces, Mail, MailStatus, NewDeployment, NewTenant, Notice, Settlement, Store};
+use crate::{Claim, Effects, Interfaces, Leftovers, Mail, MailStatus, NewDeployment, NewTenant, Notice, Pruning, Settlement, Store};
 
 pub(super) const NOW: Timestamp = Timestamp(1_767_225_600_000);
 pub(super) const LEASE_MS: i64 = 30_000;
@@ -354,6 +354,16 @@ impl Org {
 
     pub(super) async fn mails(&self) -> Vec<Mail> {
         self.store.list_mail(&self.id, &page(100)).await.expect("lists").items
+    }
+
+    /// Prunes what is older, in every owner and beside: one step of each.
+    pub(super) async fn prune(&self, before: Timestamp, limit: u32) -> u64 {
+        let mut gone = 0;
+        for owner in self.store.history_owners("", 1000).await.expect("lists") {
+            gone += self.store.prune(Pruning { owner, before: Some(before), keep_count: None, limit }).await.expect("prunes");
+        }
+        let leftovers = Leftovers { before: Some(before), audit_before: Some(before), now: before, limit };
+        gone + self.store.prune_leftovers(leftovers).await.expect("prunes")
     }
 
     pub(super) async fn events(&self, emitter: &str) -> Vec<Event> {

@@ -189,8 +189,8 @@ pub async fn what_is_over_is_given_up_and_what_is_old_goes(database: &dyn Databa
     assert_eq!(org.store.expire_webhook_deliveries(at(11), 10, "never tried").await.expect("gives up"), 1);
     let failed = listed(&org, &hook, Some(DeliveryStatus::Failed)).await;
     assert_eq!((failed.len(), failed[0].last_error.as_deref()), (1, Some("never tried")));
-    assert_eq!(org.store.prune(at(0), 10).await.expect("prunes"), 0);
-    assert_eq!(org.store.prune(at(1), 10).await.expect("prunes"), 2);
+    assert_eq!(org.prune(at(0), 10).await, 0);
+    assert_eq!(org.prune(at(1), 10).await, 2);
     assert!(listed(&org, &hook, None).await.is_empty());
 }
 

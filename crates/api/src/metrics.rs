@@ -1,0 +1,50 @@
+//! What the server counts.
+
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use millrace_engine::{Door, Engine};
+use millrace_model::tenant::Scope;
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::Auth;
+
+/// Counts every answer.
+pub(crate) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let door = if path.starts_with("/v1/") {
+        Door::Api
+    } else if ["/e/", "/resume/", "/cancel/"].iter().any(|prefix| path.starts_with(prefix)) {
+        Door::Endpoint
+    } else {
+        Door::Other
+    };
+    let began = Instant::now();
+    let response = next.run(request).await;
+    app.engine.metrics().answered(door, response.status().as_u16(), began.elapsed());
+    response
+}
+
+/// Behind a key: the counts are those of the whole server.
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
+    app.engine.check_scope(&caller, Scope::Full)?;
+    Ok(text(&app.engine).await)
+}
+
+/// The counts, with no key asked for: for an address of their own.
+pub fn metrics_router(engine: Engine) -> axum::Router {
+    axum::Router::new().route("/metrics", axum::routing::get(open)).with_state(engine)
+}
+
+async fn open(State(engine): State<Engine>) -> Response {
+    text(&engine).await
+}
+
+async fn text(engine: &Engine) -> Response {
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], engine.metrics_text().await).into_response()
+}

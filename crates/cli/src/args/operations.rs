@@ -1,0 +1,79 @@
+//! What can be typed of the history and of operating a server.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What `export` takes.
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    /// Only of this workflow or source, by id or name
+    pub name: Option<String>,
+    /// Accepted at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or epoch milliseconds
+    #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
+    pub from: Option<i64>,
+    /// Accepted before
+    #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
+    pub to: Option<i64>,
+    /// A new file to write; standard output where none is named
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What `retention` takes.
+#[derive(Args, Debug)]
+pub struct RetentionArgs {
+    /// Id or name
+    pub name: String,
+    /// Days after which its settled runs and its events go, or `default` for the server's setting
+    #[arg(long, value_name = "DAYS", value_parser = kept)]
+    pub days: Option<Kept>,
+    /// How many of its newest runs, and of its newest events, stay, or `default`
+    #[arg(long, value_name = "COUNT", value_parser = kept)]
+    pub count: Option<Kept>,
+}
+
+/// A number, or none for the server's setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept(pub Option<u32>);
+
+fn kept(text: &str) -> Result<Kept, String> {
+    if text == "default" {
+        return Ok(Kept(None));
+    }
+    text.parse().map(|n| Kept(Some(n))).map_err(|_| format!("`{text}` is neither a number nor `default`"))
+}
+
+/// Commands for OAuth clients.
+#[derive(Subcommand, Debug)]
+pub enum OauthClientCommand {
+    /// List clients; never their secrets
+    List,
+    /// Make a client; its secret is shown this once
+    #[command(after_help = "A client gets a token with its id and secret:\n  \
+        curl -d grant_type=client_credentials -d client_id=oc_… -d client_secret=mrs_… $MILLRACE_URL/v1/oauth/token\n\
+        Example: millrace oauth-clients create crm --scope invoke")]
+    Create {
+        /// What it is for
+        name: String,
+        /// What its tokens may do at most; everything where nothing is said
+        #[arg(long = "scope", value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
+        scopes: Vec<String>,
+    },
+    /// End a client and its tokens
+    Delete {
+        /// The client's id
+        id: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_a_number_or_the_servers_setting() {
+        assert_eq!((kept("7"), kept("default")), (Ok(Kept(Some(7))), Ok(Kept(None))));
+        assert!(kept("-1").is_err() && kept("all").is_err());
+    }
+}

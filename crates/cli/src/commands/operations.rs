@@ -1,0 +1,167 @@
+//! The history as a whole, and operating a server.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use futures::StreamExt as _;
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use crate::args::{ExportArgs, OauthClientCommand, RetentionArgs};
+use crate::client::{Client, segment};
+use crate::error::CliError;
+use crate::printer::{self, Show};
+
+/// Lines between two notes of how far it is.
+const NOTE_EVERY: u64 = 100_000;
+
+/// Writes the history as it is at one moment. The server's last line says that it was all; without it the export failed.
+pub(super) async fn export(client: &Client, args: ExportArgs) -> Result<(), CliError> {
+    let mut query = Vec::new();
+    if let Some(name) = &args.name {
+        query.push(("owner_id", client.resolve(name).await?.id));
+    }
+    query.extend([("from", args.from), ("to", args.to)].into_iter().filter_map(|(name, ms)| Some((name, ms?.to_string()))));
+    let mut out = Output::open(args.output)?;
+    let response = client.request(Method::GET, "/export").query(&query).send().await.map_err(|e| client.unreachable(e))?;
+    if !response.status().is_success() {
+        return Err(client.refusal(response).await);
+    }
+    let mut chunks = response.bytes_stream();
+    let (mut lines, mut last, mut told) = (0_u64, Vec::new(), 0);
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| CliError::ExportBrokeOff { lines })?;
+        for part in chunk.split_inclusive(|byte| *byte == b'\n') {
+            last.extend_from_slice(part);
+            if last.last() == Some(&b'\n') {
+                if is_end(&last) {
+                    return out.close(&last);
+                }
+                out.write(&last)?;
+                lines += 1;
+                last.clear();
+            }
+        }
+        if lines >= told + NOTE_EVERY {
+            told = lines;
+            printer::note(&format!("{lines} lines"));
+        }
+    }
+    Err(CliError::ExportBrokeOff { lines })
+}
+
+fn is_end(line: &[u8]) -> bool {
+    // Longer lines are records; the last one counts them.
+    line.len() < 200 && serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "end")
+}
+
+/// Where an export goes: a file is there under its name once it is whole.
+struct Output {
+    to: Box<dyn std::io::Write + Send>,
+    file: Option<(PathBuf, PathBuf)>,
+}
+
+impl Output {
+    fn open(path: Option<PathBuf>) -> Result<Self, CliError> {
+        let Some(path) = path else { return Ok(Self { to: Box::new(std::io::BufWriter::new(std::io::stdout())), file: None }) };
+        if path.exists() {
+            return Err(CliError::Exists(path));
+        }
+        let mut part = path.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = std::fs::File::create(&part).map_err(|source| CliError::Write { path: part.clone(), source })?;
+        Ok(Self { to: Box::new(std::io::BufWriter::with_capacity(1 << 20, file)), file: Some((part, path)) })
+    }
+
+    fn failed(&self, source: std::io::Error) -> CliError {
+        match &self.file {
+            Some((part, _)) => CliError::Write { path: part.clone(), source },
+            None if source.kind() == std::io::ErrorKind::BrokenPipe => CliError::OutputClosed,
+            None => CliError::Output(source),
+        }
+    }
+
+    fn write(&mut self, line: &[u8]) -> Result<(), CliError> {
+        self.to.write_all(line).map_err(|e| self.failed(e))
+    }
+
+    /// `end`: the last line, which counts the others. It is told, and no part of the data.
+    fn close(mut self, end: &[u8]) -> Result<(), CliError> {
+        self.to.flush().map_err(|e| self.failed(e))?;
+        if let Some((part, path)) = &self.file {
+            std::fs::rename(part, path).map_err(|source| CliError::Write { path: path.clone(), source })?;
+        }
+        let counts: Value = serde_json::from_slice(end).unwrap_or_default();
+        let count = |of: &str| counts["data"][of].as_u64().unwrap_or(0);
+        printer::note(&format!("{} runs, {} log lines, {} events", count("runs"), count("logs"), count("events")));
+        Ok(())
+    }
+}
+
+/// Shows how much history is kept; with a flag sets it first.
+pub(super) async fn retention(client: &Client, show: Show, args: RetentionArgs) -> Result<(), CliError> {
+    let path = format!("{}/retention", client.resolve(&args.name).await?.path());
+    let given = [("keep_days", args.days), ("keep_count", args.count)];
+    let body: Map<String, Value> = given.into_iter().filter_map(|(field, kept)| Some((field.to_owned(), json!(kept?.0)))).collect();
+    if body.is_empty() {
+        return show.record(&client.get(&path).await?);
+    }
+    show.record(&client.call(Method::PUT, &path, &Value::Object(body)).await?)
+}
+
+/// Who changed what, the newest of it, oldest first as a log is read.
+pub(super) async fn audit(client: &Client, show: Show, count: u32) -> Result<(), CliError> {
+    let mut answer = client.get(&format!("/audit?limit={count}")).await?;
+    if let Some(records) = answer["data"].as_array_mut() {
+        records.reverse();
+        for record in records.iter_mut().filter(|_| !show.json) {
+            let at = millrace_model::Timestamp(record["created_at_ms"].as_i64().unwrap_or(0));
+            record["at"] = json!(at.iso());
+        }
+    }
+    show.table(&answer, &[("AT", "at"), ("KEY", "key_id"), ("ACTION", "action"), ("TARGET", "target"), ("FIELDS", "fields")])
+}
+
+pub(super) async fn oauth_clients(client: &Client, show: Show, command: OauthClientCommand) -> Result<(), CliError> {
+    match command {
+        OauthClientCommand::List => {
+            let columns = [("ID", "id"), ("NAME", "name"), ("SCOPES", "scopes"), ("CREATED", "created_at")];
+            show.table(&client.get("/oauth/clients?limit=100").await?, &columns)
+        }
+        OauthClientCommand::Create { name, scopes } => {
+            let scopes = (!scopes.is_empty()).then_some(scopes);
+            show.record(&client.call(Method::POST, "/oauth/clients", &json!({ "name": name, "scopes": scopes })).await?)
+        }
+        OauthClientCommand::Delete { id } => show.record(&client.call(Method::DELETE, &format!("/oauth/clients/{}", segment(&id)), &json!({})).await?),
+    }
+}
+
+/// Epoch milliseconds of a date, a time, or as they are.
+pub(crate) fn time_ms(text: &str) -> Result<i64, String> {
+    if let Ok(ms) = text.parse() {
+        return Ok(ms);
+    }
+    let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
+    let parsed = millrace_model::Timestamp::parse_iso(&whole).map(millrace_model::Timestamp::ms);
+    parsed.ok_or_else(|| format!("`{text}` is no time; write it as 2026-01-31, 2026-01-31T12:00:00Z or epoch milliseconds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_dates_times_or_milliseconds() {
+        assert_eq!((time_ms("1970-01-02"), time_ms("1970-01-01T00:00:01Z"), time_ms("5")), (Ok(86_400_000), Ok(1000), Ok(5)));
+        for wrong in ["", "yesterday", "1970-13-01"] {
+            assert!(time_ms(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_line_is_an_end() {
+        assert!(is_end(b"{\"type\":\"end\",\"data\":{\"runs\":1}}\n"));
+        assert!(!is_end(b"{\"type\":\"event\",\"data\":{\"event\":{\"type\":\"end\"}}}\n"));
+    }
+}

@@ -1,0 +1,71 @@
+//! History as it is at one moment, handed over piece by piece.
+
+use deadpool_postgres::{Client, Transaction};
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{EventId, OrgId};
+use millrace_store::{ExportFilter, Exported, StoreResult};
+use tokio::sync::mpsc::Sender;
+use tokio_postgres::{IsolationLevel, Row};
+
+use crate::db::{database, text};
+use crate::{retention, rows};
+
+/// Rows that are fetched at once.
+const ROWS: i32 = 100;
+
+/// A client that takes nothing for a minute loses its connection's transaction (`idle_in_transaction_session_timeout`).
+pub(crate) async fn export(c: &mut Client, org: &OrgId, filter: &ExportFilter, out: &Sender<Exported>) -> StoreResult<()> {
+    let t = c.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await.map_err(database)?;
+    let (from, to) = (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, Timestamp::ms));
+    let ordinal = |time: Option<Timestamp>, none| time.map_or(none, EventId::ordinal_at);
+    let (first, last) = (ordinal(filter.from, i64::MIN), ordinal(filter.to, i64::MAX));
+    let mut after = String::new();
+    loop {
+        let owner = match &filter.owner {
+            Some(owner) if after.is_empty() => text(owner).into_owned(),
+            Some(_) => return Ok(()),
+            None => match retention::owners(&t, &after, 1).await?.pop() {
+                Some(owner) => owner,
+                None => return Ok(()),
+            },
+        };
+        let of = |columns: &str, table: &str, owner: &str, time: &str, order: &str| {
+            format!("SELECT {columns} FROM {table} WHERE {owner} = $1 AND org_id = $2 AND {time} >= $3 AND {time} < $4 ORDER BY {order}")
+        };
+        let runs = of(rows::RUN, "runs", "owner_id", "created_at", "created_at, id");
+        let logs = of(rows::LOG_LINE, "logs", "owner_id", "at", "at, seq");
+        let events = of(rows::EVENT, "events", "emitter_id", "ordinal", "ordinal");
+        let log = |row: &Row| rows::log_line(row).map(|(run_id, line)| Exported::Log { owner: owner.clone(), run_id, line });
+        let org = org.as_str();
+        let whole = hand_over(&t, &runs, &[&owner, &org, &from, &to], out, |row| rows::run(row).map(|run| Exported::Run(Box::new(run)))).await?
+            && hand_over(&t, &logs, &[&owner, &org, &from, &to], out, log).await?
+            && hand_over(&t, &events, &[&owner, &org, &first, &last], out, |row| rows::event(row).map(Exported::Event)).await?;
+        if !whole {
+            return Ok(());
+        }
+        after = owner;
+    }
+}
+
+/// Whether all was taken.
+async fn hand_over(
+    t: &Transaction<'_>,
+    sql: &str,
+    values: rows::Params<'_>,
+    out: &Sender<Exported>,
+    read: impl Fn(&Row) -> StoreResult<Exported>,
+) -> StoreResult<bool> {
+    let statement = t.prepare_cached(sql).await.map_err(database)?;
+    let portal = t.bind(&statement, values).await.map_err(database)?;
+    loop {
+        let rows = t.query_portal(&portal, ROWS).await.map_err(database)?;
+        for row in &rows {
+            if out.send(read(row)?).await.is_err() {
+                return Ok(false);
+            }
+        }
+        if rows.len() < ROWS as usize {
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Copies of the database.
+
+use std::path::Path;
+
+use millrace_store::{StoreError, StoreResult};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::db::database;
+use crate::migrations;
+
+/// `VACUUM INTO` reads in one transaction, which in WAL mode no writer waits for. What was deleted is not in the copy.
+pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
+    let connection = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
+    connection.execute_batch("PRAGMA busy_timeout = 10000").map_err(database)?;
+    let path = to.to_str().ok_or_else(|| StoreError::Database("the path of the copy is not UTF-8".into()))?;
+    connection.execute("VACUUM INTO ?1", [path]).map_err(database)?;
+    // SQLite leaves it to the system when the copy is on its disk.
+    std::fs::File::open(to).and_then(|file| file.sync_all()).map_err(|e| StoreError::Database(Box::new(e)))
+}
+
+pub(crate) fn check(path: &Path) -> StoreResult<()> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
+    if found == 0 {
+        return Err(StoreError::Corrupt { what: "it is no database of Millrace".into() });
+    }
+    if found > migrations::known() {
+        return Err(StoreError::NewerSchema { found, known: migrations::known() });
+    }
+    let answer: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(database)?;
+    if answer == "ok" { Ok(()) } else { Err(StoreError::Corrupt { what: answer }) }
+}
