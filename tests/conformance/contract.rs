@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use millrace_tests::{Server, binary};
 use serde_json::{Value, json};
 
-use crate::rest::Things;
+use crate::r2_endpoints::keys::Things;
 
 /// What is installed, to the last digit.
 const PACKAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/schemathesis.txt");

@@ -9,7 +9,7 @@ use millrace_tests::{Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::registries::millrace;
+use crate::r2_endpoints::registries::millrace;
 
 const SOURCE: &str = "export default { name: 'orders', version: '1', dedupe: 'unique', props: { http: '$.interface.http', db: '$.service.db' },
   run(event) { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); console.log('got', event.body.id);
@@ -358,7 +358,7 @@ fn what_is_no_backup_is_not_restored() {
     std::fs::write(backup.join("backup.json"), manifest.to_string()).expect("writes");
     refused("--master-key");
     std::fs::write(backup.join("master.key"), [7; 31]).expect("writes");
-    refused("has 31 bytes");
+    refused("the master key");
     std::fs::write(backup.join("master.key"), [7; 32]).expect("writes");
     refused("cannot be used");
     std::fs::write(backup.join("millrace.db"), "not a database, however long it goes on").expect("writes");

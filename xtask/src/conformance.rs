@@ -65,6 +65,12 @@ struct Held {
     name: String,
 }
 
+impl Held {
+    fn key(&self) -> String {
+        if self.file.ends_with(".rs") { key(&self.file, &self.name) } else { self.name.clone() }
+    }
+}
+
 /// Writes the document, after running the tests. `log`: what a run of them printed, in place of another run.
 pub fn write(root: &Path, log: Option<&Path>) -> Result<()> {
     let tests = tests(root)?;
@@ -73,8 +79,8 @@ pub fn write(root: &Path, log: Option<&Path>) -> Result<()> {
         None => run(root)?,
     };
     states.extend(of_node(root)?);
-    let failed: Vec<&str> = tests.iter().filter(|t| states.get(&t.name) == Some(&false)).map(|t| t.name.as_str()).collect();
-    std::fs::write(root.join(DOCUMENT), document(&tests, |name| states.get(name).copied())).with_context(|| format!("could not write `{DOCUMENT}`"))?;
+    let failed: Vec<&str> = tests.iter().filter(|t| states.get(&t.key()) == Some(&false)).map(|t| t.name.as_str()).collect();
+    std::fs::write(root.join(DOCUMENT), document(&tests, |test| states.get(&test.key()).copied())).with_context(|| format!("could not write `{DOCUMENT}`"))?;
     if failed.is_empty() { Ok(()) } else { bail!("{DOCUMENT} was written; these fail: {}", failed.join(", ")) }
 }
 
@@ -93,7 +99,7 @@ fn tests(root: &Path) -> Result<Vec<Held>> {
     for folder in FOLDERS {
         for path in files_below(&root.join(folder))? {
             let text = std::fs::read_to_string(&path)?;
-            let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            let file = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
             found.extend(of_rust(&text).into_iter().map(|(clauses, name)| Held { clauses, file: file.clone(), name }));
         }
     }
@@ -115,6 +121,16 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// What tells a test from others of its name: the module it is in.
+fn key(file: &str, name: &str) -> String {
+    let mut parts = file.trim_end_matches(".rs").rsplit('/');
+    match parts.next() {
+        Some("main") | None => name.to_owned(),
+        Some("mod") => format!("{}::{name}", parts.next().unwrap_or_default()),
+        Some(module) => format!("{module}::{name}"),
+    }
 }
 
 /// Test functions with the clauses that their names and doc comments name.
@@ -202,7 +218,11 @@ fn run(root: &Path) -> Result<BTreeMap<String, bool>> {
 
 fn of_cargo(log: &str) -> BTreeMap<String, bool> {
     let lines = log.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
-    lines.map(|(path, state)| (path.rsplit("::").next().unwrap_or(path).to_owned(), state == "ok")).collect()
+    let module = |path: &str| match path.rsplit_once("::") {
+        Some((module, name)) => format!("{}::{name}", module.rsplit("::").next().unwrap_or(module)),
+        None => path.to_owned(),
+    };
+    lines.map(|(path, state)| (module(path), state == "ok")).collect()
 }
 
 fn of_node(root: &Path) -> Result<BTreeMap<String, bool>> {
@@ -217,7 +237,7 @@ fn of_node(root: &Path) -> Result<BTreeMap<String, bool>> {
     Ok(states)
 }
 
-fn document(tests: &[Held], state: impl Fn(&str) -> Option<bool>) -> String {
+fn document(tests: &[Held], state: impl Fn(&Held) -> Option<bool>) -> String {
     let points = (1..=POINTS).map(|point| (format!("registry facts 5.{point}"), ""));
     let known: Vec<(String, &str)> = CLAUSES.iter().map(|(clause, words)| ((*clause).to_owned(), *words)).chain(points).collect();
     // A clause finer than those stands below the one that it is a part of.
@@ -234,7 +254,7 @@ fn document(tests: &[Held], state: impl Fn(&str) -> Option<bool>) -> String {
         }
     };
     let mut rows: Vec<(usize, String)> = Vec::new();
-    let shown = |test: &Held| match state(&test.name) {
+    let shown = |test: &Held| match state(test) {
         Some(true) => "passes",
         Some(false) => "**fails**",
         None => "**not run**",
@@ -294,9 +314,17 @@ mod tests {
     }
 
     #[test]
+    fn a_test_is_told_from_others_of_its_name_by_its_module() {
+        assert_eq!(key("tests/conformance/r3_components/uploads.rs", "a"), "uploads::a");
+        assert_eq!((key("tests/crash/main.rs", "a"), key("tests/conformance/x/mod.rs", "a")), ("a".to_owned(), "x::a".to_owned()));
+        let states = of_cargo("test r3_components::uploads::a ... ok\ntest a ... FAILED\nrunning 2 tests\n");
+        assert_eq!((states.get("uploads::a"), states.get("a")), (Some(&true), Some(&false)));
+    }
+
+    #[test]
     fn a_clause_without_a_test_and_a_test_that_fails_say_so() {
         let held = |clause: &str, name: &str| Held { clauses: vec![clause.into()], file: "f.rs".into(), name: name.into() };
-        let text = document(&[held("spec 6.4", "good"), held("spec 6.4.1", "bad")], |name| Some(name == "good"));
+        let text = document(&[held("spec 6.4", "good"), held("spec 6.4.1", "bad")], |test| Some(test.name == "good"));
         assert!(
             text.contains("| spec 6.4 | `good` (f.rs) | passes |\n| spec 6.4.1 | `bad` (f.rs) | **fails** |\n| spec 7 | – | **no test names it** |"),
             "{text}"

@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::HttpInterfaceId;
 use serde_json::{Value, json};
@@ -17,9 +17,8 @@ use crate::{App, endpoints};
 pub(crate) async fn by_host(State(app): State<App>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|h| h.to_str().ok()).or_else(|| request.uri().authority().map(|a| a.as_str())).unwrap_or("");
     match app.engine.endpoint_of_host(host).await {
-        Ok(None) => next.run(request).await,
-        Ok(Some(key)) => endpoints::handle_key(&app, key, request).await,
-        Err(error) => ApiError::from(error).into_response(),
+        None => next.run(request).await,
+        Some(key) => endpoints::handle_key(&app, key, request).await,
     }
 }
 

@@ -11,6 +11,7 @@ use millrace_model::tenant::Caller;
 use millrace_store::StoreError;
 use parking_lot::RwLock;
 
+use crate::execute::error_chain;
 use crate::{Engine, EngineError};
 
 /// How long the domains that were read are believed: another server may have changed them.
@@ -24,18 +25,17 @@ pub(crate) struct Domains(RwLock<Option<(Timestamp, Arc<HashMap<String, String>>
 
 impl Engine {
     /// The key of the endpoint that a request's host stands for; None: the host is this server's own.
-    pub async fn endpoint_of_host(&self, host: &str) -> Result<Option<String>, EngineError> {
-        let Some(host) = host_of(host) else { return Ok(None) };
+    pub async fn endpoint_of_host(&self, host: &str) -> Option<String> {
+        let host = host_of(host)?;
         if host_of(self.base_host()).is_some_and(|own| own == host) {
-            return Ok(None);
+            return None;
         }
         if let Some(domain) = self.0.config.endpoint_domain.as_deref().and_then(host_of)
             && let Some(key) = host.strip_suffix(&domain).and_then(|rest| rest.strip_suffix('.'))
         {
-            return Ok(Some(key.to_owned()));
+            return Some(key.to_owned());
         }
-        let domains = self.domains().await?;
-        Ok(domains.get(&host).cloned())
+        self.domains().await.get(&host).cloned()
     }
 
     fn base_host(&self) -> &str {
@@ -43,14 +43,23 @@ impl Engine {
         base.split_once("://").map_or(base.as_str(), |(_, rest)| rest.split('/').next().unwrap_or(rest))
     }
 
-    async fn domains(&self) -> Result<Arc<HashMap<String, String>>, EngineError> {
+    async fn domains(&self) -> Arc<HashMap<String, String>> {
         let now = self.now();
         if let Some((_, domains)) = self.0.domains.0.read().as_ref().filter(|(at, _)| (0..BELIEVED_MS).contains(&(now.ms() - at.ms()))) {
-            return Ok(domains.clone());
+            return domains.clone();
         }
-        let domains: Arc<HashMap<String, String>> = Arc::new(self.0.store.endpoint_domains().await?.into_iter().collect());
-        *self.0.domains.0.write() = Some((now, domains.clone()));
-        Ok(domains)
+        match self.0.store.endpoint_domains().await {
+            Ok(domains) => {
+                let domains: Arc<HashMap<String, String>> = Arc::new(domains.into_iter().collect());
+                *self.0.domains.0.write() = Some((now, domains.clone()));
+                domains
+            }
+            Err(error) => {
+                // Whether the server lives is asked by any host, and must not hang on the database.
+                tracing::warn!(error = error_chain(&error), "could not read the domains of endpoints; those that were known stay");
+                self.0.domains.0.read().as_ref().map(|(_, domains)| domains.clone()).unwrap_or_default()
+            }
+        }
     }
 
     /// Lets a domain stand for an endpoint. Its name must lead here: that is the operator's to see to.

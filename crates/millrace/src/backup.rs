@@ -13,12 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ServeArgs};
 use crate::data_dir::{DataDir, write_private};
+use crate::master_key;
 
 const DATABASE: &str = "millrace.db";
 const MANIFEST: &str = "backup.json";
 const MASTER_KEY: &str = "master.key";
-/// Beside the database: the master key, and the first API key.
-const KEYS: [&str; 2] = [MASTER_KEY, "credentials.json"];
+/// A master key that was about to take the place of the other, or had just done so, when the database was copied.
+const NEXT_KEY: &str = "master.key.next";
+/// The first API key.
+const CREDENTIALS: &str = "credentials.json";
 
 /// What `backup` takes.
 #[derive(Args, Debug)]
@@ -63,6 +66,9 @@ struct Manifest {
     database: String,
     /// Whether the keys are in the folder.
     keys: bool,
+    /// Whether the server had its master key from its environment or a command.
+    #[serde(default)]
+    key_from_elsewhere: bool,
 }
 
 /// Copies what a server needs, also while it runs.
@@ -72,34 +78,46 @@ pub fn backup(args: BackupArgs) -> Result<()> {
     let config = Config::read(serve)?;
     let data = &config.data_dir;
     let is_postgres = config.database_url.is_some();
-    let needed = if is_postgres { MASTER_KEY } else { DATABASE };
-    if !data.join(needed).is_file() {
-        bail!("`{}` is not the data directory of a server: it has no `{needed}`; name it with --data-dir", data.display());
+    let place = &config.master_key;
+    let key_from_elsewhere = place.command.is_some() || place.key.is_some();
+    let key_file = place.file.clone().unwrap_or_else(|| data.join(MASTER_KEY));
+    if !is_postgres && !data.join(DATABASE).is_file() {
+        bail!("`{}` is not the data directory of a server: it has no `{DATABASE}`; name it with --data-dir", data.display());
+    }
+    if !key_from_elsewhere && !key_file.is_file() {
+        bail!("there is no master key `{}`; name the server's data directory with --data-dir", key_file.display());
     }
     if args.folder.exists() {
         bail!("`{}` is there already; name a new folder for the backup", args.folder.display());
     }
     // Whole or not at all: it has its name once everything is in it.
     let part = Part::make(&args.folder)?;
+    let with_key = !args.without_keys && !key_from_elsewhere;
+    let before = if with_key { keys_of(&key_file)? } else { Vec::new() };
     if !is_postgres {
         let path = part.0.join(DATABASE);
         SqliteStore::backup(&data.join(DATABASE), &path).with_context(|| format!("could not copy the database to `{}`", path.display()))?;
         make_private(&path)?;
     }
-    if !args.without_keys {
-        for name in KEYS {
-            let from = data.join(name);
-            // An operator may have taken the first API key away; the master key is needed.
-            if from.is_file() || name == MASTER_KEY {
-                copy_private(&from, &part.0.join(name))?;
-            }
+    if with_key {
+        // The key may have been changed while the database was copied: a server takes both, and finds which one fits.
+        let mut keys = keys_of(&key_file)?;
+        keys.extend(before);
+        let mut seen = std::collections::HashSet::new();
+        keys.retain(|key| seen.insert(key.clone()));
+        for (key, name) in keys.iter().zip([MASTER_KEY, NEXT_KEY]) {
+            write_private(&part.0.join(name), key).context("could not write the master key")?;
         }
+    }
+    if !args.without_keys && data.join(CREDENTIALS).is_file() {
+        copy_private(&data.join(CREDENTIALS), &part.0.join(CREDENTIALS))?;
     }
     let manifest = Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         created_at: SystemClock.now().iso(),
         database: if is_postgres { "postgres" } else { "sqlite" }.to_owned(),
         keys: !args.without_keys,
+        key_from_elsewhere,
     };
     write_private(&part.0.join(MANIFEST), format!("{}\n", serde_json::to_string_pretty(&manifest)?).as_bytes())
         .context("could not write the backup's manifest")?;
@@ -110,7 +128,9 @@ pub fn backup(args: BackupArgs) -> Result<()> {
     } else {
         eprintln!("the backup is in `{}`; `millrace restore` takes it", args.folder.display());
     }
-    if !args.without_keys {
+    if key_from_elsewhere {
+        eprintln!("the master key is not in it: the server has it from its environment or a command");
+    } else if with_key {
         eprintln!("it holds the master key: whoever has it can read every secret of the server");
     }
     Ok(())
@@ -123,13 +143,14 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
     let text =
         std::fs::read_to_string(folder.join(MANIFEST)).with_context(|| format!("`{}` is not a backup: it has no readable `{MANIFEST}`", folder.display()))?;
     let manifest: Manifest = serde_json::from_str(&text).with_context(|| format!("the `{MANIFEST}` of `{}` is damaged", folder.display()))?;
+    let named = args.master_key.is_some();
     let key = args.master_key.unwrap_or_else(|| folder.join(MASTER_KEY));
-    if !key.is_file() {
-        bail!("the backup was made without its keys; name the server's master key with --master-key");
+    let has_key = key.is_file();
+    if !has_key && (named || !manifest.key_from_elsewhere) {
+        bail!("there is no master key `{}`; name the server's with --master-key", key.display());
     }
-    let length = std::fs::metadata(&key).with_context(|| format!("could not read `{}`", key.display()))?.len();
-    if length != 32 {
-        bail!("the master key `{}` has {length} bytes, a key has 32", key.display());
+    if has_key {
+        master_key::check_file(&key)?;
     }
     let source = folder.join(DATABASE);
     let is_sqlite = manifest.database == "sqlite";
@@ -144,10 +165,17 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
         }
     }
     // The database last: a folder without one is no server's, and may be restored into again after its rest was removed.
-    copy_private(&key, &data.file(MASTER_KEY))?;
-    let credentials = folder.join("credentials.json");
-    if credentials.is_file() {
-        copy_private(&credentials, &data.file("credentials.json"))?;
+    if has_key {
+        copy_private(&key, &data.file(MASTER_KEY))?;
+    }
+    for name in [NEXT_KEY, CREDENTIALS] {
+        let from = folder.join(name);
+        if from.is_file() && !(named && name == NEXT_KEY) {
+            copy_private(&from, &data.file(name))?;
+        }
+    }
+    if !has_key {
+        eprintln!("the server had its master key from its environment or a command: start it with the same");
     }
     if is_sqlite {
         copy_private(&source, &data.file(DATABASE))?;
@@ -185,6 +213,19 @@ impl Drop for Part {
         // Renamed by now where all went well.
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The master key of a file, and the one that is about to take its place.
+fn keys_of(file: &Path) -> Result<Vec<Vec<u8>>> {
+    let mut keys = Vec::new();
+    for path in [file.to_path_buf(), master_key::beside(file)] {
+        match std::fs::read(&path) {
+            Ok(key) => keys.push(key),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| format!("could not read the master key `{}`", path.display())),
+        }
+    }
+    Ok(keys)
 }
 
 fn make_private(path: &Path) -> Result<()> {

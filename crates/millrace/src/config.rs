@@ -203,8 +203,8 @@ impl Config {
         let keep_days = Some(args.keep_days.or(file.keep_days).unwrap_or(30));
         let config = Self {
             s3,
-            traces,
             master_key,
+            traces,
             keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
             keep_audit_days: args.keep_audit_days.or(file.keep_audit_days).unwrap_or(365),
             metrics_listen: args.metrics_listen.or(file.metrics_listen),

@@ -81,7 +81,8 @@ impl MasterKeys for KeyPlace {
 }
 
 /// Where the next key lies until the data keys are wrapped under it.
-fn beside(path: &Path) -> PathBuf {
+/// Where a key lies that is about to take the place of the one of `path`.
+pub fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".next");
     path.with_file_name(name)
@@ -89,6 +90,11 @@ fn beside(path: &Path) -> PathBuf {
 
 fn file_error(path: &Path, error: &std::io::Error) -> MasterKeyError {
     MasterKeyError(format!("could not use the master key `{}`: {error}", path.display()))
+}
+
+/// That a file holds a key.
+pub fn check_file(path: &Path) -> Result<(), MasterKeyError> {
+    of_file(path).map(|_| ())
 }
 
 fn of_file(path: &Path) -> Result<MasterKey, MasterKeyError> {

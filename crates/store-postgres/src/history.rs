@@ -64,8 +64,7 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
         None => none,
     };
     let (below, above) = (bound(&page.after, i64::MAX, i64::MIN), bound(&page.before, i64::MIN, i64::MAX));
-    // Only the newest hundred are shown; a page is a part of those. Two texts, so that each is planned for its index;
-    // SQLite has one with CASE.
+    // Only the newest hundred are shown; a page is a part of those. Two texts, so that each is planned for its index.
     let stream = match name {
         Some(_) => "left(name, 200) = left($3::text, 200) AND name = $3",
         None => "name NOT IN ('$errors', '$test', '$in') AND $3::text IS NULL",

@@ -163,6 +163,8 @@ impl Things {
         let source = id(&server.source(SOURCE, json!({})).await);
         let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() {} });")]).await;
         let deployment = workflow["deployment_id"].as_str().expect("an id").to_owned();
+        let domain = json!({ "domain": "walled.example.test", "endpoint_id": workflow["triggers"][0]["id"] });
+        server.post("/domains", &domain).await.data();
         let (project, workflow) = (workflow["project_id"].as_str().expect("a project").to_owned(), id(&workflow));
         let webhook = id(&server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/hook" })).await.data());
         server.post("/subscriptions", &json!({ "emitter_id": source, "listener_id": webhook })).await.data();
@@ -176,12 +178,13 @@ impl Things {
         let (status, _, stderr) = registries::millrace(server, &["registry", "add", tree.path().to_str().expect("UTF-8"), "--name", "walled-registry"]);
         assert_eq!(status, Some(0), "{stderr}");
         let (key, _) = key(server, json!({ "name": "another" })).await;
-        let client = server.post("/oauth/clients", &json!({ "name": "a client" })).await.data();
         let replay = server.post("/replays", &json!({ "source_id": source })).await;
         assert_eq!(replay.status, 202, "{}", replay.text);
+        let client = server.post("/oauth/clients", &json!({ "name": "a client" })).await.data();
         Self(vec![
-            ("/replays/{id}", id(&replay.json["data"])),
+            ("{domain}", "walled.example.test".into()),
             ("/oauth/clients/{id}", id(&client)),
+            ("/replays/{id}", id(&replay.json["data"])),
             ("{org}", server.org_id.clone()),
             ("{project}", project),
             ("{delivery}", id(&delivery["data"][0])),

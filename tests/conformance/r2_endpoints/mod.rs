@@ -2,9 +2,9 @@
 
 mod apps;
 pub(crate) mod files;
-mod keys;
+pub(crate) mod keys;
 mod records;
-mod registries;
+pub(crate) mod registries;
 mod replays;
 mod runs;
 mod webhooks;

@@ -1,8 +1,8 @@
 // A client written for the hosted platform, pointed here by its constructor's `baseUrl`: what its calls give, as JSON.
-import { Pipedream } from "@pipedream/sdk";
+import { PipedreamClient } from "@pipedream/sdk";
 
 const { baseUrl, clientId, clientSecret, projectId } = JSON.parse(process.env.PEER);
-const client = new Pipedream({ baseUrl, clientId, clientSecret, projectId, projectEnvironment: "development" });
+const client = new PipedreamClient({ baseUrl, clientId, clientSecret, projectId, projectEnvironment: "development" });
 const externalUserId = "user-7";
 const calls = {
   token: async () => typeof (await client.rawAccessToken),
