@@ -15,6 +15,7 @@ const PACKAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/schemathesis.
 const SECONDS_MAX: u32 = 75;
 
 /// The program in an environment of its own beside the build, made once; none where Python or its index is not there, which is said.
+#[expect(clippy::print_stderr, reason = "what is left out, or found, is said")]
 fn schemathesis() -> Option<PathBuf> {
     let folder = binary().parent()?.join("schemathesis-4.32.5");
     let program = folder.join("bin/schemathesis");
@@ -56,6 +57,7 @@ fn tried(server: &Server, things: &Things) -> Value {
     document
 }
 
+#[expect(clippy::print_stderr, reason = "what is left out, or found, is said")]
 fn run(program: &Path, server: &Server, document: &Path, args: &[&str]) {
     let output = Command::new(program)
         .arg("run")

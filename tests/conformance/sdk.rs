@@ -14,6 +14,7 @@ const SOURCE: &str = "export default { name: 'Orders', key: 'sdk-orders', versio
   hooks: { async deploy() { this.$emit({ n: 1 }, { id: 1, summary: 'one' }); } }, run() {} };";
 
 /// The client beside the build, installed once; none where npm or its registry is not there, which is said.
+#[expect(clippy::print_stderr, reason = "a test that is left out says why")]
 fn client() -> Option<PathBuf> {
     let folder = binary().parent()?.join("sdk-peer");
     let from = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdk"));

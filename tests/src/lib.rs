@@ -4,8 +4,11 @@ pub mod cli;
 /// The tests of the Postgres store start theirs in the same way.
 #[path = "../../crates/store-postgres/tests/it/cluster.rs"]
 pub mod cluster;
+pub mod flow;
+pub mod kills;
 pub mod openapi;
 pub mod receiver;
+pub mod schedule;
 pub mod smtp;
 
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -32,12 +35,22 @@ pub fn binary() -> PathBuf {
     path
 }
 
+/// The same with fail points, built beside it.
+pub fn binary_with_fail_points() -> PathBuf {
+    let path = binary().with_file_name("millrace-fail-points");
+    assert!(path.exists(), "{} is missing: run `cargo xtask test`, which builds it first", path.display());
+    path
+}
+
 /// A server with a data directory that goes with it.
 pub struct Server {
     dir: TempDir,
     args: Vec<String>,
     /// As `nobody`, where the tests run as root.
     unprivileged: bool,
+    /// With fail points, and these variables.
+    failing: bool,
+    env: Vec<(String, String)>,
     /// Where the time is held, where a test does.
     clock: Option<PathBuf>,
     child: Option<Child>,
@@ -87,10 +100,20 @@ impl Server {
 
     /// Holds the time at another place.
     pub fn set_clock(&self, ms: i64) {
+        self.write_clock(&ms.to_string());
+    }
+
+    /// Lets the clock go on, but so much off, milliseconds; before the first start, for a server whose clock a test moves.
+    pub fn skew_clock(&mut self, ms: i64) {
+        self.clock.get_or_insert_with(|| self.dir.path().join("clock"));
+        self.write_clock(&format!("{ms:+}"));
+    }
+
+    fn write_clock(&self, text: &str) {
         let path = self.clock.as_ref().expect("a clock that is held");
         // Replaced as a whole: the server never reads a half of it.
         let next = path.with_extension("next");
-        std::fs::write(&next, ms.to_string()).expect("writes");
+        std::fs::write(&next, text).expect("writes");
         std::fs::rename(next, path).expect("renames");
     }
 
@@ -99,26 +122,26 @@ impl Server {
         Self::start_as(args, true, None).await
     }
 
+    /// The program that has fail points; it starts with the first [`Server::launch`].
+    pub fn failing(args: &[&str]) -> Self {
+        let mut server = Self::new(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false);
+        server.failing = true;
+        server
+    }
+
+    /// One that starts with the first [`Server::launch`].
+    pub fn new_at_rest(args: &[&str]) -> Self {
+        Self::new(args, false)
+    }
+
+    /// A variable of its environment, from the next start on.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.env.retain(|(set, _)| set != name);
+        self.env.push((name.to_owned(), value.to_owned()));
+    }
+
     async fn start_as(args: &[&str], unprivileged: bool, clock: Option<i64>) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
-        let unprivileged = unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
-        if unprivileged {
-            chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("gives the folder away");
-            // The checkout may lie where only root looks.
-            std::fs::copy(binary(), dir.path().join("millrace")).expect("copies the program");
-        }
-        let mut server = Self {
-            dir,
-            args: args.iter().map(|a| (*a).to_owned()).collect(),
-            unprivileged,
-            clock: None,
-            child: None,
-            url: String::new(),
-            api_key: String::new(),
-            org_id: String::new(),
-            document: Value::Null,
-            http: reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client"),
-        };
+        let mut server = Self::new(args, unprivileged);
         if let Some(ms) = clock {
             server.clock = Some(server.dir.path().join("clock"));
             server.set_clock(ms);
@@ -127,15 +150,48 @@ impl Server {
         server
     }
 
+    fn new(args: &[&str], unprivileged: bool) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let unprivileged = unprivileged && std::fs::metadata("/proc/self").expect("reads").uid() == 0;
+        if unprivileged {
+            chown(dir.path(), Some(NOBODY), Some(NOBODY)).expect("gives the folder away");
+            // The checkout may lie where only root looks.
+            std::fs::copy(binary(), dir.path().join("millrace")).expect("copies the program");
+        }
+        Self {
+            dir,
+            args: args.iter().map(|a| (*a).to_owned()).collect(),
+            unprivileged,
+            failing: false,
+            env: Vec::new(),
+            clock: None,
+            child: None,
+            url: String::new(),
+            api_key: String::new(),
+            org_id: String::new(),
+            document: Value::Null,
+            http: reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client"),
+        }
+    }
+
     pub fn data_dir(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 
     /// Starts the process; after the first time at the same address.
     pub async fn launch(&mut self) {
+        assert!(self.try_launch().await, "the server ended before it was ready: {}", self.log());
+    }
+
+    /// As [`Server::launch`]; false where it ended before it was ready.
+    pub async fn try_launch(&mut self) -> bool {
         let listen = if self.url.is_empty() { "127.0.0.1:0" } else { self.url.trim_start_matches("http://") };
         let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
-        let program = if self.unprivileged { self.dir.path().join("millrace") } else { binary() };
+        let program = match (self.unprivileged, self.failing) {
+            (true, _) => self.dir.path().join("millrace"),
+            (false, true) => binary_with_fail_points(),
+            (false, false) => binary(),
+        };
         let mut command = Command::new(program);
         if self.unprivileged {
             command.uid(NOBODY).gid(NOBODY);
@@ -148,6 +204,7 @@ impl Server {
             .arg(self.data_dir())
             .args(["--listen", listen])
             .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -162,13 +219,26 @@ impl Server {
                 let text = |field: &str| credentials[field].as_str().unwrap_or("").to_owned();
                 (self.url, self.api_key, self.org_id) = (text("url"), text("api_key"), text("org_id"));
                 if self.http.get(format!("{}/readyz", self.url)).send().await.is_ok_and(|r| r.status().is_success()) {
-                    self.document = answer(self.raw(Method::GET, "/openapi.json")).await.json;
-                    return;
+                    // One that fails at its first write may be gone by now.
+                    if let Some(document) = self.http.get(format!("{}/openapi.json", self.url)).send().await.ok()
+                        && let Ok(document) = document.json().await
+                    {
+                        self.document = document;
+                        return true;
+                    }
                 }
+            }
+            if self.ended() {
+                return false;
             }
             assert!(Instant::now() < deadline, "the server did not become ready: {}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Whether the process has ended by itself.
+    pub fn ended(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| child.try_wait().expect("waits").is_some())
     }
 
     /// What it is started with from its next start on; components may reach the servers of the tests.
@@ -188,7 +258,8 @@ impl Server {
     /// SIGKILL, with nothing said before.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            child.kill().expect("kills");
+            // It may have ended by itself.
+            let _ = child.kill();
             child.wait().expect("reaps");
         }
     }

@@ -14,6 +14,8 @@ use anyhow::{Context as _, Result, bail};
 const HELP: &str = "cargo xtask build [--release]   build the runtime (npm) and the binary
 cargo xtask up [--release]      build, start the server, deploy the examples, say what to try
 cargo xtask test                build and run every test
+cargo xtask torture [ARGS]      kill a server for minutes, and look whether anything was lost:
+                                --minutes N [--seed S] [--database sqlite|postgres]
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, tidiness
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
 cargo xtask openapi             write docs/openapi.json
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         ["up"] => up::up(Profile::Dev),
         ["up", "--release"] => up::up(Profile::Release),
         ["test"] => test(),
+        ["torture", args @ ..] => torture(args),
         ["check"] => check(),
         ["tidy"] => tidy::tidy(&root()),
         ["openapi"] => openapi(),
@@ -105,8 +108,27 @@ pub fn build(profile: Profile) -> Result<()> {
     }
 }
 
-fn test() -> Result<()> {
+/// Builds the program a second time, as `millrace-fail-points`: with instants at which tests make it fail. Then again without, where all look for it.
+fn build_with_fail_points() -> Result<()> {
+    runtime::build(&root())?;
+    cargo(&["build", "--package", "millrace", "--features", "fail-points"])?;
+    let (from, to) = (Profile::Dev.program("millrace"), Profile::Dev.program("millrace-fail-points"));
+    // Beside it first: a server of an earlier test may still run the old one.
+    let part = to.with_extension("part");
+    std::fs::copy(&from, &part).and_then(|_| std::fs::rename(&part, &to)).with_context(|| format!("could not copy `{}`", from.display()))?;
+    build(Profile::Dev)
+}
+
+/// Kills a server, its hosts and its database for as long as is asked, and looks whether anything was lost.
+fn torture(args: &[&str]) -> Result<()> {
     build(Profile::Dev)?;
+    cargo(&["build", "--package", "millrace-tests", "--bin", "torture"])?;
+    let program = Profile::Dev.program("torture");
+    run(&root(), program.to_str().context("the path of the checkout is not UTF-8")?, args)
+}
+
+fn test() -> Result<()> {
+    build_with_fail_points()?;
     let root = root();
     run(&root.join("runtime"), "npm", &["test", "--silent"])?;
     cargo(&["test", "--workspace"])?;

@@ -131,6 +131,7 @@ impl From<EngineError> for ApiError {
             ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
             ErrorKind::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
             ErrorKind::Internal => return internal(&error),
         };
         Self { retry_after: error.retry_after_secs(), ..Self::new(status, error.code(), error.to_string()).with(error.details()) }
@@ -225,6 +226,8 @@ mod tests {
         assert_eq!(check(many, 429, "too_many_requests", "after 2 s").await, json!({ "per_minute": 60, "retry_after": 2 }));
         check(EngineError::QueueFull, 429, "queue_full", "queue_max").await;
         check(EngineError::Overloaded, 503, "overloaded", "try again").await;
+        check(EngineError::DatabaseUnavailable, 503, "database_unavailable", "try again").await;
+        check(EngineError::StorageFull, 507, "storage_full", "made room").await;
         check(ApiError::unsendable_status(101), 500, "unsendable_status", "101").await;
     }
 
@@ -242,6 +245,7 @@ mod tests {
         assert_eq!(ApiError::from(many).into_response().headers()[header::RETRY_AFTER], "60");
         assert_eq!(ApiError::from(EngineError::Overloaded).into_response().headers()[header::RETRY_AFTER], "1");
         assert_eq!(ApiError::from(EngineError::QueueFull).into_response().headers()[header::RETRY_AFTER], "1");
+        assert_eq!(ApiError::from(EngineError::StorageFull).into_response().headers()[header::RETRY_AFTER], "10");
         assert_eq!(ApiError::from(EngineError::Unauthorized).into_response().headers()[header::WWW_AUTHENTICATE], "Bearer");
     }
 }

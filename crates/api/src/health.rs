@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use millrace_engine::Readiness;
 use serde_json::json;
 
 use crate::App;
@@ -13,9 +14,11 @@ pub(crate) async fn healthz() -> Response {
 }
 
 pub(crate) async fn readyz(State(app): State<App>) -> Response {
-    if app.engine.ready().await {
-        Json(json!({ "status": "ready" })).into_response()
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "status": "not ready" }))).into_response()
-    }
+    let readiness = app.engine.readiness().await;
+    let (status, said) = match readiness {
+        Readiness::Ready => return Json(json!({ "status": "ready" })).into_response(),
+        Readiness::Degraded { .. } => (StatusCode::OK, "degraded"),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+    };
+    (status, Json(json!({ "status": said, "code": readiness.code(), "error": readiness.to_string() }))).into_response()
 }

@@ -10,7 +10,7 @@ use millrace_model::source::HttpInterface;
 use millrace_model::subscription::TEST;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::Settings;
-use millrace_store::Effects;
+use millrace_store::{Effects, fail_point};
 use tokio::sync::oneshot;
 use url::form_urlencoded;
 
@@ -125,7 +125,7 @@ impl Engine {
         let held = Held::claimed_here(&run);
         self.hold(&held);
         if let Err(error) = self.0.store.accept(run, &self.0.node).await {
-            self.unhold(&held.id);
+            self.unhold(&held.id, held.attempt);
             return Err(error.into());
         }
         let engine = self.clone();
@@ -134,6 +134,7 @@ impl Engine {
             engine.execute(held, Some(program), responder).await;
             drop(place);
         });
+        fail_point!("engine.accept.before_answer");
         Ok(())
     }
 

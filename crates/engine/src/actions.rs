@@ -82,7 +82,7 @@ impl Engine {
             hosts_max: 1,
         });
         let scope = AskScope { org: caller.org_id.clone(), stores, run: None };
-        let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), false, None, Some(scope));
+        let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), None, None, Some(scope));
         let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
         let (collected, _) = sink.take();
         let mut run = ActionRun { logs: collected.logs, error: outcome.result.as_ref().err().map(told), ..ActionRun::default() };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use millrace_model::component::{PropDef, SavedComponent};
 use millrace_model::props::Site;
 use millrace_model::tenant::Caller;
-use millrace_runner::{Call, CallFailure, IsolateSpec, ModuleSpec};
+use millrace_runner::{Call, CallFailure, DbLoader, IsolateSpec, ModuleSpec};
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
@@ -135,7 +135,7 @@ impl Engine {
             organization: caller.org_id.to_string(),
             modules: vec![ModuleSpec { name: MODULE.into(), path: self.stored_artifact_path(&component.artifact_id).await? }],
             env: BTreeMap::new(),
-            db: Some(Map::new()),
+            db: Some(DbLoader::of(Map::new())),
             memory_mb: None,
             calls_max: CALLS_MAX,
             hosts_max: 1,

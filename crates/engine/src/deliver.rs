@@ -75,16 +75,18 @@ impl Engine {
                 return;
             }
         };
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
         let places = Arc::new(Semaphore::new(UNDER_WAY_MAX));
-        self.0.tasks.spawn(async move {
-            loop {
-                engine.deliver_due(&http, &places).await;
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = engine.0.wake_deliverer.notified() => {}
-                    () = tokio::time::sleep(POLL) => {}
+        self.keep_going("deliverer", move |engine, stop| {
+            let (http, places) = (http.clone(), places.clone());
+            async move {
+                loop {
+                    engine.deliver_due(&http, &places).await;
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = engine.0.wake_deliverer.notified() => {}
+                        () = tokio::time::sleep(POLL) => {}
+                    }
                 }
             }
         });

@@ -30,7 +30,7 @@ const POLL: Duration = Duration::from_secs(1);
 const TRY_TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A claimed delivery is hidden from others for so long; then whoever claimed it is taken to have died.
-const HIDDEN_MS: i64 = 60_000;
+const HIDDEN_MS: i64 = 30_000;
 /// Webhooks that are sent to at once.
 const LANES_MAX: usize = 32;
 /// Deliveries to one webhook at once, and batches before another webhook may have the lane.
@@ -77,17 +77,19 @@ impl Engine {
     pub(crate) fn spawn_webhook_deliverer(&self) {
         let reach = Arc::new(Reach::new(self.0.config.egress.clone(), common));
         let lanes = Lanes { reach, busy: Arc::default(), places: Arc::new(Semaphore::new(LANES_MAX)) };
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
-        self.0.tasks.spawn(async move {
-            loop {
-                if let Err(error) = engine.open_lanes(&lanes).await {
-                    tracing::error!(error = error_chain(&error), "could not look for deliveries; trying again");
-                }
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = engine.0.wake_webhooks.notified() => {}
-                    () = tokio::time::sleep(POLL) => {}
+        self.keep_going("webhooks", move |engine, stop| {
+            let lanes = lanes.clone();
+            async move {
+                loop {
+                    if let Err(error) = engine.open_lanes(&lanes).await {
+                        tracing::error!(error = error_chain(&error), "could not look for deliveries; trying again");
+                    }
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = engine.0.wake_webhooks.notified() => {}
+                        () = tokio::time::sleep(POLL) => {}
+                    }
                 }
             }
         });

@@ -1,8 +1,10 @@
 //! Dispatching: queued runs are claimed when there is room, leases are renewed.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use millrace_store::Claim;
+use millrace_model::run::Run;
+use millrace_store::{Claim, StoreResult, fail_point};
 
 use crate::Engine;
 use crate::execute::{Held, error_chain};
@@ -15,6 +17,8 @@ const CLAIM_MAX: usize = 64;
 const CLAIM_AHEAD: usize = 16;
 /// How often the queue is looked at while some of its owners have as many runs under way as they may.
 const CAPPED_POLL: Duration = Duration::from_millis(50);
+/// A clock that is put right by less was not moved.
+const CLOCK_TOLERANCE_MS: i64 = 1_000;
 
 /// When the queue is looked at again.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,8 +35,7 @@ enum Next {
 
 impl Engine {
     pub(crate) fn spawn_dispatcher(&self) {
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
-        self.0.tasks.spawn(async move {
+        self.keep_going("dispatcher", |engine, stop| async move {
             let mut turn = String::new();
             loop {
                 let next = engine.dispatch(&mut turn).await;
@@ -56,10 +59,14 @@ impl Engine {
         if room == 0 {
             return Next::WithRoom;
         }
+        if self.leases_ended()
+            && let Err(error) = self.renew_leases().await
+        {
+            tracing::error!(error = error_chain(&error), "could not renew leases; nothing is claimed meanwhile");
+            return Next::WhenWoken;
+        }
         let passed_over = self.0.places.at_their_bounds();
-        let limit = u32::try_from(room).unwrap_or(1);
-        let claim = Claim { node: &self.0.node, now: self.now(), lease_until: self.lease_until(), limit, after: turn, passed_over: &passed_over };
-        let runs = match self.0.store.claim(claim).await {
+        let runs = match self.claim(u32::try_from(room).unwrap_or(1), turn, &passed_over).await {
             Ok(runs) => runs,
             Err(error) => {
                 tracing::error!(error = error_chain(&error), "could not claim runs; trying again");
@@ -91,26 +98,49 @@ impl Engine {
         next
     }
 
+    async fn claim(&self, limit: u32, after: &str, passed_over: &[String]) -> StoreResult<Vec<Run>> {
+        let claim = Claim { node: &self.0.node, now: self.now(), lease_until: self.lease_until(), limit, after, passed_over };
+        let runs = self.0.store.claim(claim).await?;
+        if !runs.is_empty() {
+            fail_point!("engine.claim.before_start");
+        }
+        Ok(runs)
+    }
+
     pub(crate) fn spawn_lease_keeper(&self) {
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
         let every = self.0.config.lease / 3;
-        self.0.tasks.spawn(async move {
+        self.keep_going("lease keeper", move |engine, stop| async move {
             loop {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(every) => {}
                 }
-                let held: Vec<_> = engine.0.held.lock().iter().map(|(id, attempt)| (id.clone(), *attempt)).collect();
-                if held.is_empty() {
-                    continue;
-                }
-                match engine.0.store.renew(&held, engine.lease_until()).await {
-                    Ok(lost) if lost.is_empty() => {}
-                    Ok(lost) => tracing::warn!(count = lost.len(), "leases were lost; those runs settle elsewhere"),
-                    Err(error) => tracing::error!(error = error_chain(&error), "could not renew leases"),
+                if let Err(error) = engine.renew_leases().await {
+                    tracing::error!(error = error_chain(&error), "could not renew leases");
                 }
             }
         });
+    }
+
+    /// Whether leases of this node may have ended by the clock, or end much later than they should: it was moved. Renewed before anything is
+    /// claimed, runs that go on here are not taken for lost and started a second time.
+    fn leases_ended(&self) -> bool {
+        let until = self.0.leases_until.load(Ordering::SeqCst);
+        let latest = self.lease_until().plus_ms(CLOCK_TOLERANCE_MS);
+        self.now().ms() >= until || until > latest.ms()
+    }
+
+    async fn renew_leases(&self) -> StoreResult<()> {
+        let until = self.lease_until();
+        let held: Vec<_> = self.0.held.lock().iter().map(|(id, attempt)| (id.clone(), *attempt)).collect();
+        if !held.is_empty() {
+            let lost = self.0.store.renew(&held, until).await?;
+            if !lost.is_empty() {
+                tracing::warn!(count = lost.len(), "leases were lost; those runs settle elsewhere");
+            }
+        }
+        self.0.leases_until.store(until.ms(), Ordering::SeqCst);
+        Ok(())
     }
 }

@@ -19,9 +19,12 @@ const BELIEVED_MS: i64 = 5_000;
 /// Domains of one organization.
 const DOMAINS_MAX: u64 = 1_000;
 
+/// Keys of endpoints by domain.
+type Keys = Arc<HashMap<String, String>>;
+
 /// Keys of endpoints by domain, and when they were read.
 #[derive(Default)]
-pub(crate) struct Domains(RwLock<Option<(Timestamp, Arc<HashMap<String, String>>)>>);
+pub(crate) struct Domains(RwLock<Option<(Timestamp, Keys)>>);
 
 impl Engine {
     /// The key of the endpoint that a request's host stands for; None: the host is this server's own.

@@ -31,6 +31,8 @@ pub enum ErrorKind {
     TooMany,
     /// Try again later.
     Overloaded,
+    /// There is no room left to store anything.
+    StorageFull,
     /// Ours to mend.
     Internal,
 }
@@ -126,6 +128,12 @@ pub enum EngineError {
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
+    /// The disk of the database or the data directory is full.
+    #[error("the disk of the server is full: nothing was stored; the server goes on by itself once its operator has made room")]
+    StorageFull,
+    /// The database cannot be reached.
+    #[error("the server's database cannot be reached; what was asked for may have been done or not; try again in a moment")]
+    DatabaseUnavailable,
     /// Ours to mend.
     #[error("{what}")]
     Internal {
@@ -153,9 +161,13 @@ impl EngineError {
         Self::NotFound { what, id: id.to_string().chars().take(80).collect() }
     }
 
-    /// A fault of ours.
+    /// A fault of ours, or of a disk that is full.
     pub fn internal(what: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Internal { what, source: source.into() }
+        let source = source.into();
+        match source.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => Self::StorageFull,
+            _ => Self::Internal { what, source },
+        }
     }
 
     /// The family.
@@ -170,7 +182,8 @@ impl EngineError {
             Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull => ErrorKind::TooMany,
-            Self::Overloaded => ErrorKind::Overloaded,
+            Self::Overloaded | Self::DatabaseUnavailable => ErrorKind::Overloaded,
+            Self::StorageFull => ErrorKind::StorageFull,
             Self::Internal { .. } => ErrorKind::Internal,
         }
     }
@@ -189,6 +202,8 @@ impl EngineError {
             Self::TooLarge { .. } => "too_large",
             Self::QueueFull => "queue_full",
             Self::Overloaded => "overloaded",
+            Self::StorageFull => "storage_full",
+            Self::DatabaseUnavailable => "database_unavailable",
             Self::Internal { .. } => "internal",
         }
     }
@@ -197,7 +212,8 @@ impl EngineError {
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
             Self::TooMany { wait, .. } | Self::WrongKeys { wait } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
-            Self::Overloaded | Self::QueueFull => Some(1),
+            Self::Overloaded | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
+            Self::StorageFull => Some(10),
             _ => None,
         }
     }
@@ -220,6 +236,11 @@ impl From<StoreError> for EngineError {
         match error {
             StoreError::Overloaded => Self::Overloaded,
             StoreError::QueueFull => Self::QueueFull,
+            StoreError::StorageFull => Self::StorageFull,
+            StoreError::Unavailable(cause) => {
+                tracing::debug!(error = %cause, "the database cannot be reached");
+                Self::DatabaseUnavailable
+            }
             StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
             StoreError::Full => Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() },
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
@@ -255,5 +276,20 @@ pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
         code: if missing { "missing_props" } else { "invalid_props" },
         message,
         details: json!({ "field": "configured_props", "props": props }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_wherever_it_is_found() {
+        assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::StorageFull)).code(), "storage_full");
+        assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::NotFound)).code(), "internal");
+        assert_eq!(EngineError::from(StoreError::StorageFull).code(), "storage_full");
+        assert_eq!(EngineError::from(StoreError::Unavailable("away".into())).code(), "database_unavailable");
     }
 }

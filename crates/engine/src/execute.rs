@@ -7,6 +7,7 @@ use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
 use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
+use millrace_store::fail_point;
 use serde_json::value::RawValue;
 
 use crate::accept::no_response;
@@ -78,29 +79,46 @@ struct Watched {
     error: Option<(String, String)>,
 }
 
+/// Lets go of a run at its end, also where that is a panic: its lease would be renewed for ever.
+struct Grip {
+    engine: Engine,
+    id: RunId,
+    attempt: i64,
+}
+
+impl Drop for Grip {
+    fn drop(&mut self) {
+        self.engine.unhold(&self.id, self.attempt);
+    }
+}
+
 impl Engine {
     pub(crate) fn hold(&self, held: &Held) {
         self.0.held.lock().insert(held.id.clone(), held.attempt);
     }
 
-    pub(crate) fn unhold(&self, id: &RunId) {
-        self.0.held.lock().remove(id);
-        self.0.waiters.lock().remove(id);
-    }
-
-    /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
-    pub(crate) async fn execute(&self, mut held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
-        if let Err(error) = self.try_execute(&mut held, program, responder).await {
-            let chain = error_chain(&error);
-            tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
-        }
+    /// Lets go of a run. Not where a later attempt of it holds it meanwhile: that one's lease goes on, and its end is waited for.
+    pub(crate) fn unhold(&self, id: &RunId, attempt: i64) {
         let waiter = {
-            self.0.held.lock().remove(&held.id);
-            self.0.waiters.lock().remove(&held.id)
+            let mut held = self.0.held.lock();
+            match held.get(id) {
+                Some(holds) if *holds != attempt => return,
+                _ => held.remove(id),
+            };
+            self.0.waiters.lock().remove(id)
         };
         if let Some(waiter) = waiter {
             // The caller may have gone away.
             let _ = waiter.send(());
+        }
+    }
+
+    /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
+    pub(crate) async fn execute(&self, mut held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
+        let _grip = Grip { engine: self.clone(), id: held.id.clone(), attempt: held.attempt };
+        if let Err(error) = self.try_execute(&mut held, program, responder).await {
+            let chain = error_chain(&error);
+            tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
         }
     }
 
@@ -117,7 +135,11 @@ impl Engine {
             Program::Workflow(_) => Receiver::Workflow,
         };
         let scope = AskScope { org: held.org_id.clone(), stores: program.stores().clone(), run: Some(AskingRun::of(held)) };
-        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), receiver == Receiver::Source, responder, Some(scope));
+        let visit = match &*program {
+            Program::Source(source) => Some(self.0.writes.enter(&source.source.id)),
+            Program::Workflow(_) => None,
+        };
+        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), visit.clone(), responder, Some(scope));
         let mut carried = self.carried(held).await?;
         let held = &*held;
         if let Program::Workflow(workflow) = &*program
@@ -189,7 +211,7 @@ impl Engine {
                     Err(outcome) => return Ok(outcome),
                 };
                 let body = source_call(&props, &source.dynamic_props, None, &held.event)?;
-                (self.source_isolate(source).await?, Call { body, timeout: self.0.config.source_timeout })
+                (self.source_isolate(source), Call { body, timeout: self.0.config.source_timeout })
             }
             Program::Workflow(workflow) => {
                 let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
@@ -202,7 +224,10 @@ impl Engine {
                 (workflow.isolate.clone(), Call { body, timeout })
             }
         };
-        Ok(self.0.runner.call(isolate, call, sink).await)
+        fail_point!("engine.run.before_call");
+        let outcome = self.0.runner.call(isolate, call, sink).await;
+        fail_point!("engine.run.after_call");
+        Ok(outcome)
     }
 
     /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.

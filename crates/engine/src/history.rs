@@ -13,7 +13,7 @@ use crate::sends::owner_of;
 use crate::{Engine, EngineError};
 
 /// How often history is pruned.
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
+const PRUNE_EVERY: Duration = Duration::from_secs(if cfg!(feature = "fail-points") { 1 } else { 60 });
 /// Rows of a kind in a step, and the pause after it: events that come in meanwhile wait for one step at most.
 const PRUNE_ROWS: u32 = 200;
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
@@ -84,8 +84,7 @@ impl Engine {
     }
 
     pub(crate) fn spawn_pruner(&self) {
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
-        self.0.tasks.spawn(async move {
+        self.keep_going("pruner", |engine, stop| async move {
             loop {
                 match engine.prune(&stop).await {
                     Ok(0) => {}

@@ -20,11 +20,12 @@ impl Engine {
         }
         let run_id = RunId::at(&self.0.ids, self.now());
         let scope = AskScope { org: source.source.org_id.clone(), stores: source.stores.clone(), run: None };
-        let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), true, None, Some(scope));
+        let visit = self.0.writes.enter(&source.source.id);
+        let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), Some(visit), None, Some(scope));
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
                 let body = source_call(&props, &source.dynamic_props, Some(hook), "null")?;
-                let isolate = self.source_isolate(source).await?;
+                let isolate = self.source_isolate(source);
                 self.0.runner.call(isolate, Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await
             }
             Err(outcome) => outcome,

@@ -42,6 +42,7 @@ mod platform_api;
 mod program;
 mod progress;
 mod reach;
+mod readiness;
 mod registries;
 mod replays;
 mod s3;
@@ -63,11 +64,13 @@ mod webhooks;
 mod workflow_parts;
 mod workflow_tests;
 mod workflows;
+mod writes;
 mod wrong_keys;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
@@ -77,6 +80,7 @@ use millrace_runner::Runner;
 use millrace_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
 
 pub use accounts::{AccountView, NewAccount, UpdateAccount};
 pub use actions::ActionRun;
@@ -94,6 +98,7 @@ pub use metrics::{Door, Metrics};
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use oauth::{ConnectLink, NewConnection};
 pub use oauth_clients::IssuedToken;
+pub use readiness::Readiness;
 pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use replays::{NewReplay, ReplayChange, ReplayView};
 pub use s3::S3Config;
@@ -227,10 +232,16 @@ struct Inner {
     places: places::Places,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
+    /// When the first of their leases may end; by a clock that was moved, sooner than the lease keeper comes.
+    leases_until: AtomicI64,
+    /// The latest time that the scheduler saw.
+    latest: AtomicI64,
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
     turns: turns::Turns,
+    /// The order in which sources wrote to their `$.service.db`.
+    writes: Arc<writes::Writes>,
     /// One refresh of an account's token at a time within this node.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
@@ -284,8 +295,11 @@ impl Engine {
             traces,
             places,
             held: Mutex::default(),
+            leases_until: AtomicI64::new(0),
+            latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
             turns: turns::Turns::default(),
+            writes: Arc::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),
@@ -296,6 +310,7 @@ impl Engine {
             wake_webhooks: Notify::new(),
             tasks: tasks::Tasks::default(),
         }));
+        engine.0.leases_until.store(engine.lease_until().ms(), Ordering::SeqCst);
         engine.spawn_dispatcher();
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
@@ -310,9 +325,9 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Whether events are accepted: the store answers and no shutdown has begun.
+    /// Whether events are accepted; [`Engine::readiness`] says why not.
     pub async fn ready(&self) -> bool {
-        !self.0.tasks.stopping() && self.0.store.ping().await.is_ok()
+        self.readiness().await.accepts()
     }
 
     /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
@@ -330,6 +345,12 @@ impl Engine {
             }
         }
         self.0.store.close().await;
+    }
+
+    /// Starts a task that goes on until the engine stops.
+    fn keep_going<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
+        let engine = self.clone();
+        self.0.tasks.keep(name, move || task(engine.clone(), engine.0.tasks.token()));
     }
 
     fn now(&self) -> millrace_model::Timestamp {

@@ -46,15 +46,17 @@ impl Engine {
                 return;
             }
         };
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
-        self.0.tasks.spawn(async move {
-            loop {
-                engine.send_due(&transport).await;
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    () = engine.0.wake_mailer.notified() => {}
-                    () = tokio::time::sleep(POLL) => {}
+        self.keep_going("mailer", move |engine, stop| {
+            let transport = transport.clone();
+            async move {
+                loop {
+                    engine.send_due(&transport).await;
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = engine.0.wake_mailer.notified() => {}
+                        () = tokio::time::sleep(POLL) => {}
+                    }
                 }
             }
         });

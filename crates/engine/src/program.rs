@@ -8,10 +8,10 @@ use std::time::Duration;
 use millrace_model::component::{Hook, Manifest, PropDef};
 use millrace_model::dedupe::Strategy;
 use millrace_model::error_event::ErrorBody;
-use millrace_model::ids::{DeploymentId, OrgId, ProjectId};
+use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
-use millrace_runner::{CallOutcome, IsolateSpec, ModuleSpec};
+use millrace_runner::{CallOutcome, Db, DbLoader, IsolateSpec, ModuleSpec};
 use millrace_store::Interfaces;
 use serde_json::{Map, Value, json};
 
@@ -19,6 +19,7 @@ use crate::accounts::{AccountUse, PROVISION};
 use crate::components::MODULE;
 use crate::data_stores::StoreGrants;
 use crate::endpoint_auth::Authorization;
+use crate::execute::error_chain;
 use crate::workflow_parts::BuiltSteps;
 use crate::{Engine, EngineError};
 
@@ -240,14 +241,26 @@ impl Engine {
         })))
     }
 
-    /// The isolate of a source with what it has stored so far.
-    pub(crate) async fn source_isolate(&self, program: &SourceProgram) -> Result<Arc<IsolateSpec>, EngineError> {
+    /// The isolate of a source; a host of it begins with what is stored once all that ran before it has settled.
+    pub(crate) fn source_isolate(&self, program: &SourceProgram) -> Arc<IsolateSpec> {
+        let (engine, source) = (self.clone(), program.source.id.clone());
+        let load = move || {
+            let (engine, source) = (engine.clone(), source.clone());
+            async move {
+                engine.0.writes.quiet(&source).await;
+                engine.stored_db(&source).await.map_err(|error| error_chain(&error))
+            }
+        };
+        Arc::new(IsolateSpec { db: Some(DbLoader::new(load)), ..program.isolate.clone() })
+    }
+
+    async fn stored_db(&self, source: &SourceId) -> Result<Db, EngineError> {
         let mut db = Map::new();
-        for (key, text) in self.0.store.source_db(&program.source.id).await? {
+        for (key, text) in self.0.store.source_db(source).await? {
             let value = serde_json::from_str(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;
             db.insert(key, value);
         }
-        Ok(Arc::new(IsolateSpec { db: Some(db), ..program.isolate.clone() }))
+        Ok(db)
     }
 
     async fn workflow_program(&self, workflow: Workflow, deployment: Option<&DeploymentId>) -> Result<Option<Program>, EngineError> {

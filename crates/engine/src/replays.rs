@@ -219,8 +219,7 @@ impl Engine {
     }
 
     pub(crate) fn spawn_replayer(&self) {
-        let (engine, stop) = (self.clone(), self.0.tasks.token());
-        self.0.tasks.spawn(async move {
+        self.keep_going("replayer", |engine, stop| async move {
             loop {
                 let more = engine.step_replays().await;
                 tokio::select! {

@@ -137,10 +137,16 @@ impl Engine {
             let turn = self.0.turns.of(&source.source.id).await;
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
-            let leaves = self.add_emits(&mut effects, source, context, &collected, &turn).await?;
+            let db = self.0.writes.not_overtaken(&source.source.id, &collected.db);
+            let leaves = self.add_emits(&mut effects, source, context, &collected, db, &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
-            match self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await {
+            self.0.writes.settled(&source.source.id, &collected.db);
+            let done = self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await;
+            if done.is_err() {
+                self.0.writes.taken_back(&source.source.id, &collected.db);
+            }
+            match done {
                 Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
                 other => return other,
             }
@@ -168,10 +174,16 @@ impl Engine {
                 log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
                 ..Effects::default()
             };
-            let leaves = self.add_emits(&mut effects, source, &context, &collected, &turn).await?;
+            let db = self.0.writes.not_overtaken(&source.source.id, &collected.db);
+            let leaves = self.add_emits(&mut effects, source, &context, &collected, db, &turn).await?;
             let events = effects.events.clone();
             let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
-            match self.commit_in_turn(turn, leaves, commit).await {
+            self.0.writes.settled(&source.source.id, &collected.db);
+            let done = self.commit_in_turn(turn, leaves, commit).await;
+            if done.is_err() {
+                self.0.writes.taken_back(&source.source.id, &collected.db);
+            }
+            match done {
                 Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
                 other => {
                     other?;
@@ -253,16 +265,17 @@ impl Engine {
         LogLine { at: self.now(), level: LogLevel::Error, text: text.to_owned() }
     }
 
-    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change.
+    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change. `db`: its writes that count.
     async fn add_emits(
         &self,
         effects: &mut Effects,
         source: &SourceProgram,
         context: &Context,
         collected: &Collected,
+        db: Vec<(String, Option<String>)>,
         turn: &Turn,
     ) -> Result<Option<Remembered>, EngineError> {
-        let Collected { emits, db, .. } = collected;
+        let emits = &collected.emits;
         if emits.is_empty() && db.is_empty() {
             return Ok(None);
         }
@@ -304,7 +317,7 @@ impl Engine {
             None => None,
         };
         if state.is_some() || !db.is_empty() {
-            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.clone() });
+            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db });
         }
         Ok(changed.map(|before| Remembered { version: before.version + 1, dedupe: outcome.state }))
     }

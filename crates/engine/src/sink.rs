@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use crate::Engine;
 use crate::asks::AskScope;
 use crate::progress::Progress;
+use crate::writes::{DbWrite, Visit};
 
 /// For calls whose effects do not matter.
 pub(crate) struct Ignore;
@@ -51,7 +52,7 @@ pub(crate) struct RawEmit {
 #[derive(Default)]
 pub(crate) struct Collected {
     pub(crate) emits: Vec<RawEmit>,
-    pub(crate) db: Vec<(String, Option<String>)>,
+    pub(crate) db: Vec<DbWrite>,
     pub(crate) logs: Vec<LogLine>,
     pub(crate) steps: Vec<StepTrace>,
     pub(crate) sends: Vec<(String, Box<RawValue>)>,
@@ -69,8 +70,8 @@ pub(crate) struct Collector {
     /// Whose live logs these are.
     owner: String,
     run_id: millrace_model::ids::RunId,
-    /// Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
-    answer_at_once: bool,
+    /// Of a source's call. Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
+    visit: Option<Arc<Visit>>,
     /// What it may ask for.
     asking: Option<Arc<AskScope>>,
     state: Mutex<(Collected, Option<Responder>)>,
@@ -91,12 +92,12 @@ struct Kept {
 }
 
 impl Collector {
-    /// `asking`: what the call may ask for.
+    /// `visit`: of a source's call. `asking`: what the call may ask for.
     pub(crate) fn new(
         engine: Engine,
         owner: &str,
         run_id: millrace_model::ids::RunId,
-        answer_at_once: bool,
+        visit: Option<Arc<Visit>>,
         responder: Option<Responder>,
         asking: Option<AskScope>,
     ) -> Arc<Self> {
@@ -104,7 +105,7 @@ impl Collector {
             engine,
             owner: owner.to_owned(),
             run_id,
-            answer_at_once,
+            visit,
             asking: asking.map(Arc::new),
             state: Mutex::new((Collected::default(), responder)),
             kept: Mutex::default(),
@@ -151,6 +152,12 @@ impl Collector {
 }
 
 impl EffectSink for Collector {
+    fn given(&self) {
+        if let Some(visit) = &self.visit {
+            visit.given();
+        }
+    }
+
     fn ask(&self, ask: Ask) {
         self.engine.answer_later(self.asking.clone(), ask);
     }
@@ -165,9 +172,14 @@ impl EffectSink for Collector {
                 collected.logs.push(line);
             }
             Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta }),
-            Effect::Db { key, value } => collected.db.push((key, value.map(|v| v.get().to_owned()))),
+            Effect::Db { key, value } => {
+                // Only sources have one; of others nothing is kept.
+                if let Some(visit) = &self.visit {
+                    collected.db.push(DbWrite { key, value: value.map(|v| v.get().to_owned()), at: visit.wrote() });
+                }
+            }
             Effect::Respond(response) => {
-                let at_once = self.answer_at_once || response.immediate;
+                let at_once = self.visit.is_some() || response.immediate;
                 let response = to_response(response);
                 if at_once && let Some(responder) = responder.take() {
                     // The client may have gone away.

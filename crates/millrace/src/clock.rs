@@ -20,7 +20,7 @@ mod held {
 
     use millrace_model::{Clock, SystemClock, Timestamp};
 
-    /// The time that a file holds, in epoch milliseconds; while it cannot be read, what it last held.
+    /// The time that a file holds, in epoch milliseconds; with a sign, by how much the machine's clock is off. While it cannot be read, the last time.
     pub(super) struct FileClock {
         path: PathBuf,
         last: AtomicI64,
@@ -34,8 +34,10 @@ mod held {
 
     impl Clock for FileClock {
         fn now(&self) -> Timestamp {
-            if let Some(ms) = std::fs::read_to_string(&self.path).ok().and_then(|text| text.trim().parse().ok()) {
-                self.last.store(ms, Ordering::SeqCst);
+            let text = std::fs::read_to_string(&self.path).unwrap_or_default();
+            if let Ok(ms) = text.trim().parse::<i64>() {
+                let off = text.starts_with(['+', '-']);
+                self.last.store(if off { SystemClock.now().plus_ms(ms).ms() } else { ms }, Ordering::SeqCst);
             }
             Timestamp(self.last.load(Ordering::SeqCst))
         }

@@ -45,6 +45,18 @@ impl DataDir {
         self.path.join(name)
     }
 
+    /// Fails where this directory has had a database and it is gone: a new one in its place would look as if nothing had been there.
+    pub fn refuse_lost(&self, database: &Path) -> Result<()> {
+        let there = std::fs::metadata(database).is_ok_and(|file| file.len() > 0);
+        if !there && (self.file("credentials.json").exists() || self.file("master.key").exists()) {
+            bail!(
+                "the database `{}` is missing or empty, though this data directory has been used; restore it from a backup (docs/durability.md), give --database-url if the data is in Postgres, or choose a new --data-dir",
+                database.display()
+            );
+        }
+        Ok(())
+    }
+
     /// Writes what a first user needs.
     pub fn write_credentials(&self, first: &FirstTenant, url: &str) -> Result<()> {
         let text = json!({ "url": url, "api_key": first.api_key, "org_id": first.org_id, "user_id": first.user_id, "email": first.email });

@@ -33,6 +33,12 @@ impl KeyPlace {
             MasterKeyConfig { file: Some(file), .. } => Place::File(file.clone()),
             _ => {
                 if !default.exists() && !beside(default).exists() {
+                    if default.with_file_name("credentials.json").exists() {
+                        return Err(MasterKeyError(format!(
+                            "the master key `{}` is missing, though this data directory has been used: without it no stored secret can be read; restore it from a backup, or say where it is (docs/secrets.md)",
+                            default.display()
+                        )));
+                    }
                     write_private(default, &ids.bytes::<32>()).map_err(|e| file_error(default, &e))?;
                 }
                 Place::File(default.to_path_buf())

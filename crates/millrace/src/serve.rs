@@ -167,8 +167,15 @@ fn close_proc() {
 async fn open_store(config: &Config, data: &DataDir) -> Result<Arc<dyn Store>> {
     let Some(url) = &config.database_url else {
         let path = data.file("millrace.db");
-        let store = SqliteStore::open(&SqliteOptions::at(&path)).with_context(|| format!("could not open the database `{}`", path.display()))?;
-        return Ok(Arc::new(store));
+        data.refuse_lost(&path)?;
+        return match SqliteStore::open(&SqliteOptions::at(&path)) {
+            Ok(store) => Ok(Arc::new(store)),
+            Err(error @ StoreError::Damaged { .. }) => Err(anyhow!(error).context(format!(
+                "could not use the database `{}`, and left it as it is; keep a copy of it with its `-wal` file, restore a backup (docs/durability.md), and have the disk checked",
+                path.display()
+            ))),
+            Err(error) => Err(anyhow!(error).context(format!("could not open the database `{}`", path.display()))),
+        };
     };
     // The address may hold a password: it is never shown, not as part of what the parser says of it either.
     let options = PostgresOptions::at(url);
@@ -177,7 +184,7 @@ async fn open_store(config: &Config, data: &DataDir) -> Result<Arc<dyn Store>> {
     };
     match PostgresStore::open(options).await {
         Ok(store) => Ok(Arc::new(store)),
-        Err(StoreError::Database(cause)) => Err(anyhow!(cause)
+        Err(StoreError::Database(cause) | StoreError::Unavailable(cause)) => Err(anyhow!(cause)
             .context(format!("could not use the Postgres {place}; check that it runs, that --database-url is right, and that its user may create tables"))),
         Err(error) => Err(anyhow!(error).context(format!("could not open the Postgres {place}"))),
     }

@@ -11,6 +11,9 @@ use crate::clock::Timestamp;
 /// The longest interval: a year.
 pub const INTERVAL_SECONDS_MAX: i64 = 10 * 366 * 24 * 3600;
 
+/// A clock that goes back by less is put right, and cron times between are not fired twice; by more, it was wrong.
+pub const BACK_MS_MAX: i64 = 3 * 3600 * 1000;
+
 /// When a timer fires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,6 +100,23 @@ impl Schedule {
             }
         }
     }
+
+    /// Where a tick that waits for `next_at` belongs after the clock went back to `now`; none: where it is. An interval is never waited for
+    /// longer than it is. Cron times that have fired are not fired again, unless the clock went back by more than [`BACK_MS_MAX`]: then it was
+    /// wrong before, and the new time counts.
+    pub fn rewound(&self, next_at: Timestamp, now: Timestamp) -> Result<Option<Timestamp>, ScheduleError> {
+        match self {
+            Self::IntervalSeconds(seconds) => {
+                let latest = now.plus_ms(seconds.saturating_mul(1000).max(1000));
+                Ok((next_at > latest).then_some(latest))
+            }
+            Self::Cron { .. } => {
+                // The tick before `next_at` has fired, so the clock went back by at least as much as lies between it and now.
+                let wrong_since = self.next_after(now, now.plus_ms(BACK_MS_MAX))?;
+                Ok(if next_at > wrong_since { Some(self.next_after(now, now)?) } else { None })
+            }
+        }
+    }
 }
 
 /// A time in ISO 8601 as a clock in `timezone` shows it; an unknown zone is UTC.
@@ -122,6 +142,29 @@ mod tests {
     fn cron_fires_in_its_time_zone() {
         let daily = Schedule::cron("30 9 * * *", Some("Europe/Berlin"), NOON).expect("valid");
         assert_eq!(daily.next_after(NOON, NOON).expect("fires").iso(), "2023-11-16T08:30:00.000Z");
+    }
+
+    #[test]
+    fn an_interval_is_never_waited_for_longer_than_it_is() {
+        let every_minute = Schedule::interval(60).expect("valid");
+        assert_eq!(every_minute.rewound(NOON.plus_ms(60_000), NOON), Ok(None));
+        assert_eq!(every_minute.rewound(NOON.plus_ms(3_600_000), NOON), Ok(Some(NOON.plus_ms(60_000))));
+    }
+
+    #[test]
+    fn a_cron_time_fires_twice_only_where_the_clock_was_wrong() {
+        let hour = 3_600_000;
+        let daily = Schedule::cron("0 12 * * *", None, NOON).expect("valid");
+        // It fired at noon, and waits for tomorrow's.
+        let tomorrow = NOON.plus_ms(24 * hour);
+        for back in [1_000, hour, 3 * hour - 1_000] {
+            assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(-back)), Ok(None), "{back}");
+        }
+        assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(-4 * hour)), Ok(Some(NOON)));
+        // Years ahead, as a machine without a clock of its own may be until it asks for the time.
+        assert_eq!(daily.rewound(NOON.plus_ms(24 * hour * 3_650), NOON.plus_ms(-hour)), Ok(Some(NOON)));
+        // Nothing happened: the next tick is the next one.
+        assert_eq!(daily.rewound(tomorrow, NOON.plus_ms(1_000)), Ok(None));
     }
 
     #[test]

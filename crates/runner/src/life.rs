@@ -43,7 +43,13 @@ impl Life {
     /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is under way.
     pub(crate) async fn live(mut self, spec: &IsolateSpec, wire: UnixStream, queue: mpsc::Receiver<Outgoing>, killed: oneshot::Receiver<Death>) {
         let words = tokio::spawn(last_words(self.child.stderr.take()));
-        let death = match load_frame(spec, &self.private) {
+        let mut killed = killed;
+        let loaded = tokio::select! {
+            biased;
+            death = &mut killed => Err(death.unwrap_or(Death::Ended)),
+            loaded = load_frame(spec, &self.private) => loaded.map_err(Death::NotStarted),
+        };
+        let death = match loaded {
             Ok(load) => {
                 let (read, write) = wire.into_split();
                 tokio::spawn(write_frames(write, queue, load));
@@ -59,7 +65,7 @@ impl Life {
                     None => self.exited(words).await,
                 }
             }
-            Err(error) => Death::NotStarted(error.to_string()),
+            Err(death) => death,
         };
         self.host.retiring.store(true, Ordering::SeqCst);
         end_process(&mut self.child).await;
@@ -172,10 +178,14 @@ async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Outgo
     }
 }
 
-fn load_frame(spec: &IsolateSpec, private: &Private) -> std::io::Result<Bytes> {
-    let paths = private.admit(&spec.modules)?;
+async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, String> {
+    let paths = private.admit(&spec.modules).map_err(|e| e.to_string())?;
+    let db = match &spec.db {
+        Some(db) => Some(db.load().await?),
+        None => None,
+    };
     let modules: Vec<_> = spec.modules.iter().zip(paths).map(|(m, path)| serde_json::json!({ "name": m.name, "path": path })).collect();
-    let frame = serde_json::json!({ "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "db": spec.db, "tmp": private.tmp() });
+    let frame = serde_json::json!({ "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "db": db, "tmp": private.tmp() });
     Ok(wire::frame(&[&frame.to_string()]))
 }
 

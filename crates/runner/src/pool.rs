@@ -117,10 +117,11 @@ impl Runner {
     async fn call_in(&self, host: &Arc<Host>, call: &Call, sink: Arc<dyn EffectSink>) -> Option<Ended> {
         let config = &self.0.config;
         let (end, ended) = oneshot::channel();
-        let under_way = UnderWay::new(sink, end, config.log_bytes_max, config.result_bytes_max);
+        let under_way = UnderWay::new(sink.clone(), end, config.log_bytes_max, config.result_bytes_max);
         let tail = call.body.get().trim_start().strip_prefix('{').unwrap_or("}");
         let frame = |id: u64| wire::frame(&[&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis()), tail]);
         let id = host.start(under_way, frame).await?;
+        sink.given();
         Some(match tokio::time::timeout(call.timeout, ended).await {
             Ok(Ok(ended)) => ended,
             Ok(Err(_)) => Err(Death::Ended.failure(None)),

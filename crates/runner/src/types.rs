@@ -1,7 +1,10 @@
 //! What is asked of the runner, and what comes back.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -118,6 +121,36 @@ pub struct ModuleSpec {
     pub path: PathBuf,
 }
 
+/// What a `$.service.db` holds.
+pub type Db = serde_json::Map<String, serde_json::Value>;
+type Loading = Pin<Box<dyn Future<Output = Result<Db, String>> + Send>>;
+
+/// Gives what a `$.service.db` holds at the time it is asked, or why that cannot be told.
+#[derive(Clone)]
+pub struct DbLoader(Arc<dyn Fn() -> Loading + Send + Sync>);
+
+impl DbLoader {
+    /// Asks `load` each time.
+    pub fn new<F: Future<Output = Result<Db, String>> + Send + 'static>(load: impl Fn() -> F + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move || Box::pin(load())))
+    }
+
+    /// Always the same.
+    pub fn of(db: Db) -> Self {
+        Self::new(move || std::future::ready(Ok(db.clone())))
+    }
+
+    pub(crate) fn load(&self) -> Loading {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for DbLoader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DbLoader")
+    }
+}
+
 /// What an isolate is: what it loads and to whom it belongs.
 #[derive(Clone, Debug)]
 pub struct IsolateSpec {
@@ -129,8 +162,8 @@ pub struct IsolateSpec {
     pub modules: Vec<ModuleSpec>,
     /// Environment that the code sees.
     pub env: BTreeMap<String, String>,
-    /// Snapshot of `$.service.db`, for a source.
-    pub db: Option<serde_json::Map<String, serde_json::Value>>,
+    /// What `$.service.db` holds, for a source: asked when a host begins, not before, as runs of the one before it may settle until then.
+    pub db: Option<DbLoader>,
     /// Heap limit; None: the default.
     pub memory_mb: Option<u32>,
     /// Calls that one host serves at once.
@@ -216,6 +249,9 @@ pub struct HttpResponse {
 pub trait EffectSink: Send + Sync {
     /// One effect.
     fn effect(&self, effect: Effect);
+
+    /// A host has the call.
+    fn given(&self) {}
 
     /// A question that the code waits for; to be answered in any order, by another task where it takes time.
     fn ask(&self, ask: Ask) {

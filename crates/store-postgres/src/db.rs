@@ -1,11 +1,12 @@
 //! Connections, transactions, and what the database's errors mean.
 
 use std::borrow::Cow;
+use std::error::Error as _;
 use std::time::Duration;
 
 use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use millrace_model::clock::Timestamp;
-use millrace_store::{Examined, StoreError, StoreResult};
+use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult};
 use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
@@ -30,6 +31,8 @@ SET default_transaction_isolation = 'read committed'";
 
 pub(crate) struct Db {
     pool: Pool,
+    /// Of writes.
+    pub(crate) pulse: Pulse,
 }
 
 impl Db {
@@ -51,7 +54,7 @@ impl Db {
             .post_create(Hook::async_fn(|client, _| Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })))
             .build()
             .map_err(|e| StoreError::Database(Box::new(e)))?;
-        Ok(Self { pool })
+        Ok(Self { pool, pulse: Pulse::default() })
     }
 
     /// A connection of the pool.
@@ -63,8 +66,13 @@ impl Db {
             PoolError::Closed => StoreError::Closed,
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => database(error),
             PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => StoreError::Overloaded,
-            other => StoreError::Database(Box::new(other)),
+            other => StoreError::Unavailable(Box::new(other)),
         })
+    }
+
+    /// How writes fare.
+    pub(crate) fn condition(&self) -> Condition {
+        self.pulse.condition()
     }
 
     /// Lets operations under way end, refuses new ones.
@@ -124,22 +132,36 @@ pub(crate) fn place(url: &str) -> Option<String> {
 /// Runs an operation in a transaction and commits it; again, a bounded number of times, where the database gave it up
 /// for another. A macro, because a closure cannot yet say that its future is `Send`.
 macro_rules! transaction {
-    ($db:expr, |$t:ident| $operation:expr) => {{
+    ($db:expr, |$t:ident| $operation:expr) => {
+        $crate::db::transaction!($db, "other", |$t| $operation)
+    };
+    ($db:expr, $name:literal, |$t:ident| $operation:expr) => {{
         let mut tries = 1;
         loop {
-            let mut client = $db.client().await?;
-            let done = async {
-                let $t = client.transaction().await.map_err($crate::db::database)?;
-                let value = $operation.await?;
-                $t.commit().await.map_err($crate::db::database)?;
-                Ok(value)
-            }
-            .await;
+            let beat = $db.pulse.begin();
+            let client = $db.client().await;
+            let done = match client {
+                Ok(mut client) => {
+                    let done = async {
+                        let $t = client.transaction().await.map_err($crate::db::database)?;
+                        let value = $operation.await?;
+                        millrace_store::fail_point!(concat!("store.", $name, ".before_commit"));
+                        millrace_store::fail_point!("store.commit");
+                        $t.commit().await.map_err($crate::db::database)?;
+                        millrace_store::fail_point!(concat!("store.", $name, ".after_commit"));
+                        Ok(value)
+                    }
+                    .await;
+                    // Another that this one gave way to may need the connection.
+                    drop(client);
+                    done
+                }
+                Err(error) => Err(error),
+            };
+            beat.end(&done);
             match done {
                 Err(error) if tries < $crate::db::TRIES_MAX && $crate::db::is_transient(&error) => {
                     tracing::debug!(tries, "a transaction gave way to another and is tried again");
-                    // The connection is needed by the one that this one gave way to.
-                    drop(client);
                     tokio::time::sleep(std::time::Duration::from_millis(5 << tries)).await;
                     tries += 1;
                 }
@@ -149,6 +171,30 @@ macro_rules! transaction {
     }};
 }
 pub(crate) use transaction;
+
+/// Runs an operation of one statement, which is a transaction by itself.
+macro_rules! statement {
+    ($db:expr, $name:literal, |$c:ident| $operation:expr) => {{
+        let beat = $db.pulse.begin();
+        let done = async {
+            let $c = $db.client().await?;
+            millrace_store::fail_point!(concat!("store.", $name, ".before_commit"));
+            millrace_store::fail_point!("store.commit");
+            let value = $operation.await?;
+            millrace_store::fail_point!(concat!("store.", $name, ".after_commit"));
+            Ok(value)
+        }
+        .await;
+        beat.end(&done);
+        done
+    }};
+}
+pub(crate) use statement;
+
+/// Writes what changes nothing: a transaction that has an id is written to the log when it ends.
+pub(crate) async fn probe(client: &Client) -> StoreResult<()> {
+    client.execute("SELECT pg_current_xact_id()", &[]).await.map(|_| ()).map_err(database)
+}
 
 /// Whether the same transaction may well succeed if it is tried again.
 pub(crate) fn is_transient(error: &StoreError) -> bool {
@@ -177,7 +223,14 @@ pub(crate) fn database(error: tokio_postgres::Error) -> StoreError {
             .find_map(|(end, name)| constraint.ends_with(end).then_some(name));
         return StoreError::Taken(name.unwrap_or("id"));
     }
-    StoreError::Database(Box::new(error))
+    match error.code() {
+        Some(&SqlState::DISK_FULL) => StoreError::StorageFull,
+        // It is stopping, starting, or was killed under its clients.
+        Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN | &SqlState::CANNOT_CONNECT_NOW) => StoreError::Unavailable(Box::new(error)),
+        Some(_) => StoreError::Database(Box::new(error)),
+        None if error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) => StoreError::Unavailable(Box::new(error)),
+        None => StoreError::Database(Box::new(error)),
+    }
 }
 
 /// A text that Postgres takes: U+0000, which its TEXT refuses, becomes U+FFFD. For texts that people write; JSON holds

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod audit;
+mod clock;
 mod components;
 mod data_keys;
 mod data_stores;

@@ -11,6 +11,13 @@ use millrace_store::{Claim, StoreError, StoreResult};
 use crate::db::database;
 use crate::rows::{self, execute, many};
 
+/// What a process took to send and died with: nobody else does it, so it is due at once.
+const CLAIMED_AND_NEVER_TRIED: &[&str] = &[
+    "UPDATE webhook_deliveries SET next_at = created_at WHERE status = 'queued' AND attempts = 0 AND next_at > created_at",
+    "UPDATE deliveries SET next_at = created_at WHERE status = 'queued' AND attempts = 0 AND next_at > created_at",
+    "UPDATE mail SET next_at = created_at WHERE status = 'queued' AND attempts = 0 AND next_at > created_at",
+];
+
 /// Writes runs, any number of them in one statement. `node`: who runs them, where they start claimed.
 pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option<&str>) -> StoreResult<()> {
     if runs.is_empty() {
@@ -113,6 +120,11 @@ pub(crate) async fn release(c: &Client, id: &RunId, attempt: i64, count_attempt:
 }
 
 pub(crate) async fn requeue_running(t: &Transaction<'_>, node: Option<&str>) -> StoreResult<u64> {
+    if node.is_none() {
+        for sql in CLAIMED_AND_NEVER_TRIED {
+            execute(t, sql, &[]).await?;
+        }
+    }
     execute(t, "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL WHERE status = 'running' AND ($1::text IS NULL OR node = $1)", &[&node])
         .await
 }

@@ -3,7 +3,7 @@
 use deadpool_postgres::{GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
-use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
+use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult, fail_point};
 
 use crate::db::{database, is_aborted, text};
 use crate::rows::{execute, one};
@@ -137,7 +137,8 @@ async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     Ok(())
 }
 
-/// Queues the mails only where none went out since; the upsert changes the row only then, and locks it either way.
+/// Queues the mails only where none went out since; the upsert changes the row only then, and locks it either way. One that went out later than
+/// a window from now was sent by a clock that was wrong.
 async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
     let class: String = text(&n.class).chars().take(CLASS_CHARS_MAX).collect();
     let earlier = "SELECT since_last FROM error_notices WHERE owner_id = $1 AND class = $2 FOR UPDATE";
@@ -145,10 +146,12 @@ async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
     let due = execute(
         t,
         "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES ($1, $2, $3, 0)
-         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE error_notices.last_at <= $4",
+         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE error_notices.last_at <= $4
+           OR error_notices.last_at > 2 * excluded.last_at - $4",
         &[&n.owner, &class, &n.at.ms(), &n.unless_since.ms()],
     )
     .await?;
+    fail_point!("store.notice.before_commit");
     if due > 0 {
         for mail in n.mails(earlier) {
             mail::queue(t, &mail).await?;

@@ -23,11 +23,11 @@ use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
 
-use crate::db::{database, text, transaction};
+use crate::db::{self, database, statement, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses,
-    registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    PostgresStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients,
+    pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -190,13 +190,13 @@ impl Store for PostgresStore {
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
-        transaction!(self.db, |t| sources::create(&t, &source, &interfaces))
+        transaction!(self.db, "deploy", |t| sources::create(&t, &source, &interfaces))
     }
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
-        transaction!(self.db, |t| sources::update(&t, &source, &interfaces))
+        transaction!(self.db, "deploy", |t| sources::update(&t, &source, &interfaces))
     }
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()> {
-        transaction!(self.db, |t| sources::delete(&t, org, id))
+        transaction!(self.db, "delete", |t| sources::delete(&t, org, id))
     }
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>> {
         by_id!(self, "sources", rows::SOURCE, org, id, rows::source)
@@ -242,11 +242,21 @@ impl Store for PostgresStore {
         let sql = format!("SELECT {} FROM timers WHERE active AND next_at <= $1 ORDER BY next_at LIMIT $2", rows::TIMER);
         many(&self.db.client().await?, &sql, &[&now.ms(), &i64::from(limit)], rows::timer).await
     }
+    async fn late_timers(&self, after: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
+        let sql = format!("SELECT {} FROM timers WHERE active AND next_at > $1 ORDER BY next_at DESC LIMIT $2", rows::TIMER);
+        many(&self.db.client().await?, &sql, &[&after.ms(), &i64::from(limit)], rows::timer).await
+    }
+    async fn move_timer(&self, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool> {
+        clock::move_timer(&self.db.client().await?, id, from, to).await
+    }
+    async fn clock_went_back(&self, now: Timestamp, by_ms: i64) -> StoreResult<()> {
+        transaction!(self.db, |t| clock::went_back(&t, now, by_ms))
+    }
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>> {
         interfaces::next_timer_at(&self.db.client().await?).await
     }
     async fn fire_timer(&self, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: NewRun) -> StoreResult<Fired> {
-        transaction!(self.db, |t| interfaces::fire(&t, id, due_at, next_at, &run))
+        transaction!(self.db, "tick", |t| interfaces::fire(&t, id, due_at, next_at, &run))
     }
 
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
@@ -256,10 +266,10 @@ impl Store for PostgresStore {
         transaction!(self.db, |t| workflows::update(&t, &workflow, interfaces.as_ref()))
     }
     async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64> {
-        transaction!(self.db, |t| workflows::deploy(&t, &deployment))
+        transaction!(self.db, "deploy", |t| workflows::deploy(&t, &deployment))
     }
     async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
-        transaction!(self.db, |t| workflows::delete(&t, org, id))
+        transaction!(self.db, "delete", |t| workflows::delete(&t, org, id))
     }
     async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>> {
         by_id!(self, "workflows", rows::WORKFLOW, org, id, rows::workflow)
@@ -325,10 +335,10 @@ impl Store for PostgresStore {
         webhooks::due(&self.db.client().await?, now, limit).await
     }
     async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
-        webhooks::claim(&self.db.client().await?, target, now, hidden_until, limit).await
+        statement!(self.db, "webhook_claim", |c| webhooks::claim(&c, target, now, hidden_until, limit))
     }
     async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()> {
-        transaction!(self.db, |t| webhooks::record(&t, webhook, &tries, health))
+        transaction!(self.db, "webhook_result", |t| webhooks::record(&t, webhook, &tries, health))
     }
     async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>> {
         by_id!(self, "webhook_deliveries", rows::WEBHOOK_DELIVERY, org, id, rows::webhook_delivery)
@@ -346,10 +356,10 @@ impl Store for PostgresStore {
     }
 
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
-        runs::insert(&self.db.client().await?, std::slice::from_ref(&run), Some(node)).await
+        statement!(self.db, "accept", |c| runs::insert(&c, std::slice::from_ref(&run), Some(node)))
     }
     async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
-        transaction!(self.db, |t| limits::accept(&t, &run, queue_max))
+        transaction!(self.db, "accept_queued", |t| limits::accept(&t, &run, queue_max))
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
@@ -357,24 +367,25 @@ impl Store for PostgresStore {
         let share = claim.limit.div_ceil(u32::try_from(owners.len()).unwrap_or(u32::MAX).max(1));
         let pick = |are_limited: bool| owners.iter().filter(|(_, limited)| *limited == are_limited).map(|(owner, _)| owner.clone()).collect::<Vec<_>>();
         let (limited, others) = (pick(true), pick(false));
-        let mut claimed: Vec<Run> = if limited.is_empty() { Vec::new() } else { transaction!(self.db, |t| limits::claim(&t, &limited, claim, share))? };
+        let mut claimed: Vec<Run> =
+            if limited.is_empty() { Vec::new() } else { transaction!(self.db, "claim", |t| limits::claim(&t, &limited, claim, share))? };
         let left = claim.limit.saturating_sub(u32::try_from(claimed.len()).unwrap_or(u32::MAX));
         if left > 0 && !others.is_empty() {
-            claimed.extend(runs::claim(&self.db.client().await?, &others, Claim { limit: left, ..claim }).await?);
+            claimed.extend(statement!(self.db, "claim", |c| runs::claim(&c, &others, Claim { limit: left, ..claim }))?);
         }
         Ok(runs::oldest_first(claimed))
     }
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
-        transaction!(self.db, |t| runs::renew(&t, held, lease_until))
+        transaction!(self.db, "renew", |t| runs::renew(&t, held, lease_until))
     }
     async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
-        runs::release(&self.db.client().await?, id, attempt, count_attempt).await
+        statement!(self.db, "release", |c| runs::release(&c, id, attempt, count_attempt))
     }
     async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
         if settle::is_empty(&settlement) {
-            return settle::end(&self.db.client().await?, &settlement).await;
+            return statement!(self.db, "settle", |c| settle::end(&c, &settlement));
         }
-        transaction!(self.db, |t| settle::settle(&t, &settlement))
+        transaction!(self.db, "settle", |t| settle::settle(&t, &settlement))
     }
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()> {
         transaction!(self.db, |t| settle::effects(&t, &effects))
@@ -383,7 +394,7 @@ impl Store for PostgresStore {
         transaction!(self.db, |t| runs::requeue_running(&t, node))
     }
     async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
-        runs::keep_progress(&self.db.client().await?, id, attempt, result).await
+        statement!(self.db, "progress", |c| runs::keep_progress(&c, id, attempt, result))
     }
     async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
         transaction!(self.db, |t| pauses::cancel(&t, org, id, now))
@@ -394,16 +405,16 @@ impl Store for PostgresStore {
     }
 
     async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus> {
-        transaction!(self.db, |t| pauses::pause(&t, &pausing))
+        transaction!(self.db, "pause", |t| pauses::pause(&t, &pausing))
     }
     async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken> {
-        pauses::wake(&self.db.client().await?, now, limit).await
+        statement!(self.db, "wake", |c| pauses::wake(&c, now, limit))
     }
     async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>> {
         pauses::next_wake_at(&self.db.client().await?).await
     }
     async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
-        transaction!(self.db, |t| pauses::call_back(&t, &callback))
+        transaction!(self.db, "call_back", |t| pauses::call_back(&t, &callback))
     }
     async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
         pauses::last(&self.db.client().await?, id).await
@@ -440,7 +451,7 @@ impl Store for PostgresStore {
         retention::owners(&self.db.client().await?, after, limit).await
     }
     async fn prune(&self, pruning: Pruning) -> StoreResult<u64> {
-        transaction!(self.db, |t| retention::prune(&t, &pruning))
+        transaction!(self.db, "prune", |t| retention::prune(&t, &pruning))
     }
     async fn prune_leftovers(&self, leftovers: Leftovers) -> StoreResult<u64> {
         transaction!(self.db, |t| retention::prune_leftovers(&t, &leftovers))
@@ -602,23 +613,23 @@ impl Store for PostgresStore {
     }
 
     async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
-        deliveries::claim(&self.db.client().await?, now, retry_at, limit).await
+        statement!(self.db, "delivery_claim", |c| deliveries::claim(&c, now, retry_at, limit))
     }
     async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
-        deliveries::result(&self.db.client().await?, id, &result).await
+        statement!(self.db, "delivery_result", |c| deliveries::result(&c, id, &result))
     }
     async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>> {
         deliveries::of_run(&self.db.client().await?, run).await
     }
 
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
-        mail::queue(&self.db.client().await?, &mail).await
+        statement!(self.db, "mail", |c| mail::queue(&c, &mail))
     }
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
-        mail::claim(&self.db.client().await?, now, retry_at, limit).await
+        statement!(self.db, "mail_claim", |c| mail::claim(&c, now, retry_at, limit))
     }
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
-        mail::result(&self.db.client().await?, id, &result).await
+        statement!(self.db, "mail_result", |c| mail::result(&c, id, &result))
     }
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
         let table = Table { name: "mail", columns: rows::MAIL, filter: "org_id = $1" };
@@ -629,7 +640,15 @@ impl Store for PostgresStore {
         self.db.close();
     }
     async fn ping(&self) -> StoreResult<()> {
-        number(&self.db.client().await?, "SELECT 1::bigint", &[]).await.map(|_| ())
+        number(&self.db.client().await?, "SELECT 1::bigint", &[]).await?;
+        match self.condition() {
+            // Nothing else may be written meanwhile that would tell that it works again.
+            Condition::Full | Condition::Failing => statement!(self.db, "probe", |c| db::probe(&c)),
+            _ => Ok(()),
+        }
+    }
+    fn condition(&self) -> Condition {
+        self.db.condition()
     }
     fn single_node(&self) -> bool {
         false

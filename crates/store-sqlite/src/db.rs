@@ -1,15 +1,16 @@
 //! Connections: one writer with group commit, a few readers that never wait for it.
 
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use millrace_store::{Examined, StoreError, StoreResult};
+use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult, fail_point};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
-use crate::{SqliteOptions, migrations};
+use crate::{SqliteOptions, damage, migrations};
 
 /// Operations that are committed together at most.
 const GROUP_MAX: usize = 256;
@@ -18,9 +19,10 @@ const GROUP_MAX: usize = 256;
 const ASIDE_MAX: usize = 2;
 
 /// A write: runs inside a savepoint, and answers once the group is durable. Without a connection it only answers.
-type Write = Box<dyn FnOnce(Option<&Connection>) -> Answer + Send>;
-/// Tells the waiting caller; given whether the commit failed.
-type Answer = (bool, Box<dyn FnOnce(Option<StoreError>) + Send>);
+/// Says whether it found the disk full.
+type Write = Box<dyn FnOnce(Option<&Connection>) -> (bool, Answer) + Send>;
+/// Tells the waiting caller; given why the commit failed.
+type Answer = Box<dyn FnOnce(Option<StoreError>) + Send>;
 
 pub(crate) struct Db {
     writer: Mutex<Option<SyncSender<Write>>>,
@@ -29,6 +31,7 @@ pub(crate) struct Db {
     path: PathBuf,
     /// Places for long reads, each on a connection of its own.
     aside: Arc<tokio::sync::Semaphore>,
+    pulse: Arc<Pulse>,
 }
 
 struct Readers {
@@ -38,18 +41,27 @@ struct Readers {
 
 impl Db {
     pub(crate) fn open(options: &SqliteOptions) -> StoreResult<Self> {
+        damage::refuse(&options.path)?;
         let writer = connect(&options.path)?;
+        damage::read_through(&writer, &options.path)?;
         migrations::run(&writer)?;
         let count = options.reader_connections.max(1);
         let idle = (0..count).map(|_| connect(&options.path)).collect::<StoreResult<Vec<_>>>()?;
         let (queue, waiting) = sync_channel::<Write>(options.write_queue.max(1));
+        let pulse = Arc::new(Pulse::default());
+        let beats = pulse.clone();
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || write_loop(writer, &waiting))
+            .spawn(move || write_loop(writer, &waiting, &beats))
             .map_err(|e| StoreError::Database(Box::new(e)))?;
         let readers = Arc::new(Readers { idle: Mutex::new(idle), places: tokio::sync::Semaphore::new(count) });
         let aside = Arc::new(tokio::sync::Semaphore::new(ASIDE_MAX));
-        Ok(Self { writer: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), readers, path: options.path.clone(), aside })
+        Ok(Self { writer: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), readers, path: options.path.clone(), aside, pulse })
+    }
+
+    /// How writes fare.
+    pub(crate) fn condition(&self) -> Condition {
+        self.pulse.condition()
     }
 
     /// Runs `operation` in the writer; `Ok` once it is durable.
@@ -58,19 +70,11 @@ impl Db {
         let write: Write = Box::new(move |connection| {
             let result = match connection {
                 Some(connection) => in_savepoint(connection, operation),
-                None => Err(not_committed()),
+                None => Err(not_committed(None)),
             };
-            let good = result.is_ok();
+            let full = matches!(result, Err(StoreError::StorageFull));
             // Whoever asked may have gone away; what was written stays.
-            (
-                good,
-                Box::new(move |failed| {
-                    drop(tell.send(match failed {
-                        Some(error) if good => Err(error),
-                        _ => result,
-                    }))
-                }),
-            )
+            (full, Box::new(move |failed| drop(tell.send(failed.map_or(result, Err)))))
         });
         let sent = match &*self.writer.lock() {
             Some(queue) => queue.try_send(write),
@@ -145,44 +149,73 @@ pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
     Ok(Examined { engine: format!("SQLite {}", rusqlite::version()), schema, known: migrations::known(), damage: (said != "ok").then_some(said), clock: None })
 }
 
+/// Writes a page and changes nothing.
+pub(crate) fn probe(connection: &Connection) -> StoreResult<()> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
+    connection.pragma_update(None, "user_version", version).map_err(database)
+}
+
 /// Takes all writes that wait, commits them as one transaction, then answers them.
-fn write_loop(connection: Connection, waiting: &Receiver<Write>) {
+fn write_loop(connection: Connection, waiting: &Receiver<Write>, pulse: &Pulse) {
     while let Ok(first) = waiting.recv() {
+        let beat = pulse.begin();
         let mut answers = Vec::new();
-        let begun = connection.execute_batch("BEGIN IMMEDIATE").map_err(database);
-        let mut error = begun.err();
+        let mut group = connection.execute_batch("BEGIN IMMEDIATE").map_err(database);
+        let mut found_full = false;
         let mut next = Some(first);
         while let Some(write) = next.take() {
             // Without a transaction nothing may be written: the operation is answered with the failure.
-            answers.push(write(error.is_none().then_some(&connection)).1);
+            let (full, answer) = write(group.is_ok().then_some(&connection));
+            answers.push(answer);
+            found_full |= full;
+            if group.is_ok() && connection.is_autocommit() {
+                // A full disk, among others, makes SQLite give up the whole transaction within a statement.
+                group = Err(if full { StoreError::StorageFull } else { StoreError::Database("the transaction was given up by the database".into()) });
+            }
             if answers.len() < GROUP_MAX {
                 next = waiting.try_recv().ok();
             }
         }
-        if error.is_none() {
-            error = connection.execute_batch("COMMIT").map_err(database).err();
-        }
-        if let Some(cause) = &error {
-            tracing::error!(error = %cause, "a group of writes could not be committed");
+        let group = group.and_then(|()| commit(&connection));
+        beat.end(if found_full { &Err(StoreError::StorageFull) } else { &group });
+        if let Err(cause) = &group {
+            tracing::error!(error = error_chain(cause), "a group of writes could not be committed");
             // A failed BEGIN leaves nothing to roll back.
             let _ = connection.execute_batch("ROLLBACK");
         }
-        let failed = error.is_some();
         for answer in answers {
-            answer(failed.then(not_committed));
+            answer(group.as_ref().err().map(|cause| not_committed(Some(cause))));
         }
     }
     // Leaves a small file behind; if it cannot, the next start does it.
     let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-fn not_committed() -> StoreError {
-    StoreError::Database("the transaction could not be committed".into())
+fn commit(connection: &Connection) -> StoreResult<()> {
+    fail_point!("store.commit");
+    connection.execute_batch("COMMIT").map_err(database)
 }
 
+/// What each operation of a group is answered with that could not be committed.
+fn not_committed(cause: Option<&StoreError>) -> StoreError {
+    match cause {
+        Some(StoreError::StorageFull) => StoreError::StorageFull,
+        _ => StoreError::Database("the transaction could not be committed".into()),
+    }
+}
+
+fn error_chain(error: &StoreError) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+}
+
+/// An operation that fails, or panics, leaves nothing; those of its group stay.
 fn in_savepoint<T>(connection: &Connection, operation: impl FnOnce(&Connection) -> StoreResult<T>) -> StoreResult<T> {
     connection.prepare_cached("SAVEPOINT op").and_then(|mut s| s.execute([])).map_err(database)?;
-    let result = operation(connection);
+    // What it changed is rolled back, and it owns whatever else it touched.
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| operation(connection))).unwrap_or_else(|_| Err(StoreError::Database("a write panicked".into())));
+    if connection.is_autocommit() {
+        return result.and_then(|_| Err(not_committed(None)));
+    }
     if result.is_err() {
         connection.execute_batch("ROLLBACK TO op").map_err(database)?;
     }
@@ -200,5 +233,9 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
         let column = columns.rsplit('.').next().unwrap_or_default();
         return StoreError::Taken(["name_slug", "orgname", "key_hash", "key", "name"].into_iter().find(|name| *name == column).unwrap_or("id"));
     }
-    StoreError::Database(Box::new(error))
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => StoreError::StorageFull,
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => StoreError::Damaged { what: error.to_string() },
+        _ => StoreError::Database(Box::new(error)),
+    }
 }

@@ -3,7 +3,9 @@
 mod accounts;
 mod audit;
 mod backup;
+mod clock;
 mod components;
+mod damage;
 mod data_keys;
 mod data_stores;
 mod db;
@@ -59,7 +61,7 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, brings its schema up to date and starts the writer.
+    /// Opens the file, brings its schema up to date and starts the writer. `Damaged` where the file is there and cannot be read whole.
     pub fn open(options: &SqliteOptions) -> StoreResult<Self> {
         Ok(Self { db: db::Db::open(options)? })
     }

@@ -10,6 +10,13 @@ use crate::db::database;
 use crate::limits;
 use crate::rows::{self, execute, many};
 
+/// What a process took to send and died with: nobody else does it, so it is due at once.
+const CLAIMED_AND_NEVER_TRIED: &[&str] = &[
+    "UPDATE webhook_deliveries SET next_at = created_at WHERE status = 'queued' AND attempts = 0 AND next_at > created_at",
+    "UPDATE deliveries SET next_at = created_at WHERE status = 'queued' AND attempts = 0 AND next_at > created_at",
+    "UPDATE mail SET next_at = created_at WHERE status = 'queued' AND attempts = 0 AND next_at > created_at",
+];
+
 /// `node`: who runs it, where it starts claimed.
 pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreResult<()> {
     let (status, attempt, lease, started) = match r.start {
@@ -116,6 +123,11 @@ pub(crate) fn release(c: &Connection, id: &RunId, attempt: i64, count_attempt: b
 }
 
 pub(crate) fn requeue_running(c: &Connection, node: Option<&str>) -> StoreResult<u64> {
+    if node.is_none() {
+        for sql in CLAIMED_AND_NEVER_TRIED {
+            execute(c, sql, [])?;
+        }
+    }
     let changed =
         execute(c, "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL WHERE status = 'running' AND (?1 IS NULL OR node = ?1)", [node])?;
     Ok(changed as u64)

@@ -1,6 +1,6 @@
 //! Settling: everything a run leaves, fenced by (run, attempt).
 
-use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult};
+use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult, fail_point};
 use rusqlite::{Connection, params};
 
 use crate::rows::{execute, number};
@@ -78,16 +78,19 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
     }
 }
 
-/// Queues the mails only where none went out since; the upsert changes the row only then.
+/// Queues the mails only where none went out since; the upsert changes the row only then. One that went out later than a window from now was
+/// sent by a clock that was wrong.
 fn notify(c: &Connection, n: &Notice) -> StoreResult<()> {
     let earlier = "SELECT coalesce((SELECT since_last FROM error_notices WHERE owner_id = ?1 AND class = ?2), 0)";
     let earlier = number(c, earlier, params![n.owner, n.class])?;
     let due = execute(
         c,
         "INSERT INTO error_notices (owner_id, class, last_at, since_last) VALUES (?1, ?2, ?3, 0)
-         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE last_at <= ?4",
+         ON CONFLICT (owner_id, class) DO UPDATE SET last_at = excluded.last_at, since_last = 0 WHERE last_at <= ?4
+           OR last_at > 2 * excluded.last_at - ?4",
         params![n.owner, n.class, n.at.ms(), n.unless_since.ms()],
     )?;
+    fail_point!("store.notice.before_commit");
     if due > 0 {
         return n.mails(earlier).iter().try_for_each(|m| mail::queue(c, m));
     }

@@ -28,8 +28,8 @@ use serde::Serialize;
 use crate::db::database;
 use crate::rows::{self, many, newest_first, number, one, order};
 use crate::{
-    SqliteStore, accounts, audit, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients, pauses,
-    registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    SqliteStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients,
+    pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// JSON text of a stored value.
@@ -90,6 +90,22 @@ macro_rules! slugs {
                 )
             })
             .await
+    }};
+}
+
+/// A write with fail points around its commit.
+macro_rules! write_at {
+    ($self:ident, $name:literal, |$c:ident| $operation:expr) => {{
+        let written = $self
+            .db
+            .write(move |$c| {
+                let written = $operation?;
+                fail_point!(concat!("store.", $name, ".before_commit"));
+                Ok(written)
+            })
+            .await?;
+        fail_point!(concat!("store.", $name, ".after_commit"));
+        Ok(written)
     }};
 }
 
@@ -237,14 +253,14 @@ impl Store for SqliteStore {
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
-        self.db.write(move |c| sources::create(c, &source, &interfaces)).await
+        write_at!(self, "deploy", |c| sources::create(c, &source, &interfaces))
     }
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
-        self.db.write(move |c| sources::update(c, &source, &interfaces)).await
+        write_at!(self, "deploy", |c| sources::update(c, &source, &interfaces))
     }
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()> {
         let (org, id) = (org.clone(), id.clone());
-        self.db.write(move |c| sources::delete(c, &org, &id)).await
+        write_at!(self, "delete", |c| sources::delete(c, &org, &id))
     }
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>> {
         by_id!(self, "sources", org, id, rows::source)
@@ -301,6 +317,17 @@ impl Store for SqliteStore {
             .read(move |c| many(c, "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2", params![now.ms(), limit], rows::timer))
             .await
     }
+    async fn late_timers(&self, after: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
+        let sql = "SELECT * FROM timers WHERE active = 1 AND next_at > ?1 ORDER BY next_at DESC LIMIT ?2";
+        self.db.read(move |c| many(c, sql, params![after.ms(), limit], rows::timer)).await
+    }
+    async fn move_timer(&self, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool> {
+        let id = id.clone();
+        self.db.write(move |c| clock::move_timer(c, &id, from, to)).await
+    }
+    async fn clock_went_back(&self, now: Timestamp, by_ms: i64) -> StoreResult<()> {
+        self.db.write(move |c| clock::went_back(c, now, by_ms)).await
+    }
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>> {
         self.db
             .read(|c| one(c, "SELECT next_at FROM timers WHERE active = 1 ORDER BY next_at LIMIT 1", [], |row| row.get(0).map(Timestamp).map_err(database)))
@@ -308,7 +335,7 @@ impl Store for SqliteStore {
     }
     async fn fire_timer(&self, id: &TimerId, due_at: Timestamp, next_at: Timestamp, run: NewRun) -> StoreResult<Fired> {
         let id = id.clone();
-        self.db.write(move |c| interfaces::fire(c, &id, due_at, next_at, &run)).await
+        write_at!(self, "tick", |c| interfaces::fire(c, &id, due_at, next_at, &run))
     }
 
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
@@ -318,11 +345,11 @@ impl Store for SqliteStore {
         self.db.write(move |c| workflows::update(c, &workflow, interfaces.as_ref())).await
     }
     async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64> {
-        self.db.write(move |c| workflows::deploy(c, &deployment)).await
+        write_at!(self, "deploy", |c| workflows::deploy(c, &deployment))
     }
     async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
         let (org, id) = (org.clone(), id.clone());
-        self.db.write(move |c| workflows::delete(c, &org, &id)).await
+        write_at!(self, "delete", |c| workflows::delete(c, &org, &id))
     }
     async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>> {
         by_id!(self, "workflows", org, id, rows::workflow)
@@ -396,11 +423,11 @@ impl Store for SqliteStore {
     }
     async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
         let target = target.to_owned();
-        self.db.write(move |c| webhooks::claim(c, &target, now, hidden_until, limit)).await
+        write_at!(self, "webhook_claim", |c| webhooks::claim(c, &target, now, hidden_until, limit))
     }
     async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()> {
         let webhook = webhook.clone();
-        self.db.write(move |c| webhooks::record(c, &webhook, &tries, health)).await
+        write_at!(self, "webhook_result", |c| webhooks::record(c, &webhook, &tries, health))
     }
     async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>> {
         by_id!(self, "webhook_deliveries", org, id, rows::webhook_delivery)
@@ -425,10 +452,10 @@ impl Store for SqliteStore {
 
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
         let node = node.to_owned();
-        self.db.write(move |c| runs::insert(c, &run, Some(&node))).await
+        write_at!(self, "accept", |c| runs::insert(c, &run, Some(&node)))
     }
     async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
-        self.db.write(move |c| limits::accept(c, &run, queue_max)).await
+        write_at!(self, "accept_queued", |c| limits::accept(c, &run, queue_max))
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         let Claim { node, now, lease_until, limit, after, passed_over } = claim;
@@ -443,18 +470,18 @@ impl Store for SqliteStore {
         if waiting == 0 {
             return Ok(Vec::new());
         }
-        self.db.write(move |c| runs::claim(c, Claim { node: &node, now, lease_until, limit, after: &after, passed_over: &passed_over })).await
+        write_at!(self, "claim", |c| runs::claim(c, Claim { node: &node, now, lease_until, limit, after: &after, passed_over: &passed_over }))
     }
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>> {
         let held = held.to_vec();
-        self.db.write(move |c| runs::renew(c, &held, lease_until)).await
+        write_at!(self, "renew", |c| runs::renew(c, &held, lease_until))
     }
     async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()> {
         let id = id.clone();
-        self.db.write(move |c| runs::release(c, &id, attempt, count_attempt)).await
+        write_at!(self, "release", |c| runs::release(c, &id, attempt, count_attempt))
     }
     async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
-        self.db.write(move |c| settle::settle(c, &settlement)).await
+        write_at!(self, "settle", |c| settle::settle(c, &settlement))
     }
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()> {
         self.db.write(move |c| settle::effects(c, &effects)).await
@@ -465,7 +492,7 @@ impl Store for SqliteStore {
     }
     async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()> {
         let (id, result) = (id.clone(), result.to_owned());
-        self.db.write(move |c| runs::keep_progress(c, &id, attempt, &result)).await
+        write_at!(self, "progress", |c| runs::keep_progress(c, &id, attempt, &result))
     }
     async fn cancel_run(&self, org: &OrgId, id: &RunId, now: Timestamp) -> StoreResult<Option<RunStatus>> {
         let (org, id) = (org.clone(), id.clone());
@@ -477,14 +504,14 @@ impl Store for SqliteStore {
     }
 
     async fn pause_run(&self, pausing: Pausing) -> StoreResult<RunStatus> {
-        self.db.write(move |c| pauses::pause(c, &pausing)).await
+        write_at!(self, "pause", |c| pauses::pause(c, &pausing))
     }
     async fn wake_runs(&self, now: Timestamp, limit: u32) -> StoreResult<Woken> {
         // A look at what is due costs no commit while there is nothing.
         if self.db.read(move |c| number(c, "SELECT EXISTS (SELECT 1 FROM pauses WHERE wake_at <= ?1)", [now.ms()])).await? == 0 {
             return Ok(Woken::default());
         }
-        self.db.write(move |c| pauses::wake(c, now, limit)).await
+        write_at!(self, "wake", |c| pauses::wake(c, now, limit))
     }
     async fn next_wake_at(&self) -> StoreResult<Option<Timestamp>> {
         self.db
@@ -494,7 +521,7 @@ impl Store for SqliteStore {
             .await
     }
     async fn call_back(&self, callback: Callback) -> StoreResult<CalledBack> {
-        self.db.write(move |c| pauses::call_back(c, &callback)).await
+        write_at!(self, "call_back", |c| pauses::call_back(c, &callback))
     }
     async fn last_pause(&self, id: &RunId) -> StoreResult<Option<Pause>> {
         let id = id.clone();
@@ -556,7 +583,7 @@ impl Store for SqliteStore {
         if found.is_empty() {
             return Ok(0);
         }
-        self.db.write(move |c| retention::prune(c, &owner, &found)).await
+        write_at!(self, "prune", |c| retention::prune(c, &owner, &found))
     }
     async fn prune_leftovers(&self, leftovers: Leftovers) -> StoreResult<u64> {
         self.db.write(move |c| retention::prune_leftovers(c, &leftovers)).await
@@ -746,11 +773,11 @@ impl Store for SqliteStore {
         if !self.db.read(move |c| deliveries::any_due(c, now)).await? {
             return Ok(Vec::new());
         }
-        self.db.write(move |c| deliveries::claim(c, now, retry_at, limit)).await
+        write_at!(self, "delivery_claim", |c| deliveries::claim(c, now, retry_at, limit))
     }
     async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
         let id = id.clone();
-        self.db.write(move |c| deliveries::result(c, &id, &result)).await
+        write_at!(self, "delivery_result", |c| deliveries::result(c, &id, &result))
     }
     async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>> {
         let run = run.to_string();
@@ -758,14 +785,14 @@ impl Store for SqliteStore {
     }
 
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
-        self.db.write(move |c| mail::queue(c, &mail)).await
+        write_at!(self, "mail", |c| mail::queue(c, &mail))
     }
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
-        self.db.write(move |c| mail::claim(c, now, retry_at, limit)).await
+        write_at!(self, "mail_claim", |c| mail::claim(c, now, retry_at, limit))
     }
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
         let id = id.clone();
-        self.db.write(move |c| mail::result(c, &id, &result)).await
+        write_at!(self, "mail_result", |c| mail::result(c, &id, &result))
     }
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
         let (org, page) = (org.to_string(), page.clone());
@@ -776,7 +803,15 @@ impl Store for SqliteStore {
         self.db.close().await;
     }
     async fn ping(&self) -> StoreResult<()> {
-        self.db.read(|c| number(c, "SELECT 1", []).map(|_| ())).await
+        self.db.read(|c| number(c, "SELECT 1", []).map(|_| ())).await?;
+        match self.condition() {
+            // Nothing else may be written meanwhile that would tell that it works again.
+            Condition::Full | Condition::Failing => self.db.write(crate::db::probe).await,
+            _ => Ok(()),
+        }
+    }
+    fn condition(&self) -> Condition {
+        self.db.condition()
     }
     fn single_node(&self) -> bool {
         true

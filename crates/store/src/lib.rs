@@ -6,7 +6,9 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod fail;
 mod ops;
+mod pulse;
 
 use async_trait::async_trait;
 use millrace_model::account::{Account, App};
@@ -33,6 +35,7 @@ use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 pub use ops::*;
+pub use pulse::{Condition, Pulse};
 
 /// What a store can answer other than a result.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +60,12 @@ pub enum StoreError {
         /// The newest version known here.
         known: i64,
     },
+    /// The database's file is not whole.
+    #[error("the database is damaged: {what}")]
+    Damaged {
+        /// What was found.
+        what: String,
+    },
     /// A row that should not be: a bug or a damaged file.
     #[error("the database holds a row that cannot be read: {what}")]
     Corrupt {
@@ -75,6 +84,12 @@ pub enum StoreError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+    /// There is no room left on the database's disk; nothing was written. It may be tried again once there is.
+    #[error("the disk of the database is full")]
+    StorageFull,
+    /// The database cannot be reached. What was under way may have been written or not.
+    #[error("the database cannot be reached")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database failed.
     #[error("the database failed")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -183,6 +198,12 @@ pub trait Store: Send + Sync + 'static {
     async fn endpoint_domains(&self) -> StoreResult<Vec<(String, String)>>;
     /// Active timers due at `now`, the longest due first.
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>>;
+    /// Active timers of a later time than `after`, the latest first.
+    async fn late_timers(&self, after: Timestamp, limit: u32) -> StoreResult<Vec<Timer>>;
+    /// Moves the next tick of a timer, where it still is at `from`; nothing fires. Says whether it did.
+    async fn move_timer(&self, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool>;
+    /// Moves whatever else waits for a later time than `now` by so much towards it: ends of pauses, next tries of mails and deliveries.
+    async fn clock_went_back(&self, now: Timestamp, by_ms: i64) -> StoreResult<()>;
     /// When the next active timer is due.
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>>;
     /// Counts a tick as fired: moves `next_at` from `due_at` to `next_at` and accepts the run; a tick whose owner has an unfinished run of the same timer moves on without one (reference 3: no overlap). `Skipped` too when another node fired it.
@@ -299,7 +320,7 @@ pub trait Store: Send + Sync + 'static {
     async fn settle(&self, settlement: Settlement) -> StoreResult<()>;
     /// What the deploy and activate hooks of a source (no run of the queue) leave.
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()>;
-    /// At start on a database of one node: gives all running runs back to the queue. How many.
+    /// At start on a database of one node: gives all running runs back to the queue, and makes due what was taken to be sent and never tried. How many runs.
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64>;
     /// Keeps what the finished steps of a run under way left, so that its next attempt begins behind them. `Fenced`.
     async fn keep_progress(&self, id: &RunId, attempt: i64, result: &str) -> StoreResult<()>;
@@ -483,8 +504,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes out what waits and closes; later calls give `Closed`.
     async fn close(&self);
-    /// Whether a small read works.
+    /// Whether a small read works; where the last write failed, also whether a small write does.
     async fn ping(&self) -> StoreResult<()>;
+    /// How writes fare.
+    fn condition(&self) -> Condition;
     /// Whether this database serves one node only (SQLite).
     fn single_node(&self) -> bool;
 }

@@ -126,7 +126,7 @@ async fn r2_24_a_replay_is_a_new_run_of_the_same_event() {
     let first = &list["data"][0];
     let again = server.post(&format!("/runs/{}/replay", id(first)), &json!({})).await.data();
     assert_eq!((&again["steps"][0]["exports"]["$return_value"], id(&again) == id(first)), (&json!([true, { "n": 5 }]), false));
-    assert_eq!((&again["context"]["trace_id"] == &first["context"]["trace_id"], &again["context"]["id"] == &first["context"]["id"]), (true, false));
+    assert_eq!((again["context"]["trace_id"] == first["context"]["trace_id"], again["context"]["id"] == first["context"]["id"]), (true, false));
 }
 
 #[tokio::test]

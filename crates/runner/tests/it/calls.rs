@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::support::{Bench, LONG, Recorder, failure, until, value};
-use millrace_runner::FailureKind;
+use millrace_runner::{DbLoader, FailureKind};
 
 #[tokio::test]
 async fn a_module_is_loaded_and_called() {
@@ -59,7 +59,7 @@ async fn a_source_sees_its_snapshot_and_its_environment() {
         "db",
         "export default { name: 'd', version: '1', props: { db: '$.service.db' }, run() { return [this.db.get('n'), process.env.PD_COMPONENT]; } };",
     );
-    isolate.db = json!({ "n": { "deep": 7 } }).as_object().cloned();
+    isolate.db = json!({ "n": { "deep": 7 } }).as_object().cloned().map(DbLoader::of);
     isolate.env = [("PD_COMPONENT".to_owned(), "dc_1".to_owned())].into();
     assert_eq!(value(bench.call(&isolate, 0).await), json!([{ "deep": 7 }, "dc_1"]));
 }

@@ -5,22 +5,24 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio_postgres::NoTls;
 
-/// Makes and starts a cluster in `$2` with the binaries of `$1`, says `ready`, and takes everything away at the end of
-/// its input, which is the end of the process that started it: a kill too ends it. Signals of a terminal are for that
-/// process.
+/// Makes and starts a cluster in `$2` with the binaries of `$1`, says `ready`, starts it again for each line of its input, and
+/// takes everything away at the end of that, which is the end of the process that started it: a kill too ends it. Signals of a
+/// terminal are for that process.
 const KEEPER: &str = r#"
 trap '' INT TERM HUP
 cd "$2"
-"$1/initdb" -D data -U postgres -E UTF8 --locale=C --auth=trust --no-sync >log 2>&1 &&
-"$1/pg_ctl" -D data -w -t 120 -l log -o "-k '$2' -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=300 -c shared_buffers=32MB" start >>log 2>&1 &&
-echo ready || tail -n 5 log
-read -r _
+start() {
+  "$1/pg_ctl" -D data -w -t 120 -l log -o "-k '$2' -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=300 -c shared_buffers=32MB" start >>log 2>&1 &&
+  echo ready || tail -n 5 log
+}
+"$1/initdb" -D data -U postgres -E UTF8 --locale=C --auth=trust --no-sync >log 2>&1 && start "$1" "$2" || tail -n 5 log
+while read -r _; do start "$1" "$2"; done
 "$1/pg_ctl" -D data -m immediate stop >>log 2>&1
 rm -rf "$2"
 "#;
@@ -28,7 +30,7 @@ rm -rf "$2"
 /// A running cluster. Its keeper watches our end of the pipe.
 pub struct Cluster {
     folder: PathBuf,
-    _keeper: Child,
+    keeper: Mutex<(Child, BufReader<ChildStdout>)>,
     databases: AtomicU32,
     /// Databases that nobody uses any more, dropped before the next is made.
     unused: Mutex<Vec<String>>,
@@ -89,11 +91,48 @@ impl Cluster {
             command.uid(user).gid(group);
         }
         let mut keeper = command.spawn().expect("sh");
+        let output = BufReader::new(keeper.stdout.take().expect("a pipe"));
+        let cluster = Self { folder, keeper: Mutex::new((keeper, output)), databases: AtomicU32::new(0), unused: Mutex::default() };
+        cluster.wait_ready();
+        cluster
+    }
+
+    fn wait_ready(&self) {
         let mut said = String::new();
-        let mut output = BufReader::new(keeper.stdout.take().expect("a pipe"));
-        output.read_line(&mut said).expect("reads");
-        assert_eq!(said, "ready\n", "Postgres of {} did not start; see its log in {}", binaries.display(), folder.display());
-        Self { folder, _keeper: keeper, databases: AtomicU32::new(0), unused: Mutex::default() }
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner).1.read_line(&mut said).expect("reads");
+        assert_eq!(said, "ready\n", "Postgres did not start; see its log in {}", self.folder.display());
+    }
+
+    /// A cluster of the caller's own, which it may kill; goes away with the process.
+    #[allow(dead_code, reason = "not all tests kill")]
+    pub fn own() -> Option<&'static Self> {
+        binaries().map(|binaries| &*Box::leak(Box::new(Self::start(&binaries))))
+    }
+
+    /// SIGKILL of the server and all its processes.
+    #[allow(dead_code, reason = "not all tests kill")]
+    pub fn kill(&self) {
+        let file = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).expect("runs");
+        let postmaster = file.lines().next().expect("a process").to_owned();
+        let mut pids = children(&postmaster);
+        pids.push(postmaster);
+        // Some may have ended between, which it says.
+        Command::new("kill").arg("-9").args(&pids).stderr(Stdio::null()).status().expect("kill");
+        while pids.iter().any(|pid| is_alive(pid)) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        // The next start takes a process that is dead and not yet reaped for one that lives.
+        for lock in ["data/postmaster.pid", ".s.PGSQL.5432.lock"] {
+            std::fs::remove_file(self.folder.join(lock)).expect("was there");
+        }
+    }
+
+    /// Starts it again after a kill.
+    #[allow(dead_code, reason = "not all tests kill")]
+    pub fn start_again(&self) {
+        let order = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).0.stdin.as_mut().expect("a pipe").write_all(b"start\n");
+        order.expect("the keeper lives");
+        self.wait_ready();
     }
 
     /// A new database.
@@ -129,6 +168,24 @@ impl Drop for Database {
     fn drop(&mut self) {
         self.cluster.unused.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.name));
     }
+}
+
+/// Fields of `/proc/<pid>/stat` behind the name: state, parent.
+fn stat(pid: &str) -> Option<(String, String)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
+}
+
+fn is_alive(pid: &str) -> bool {
+    stat(pid).is_some_and(|(state, _)| state != "Z")
+}
+
+/// Processes that a process started and that are there still.
+#[allow(dead_code, reason = "not all tests kill")]
+pub fn children(parent: &str) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").expect("processes").flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    all.filter(|name| name.bytes().all(|b| b.is_ascii_digit())).filter(|pid| stat(pid).is_some_and(|(_, of)| of == parent)).collect()
 }
 
 async fn connect(url: &str) -> tokio_postgres::Client {

@@ -16,7 +16,7 @@ use crate::{Folder, refusal};
 
 const NOW: Timestamp = Timestamp(1_767_225_600_000);
 
-fn run(ids: &IdSource, org: &OrgId) -> NewRun {
+pub fn run(ids: &IdSource, org: &OrgId) -> NewRun {
     NewRun {
         id: RunId::at(ids, NOW),
         org_id: org.clone(),
@@ -55,7 +55,7 @@ async fn a_file_of_a_newer_version_is_refused_and_stays_as_it_is() {
 async fn a_file_that_is_no_database_is_refused() {
     let folder = Folder::new();
     std::fs::write(folder.options().path, "not a database, but longer than the header of one is, so that it is looked at").expect("writes");
-    assert!(matches!(refusal(&folder.options()), Some(StoreError::Database(_))));
+    assert!(matches!(refusal(&folder.options()), Some(StoreError::Damaged { .. })));
     assert!(matches!(refusal(&SqliteOptions::at(folder.options().path.join("no/folder"))), Some(StoreError::Database(_))));
 }
 

@@ -28,7 +28,7 @@ fn delivery(org: &Org, run: &RunId, position: i64) -> Delivery {
 }
 
 /// A settled run that sent so much.
-async fn sent(org: &Org, slug: &str, count: i64) -> Vec<Delivery> {
+pub(super) async fn sent(org: &Org, slug: &str, count: i64) -> Vec<Delivery> {
     let workflow = org.add_workflow(slug).await;
     let run = org.start(&Owner::Workflow(workflow.id), 0).await;
     let deliveries: Vec<Delivery> = (0..count).map(|position| delivery(org, &run, position)).collect();

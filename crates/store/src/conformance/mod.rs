@@ -7,6 +7,7 @@
 
 pub mod accounts;
 pub mod audit;
+pub mod clock;
 pub mod components;
 pub mod data_stores;
 pub mod deliveries;
@@ -246,6 +247,12 @@ macro_rules! suite {
             oauth_clients {
                 a_client_comes_back_as_it_was_given,
                 a_token_names_its_caller_until_its_client_goes,
+            }
+            clock {
+                late_timers_are_moved_and_nothing_fires,
+                what_waits_is_moved_with_the_clock,
+                tries_of_deliveries_are_moved_with_the_clock,
+                a_notice_of_a_clock_that_was_wrong_holds_up_none,
             }
             history {
                 a_run_is_of_its_organization,

@@ -1,0 +1,88 @@
+//! Whether events are accepted, and if not, what is to be done.
+
+use std::fmt;
+use std::time::Duration;
+
+use millrace_store::{Condition, StoreError};
+
+use crate::Engine;
+
+/// Beyond this a commit that does not end is taken to hang: nothing new is asked for.
+const HANGS: Duration = Duration::from_secs(15);
+
+/// How ready a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// Events are accepted.
+    Ready,
+    /// Events are accepted; acknowledgements wait for a slow disk.
+    Degraded {
+        /// How long a commit takes, or took a moment ago.
+        commit: Duration,
+    },
+    /// A commit does not end.
+    Hanging {
+        /// For how long.
+        commit: Duration,
+    },
+    /// The database's disk is full.
+    StorageFull,
+    /// The database does not answer, or takes no writes.
+    DatabaseFailing,
+    /// A shutdown has begun.
+    Stopping,
+}
+
+impl Readiness {
+    /// Whether events are accepted.
+    pub const fn accepts(self) -> bool {
+        matches!(self, Self::Ready | Self::Degraded { .. })
+    }
+
+    /// A stable code in snake case.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Degraded { .. } => "slow_storage",
+            Self::Hanging { .. } => "storage_hangs",
+            Self::StorageFull => "storage_full",
+            Self::DatabaseFailing => "database_unavailable",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+impl fmt::Display for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready => f.write_str("events are accepted"),
+            Self::Degraded { commit } => {
+                write!(f, "a commit takes {} ms, so acknowledgements wait; look at the disk of the database", commit.as_millis())
+            }
+            Self::Hanging { commit } => {
+                write!(f, "a commit has not ended for {} s; look at the disk of the database", commit.as_secs())
+            }
+            Self::StorageFull => f.write_str("the disk of the database is full; make room, the server then goes on by itself"),
+            Self::DatabaseFailing => f.write_str("the database does not answer or takes no writes; the server's log tells why"),
+            Self::Stopping => f.write_str("the server is stopping"),
+        }
+    }
+}
+
+impl Engine {
+    /// Whether events are accepted, and what stands against it.
+    pub async fn readiness(&self) -> Readiness {
+        if self.0.tasks.stopping() {
+            return Readiness::Stopping;
+        }
+        // A commit that hangs is told of without waiting behind it.
+        if let Condition::Slow(commit) = self.0.store.condition() {
+            return if commit >= HANGS { Readiness::Hanging { commit } } else { Readiness::Degraded { commit } };
+        }
+        match self.0.store.ping().await {
+            Ok(()) => Readiness::Ready,
+            Err(StoreError::StorageFull) => Readiness::StorageFull,
+            Err(_) => Readiness::DatabaseFailing,
+        }
+    }
+}

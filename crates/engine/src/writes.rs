@@ -1,0 +1,195 @@
+//! The order of writes to a source's `$.service.db` (invariant 3): its runs share a map while they run, and settle in any order. A write that
+//! settles after a later one to the same key is left out, and a new host begins only once what ran before it has settled: else the stored map
+//! would go back behind what was emitted.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use millrace_model::ids::SourceId;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// How long a host that begins waits for others to settle. Longer takes only who goes on in a host that is given up.
+const QUIET_MAX: Duration = Duration::from_secs(5);
+/// Keys of a source that are remembered before those are looked for that need not be.
+const KEYS_KEPT: usize = 256;
+
+/// A write, and when it was made, counted.
+#[derive(Clone, Debug)]
+pub(crate) struct DbWrite {
+    pub(crate) key: String,
+    /// JSON text, or none to delete.
+    pub(crate) value: Option<String>,
+    pub(crate) at: u64,
+}
+
+/// What is remembered of sources with runs under way.
+#[derive(Default)]
+pub(crate) struct Writes {
+    count: AtomicU64,
+    sources: Mutex<HashMap<SourceId, Source>>,
+    left: Notify,
+}
+
+#[derive(Default)]
+struct Source {
+    /// When each run under way began, and whether a host has it.
+    runs: BTreeMap<u64, bool>,
+    /// The last write of each key that has settled, as long as an earlier one may follow.
+    settled: HashMap<String, u64>,
+}
+
+/// A run of a source under way, which uses its map until this is dropped.
+pub(crate) struct Visit {
+    writes: Arc<Writes>,
+    source: SourceId,
+    began: u64,
+}
+
+impl Visit {
+    /// A host has the run.
+    pub(crate) fn given(&self) {
+        if let Some(given) = self.writes.sources.lock().get_mut(&self.source).and_then(|s| s.runs.get_mut(&self.began)) {
+            *given = true;
+        }
+    }
+
+    /// Counts a write.
+    pub(crate) fn wrote(&self) -> u64 {
+        self.writes.next()
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        let mut sources = self.writes.sources.lock();
+        if let Some(source) = sources.get_mut(&self.source) {
+            source.runs.remove(&self.began);
+            if source.runs.is_empty() {
+                sources.remove(&self.source);
+            }
+        }
+        self.writes.left.notify_waiters();
+    }
+}
+
+impl Writes {
+    fn next(&self) -> u64 {
+        self.count.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// A run of the source begins.
+    pub(crate) fn enter(self: &Arc<Self>, source: &SourceId) -> Arc<Visit> {
+        let mut sources = self.sources.lock();
+        let began = self.next();
+        sources.entry(source.clone()).or_default().runs.insert(began, false);
+        Arc::new(Visit { writes: self.clone(), source: source.clone(), began })
+    }
+
+    /// Waits until no run of the source is in a host or has yet to settle: those in an earlier host may still write to the map that went with it.
+    pub(crate) async fn quiet(&self, source: &SourceId) {
+        let quiet = async {
+            loop {
+                let left = self.left.notified();
+                tokio::pin!(left);
+                // Before the look, so that who leaves after it is heard.
+                left.as_mut().enable();
+                if !self.sources.lock().get(source).is_some_and(|s| s.runs.values().any(|given| *given)) {
+                    return;
+                }
+                left.await;
+            }
+        };
+        if tokio::time::timeout(QUIET_MAX, quiet).await.is_err() {
+            tracing::debug!(source.id = %source, "a host begins while runs of an earlier one go on");
+        }
+    }
+
+    /// Those of a run's writes that no later one to the same key has settled before.
+    pub(crate) fn not_overtaken(&self, source: &SourceId, writes: &[DbWrite]) -> Vec<(String, Option<String>)> {
+        let sources = self.sources.lock();
+        let settled = sources.get(source).map(|s| &s.settled);
+        let is_last = |write: &&DbWrite| settled.and_then(|keys| keys.get(&write.key)).is_none_or(|last| *last < write.at);
+        writes.iter().filter(is_last).map(|write| (write.key.clone(), write.value.clone())).collect()
+    }
+
+    /// A run's writes did not settle after all.
+    pub(crate) fn taken_back(&self, source: &SourceId, writes: &[DbWrite]) {
+        if let Some(source) = self.sources.lock().get_mut(source) {
+            source.settled.retain(|key, at| !writes.iter().any(|write| write.key == *key && write.at == *at));
+        }
+    }
+
+    /// A run's writes settle, before any that is decided on from now on.
+    pub(crate) fn settled(&self, source: &SourceId, writes: &[DbWrite]) {
+        let mut sources = self.sources.lock();
+        let Some(source) = sources.get_mut(source) else { return };
+        for write in writes {
+            let last = source.settled.entry(write.key.clone()).or_insert(write.at);
+            *last = write.at.max(*last);
+        }
+        if source.settled.len() > KEYS_KEPT {
+            let earliest = source.runs.first_key_value().map_or(u64::MAX, |(began, _)| *began);
+            source.settled.retain(|_, at| *at >= earliest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use millrace_model::IdSource;
+
+    use super::*;
+
+    fn write(visit: &Visit, key: &str) -> DbWrite {
+        DbWrite { key: key.into(), value: Some("1".into()), at: visit.wrote() }
+    }
+
+    #[test]
+    fn a_write_that_was_overtaken_is_left_out() {
+        let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
+        let (a, b) = (writes.enter(&source), writes.enter(&source));
+        let first = [write(&a, "n"), write(&a, "only a")];
+        let second = [write(&b, "n")];
+        assert_eq!(writes.not_overtaken(&source, &second).len(), 1);
+        writes.settled(&source, &second);
+        drop(b);
+        assert_eq!(writes.not_overtaken(&source, &first), [("only a".into(), Some("1".into()))]);
+        writes.taken_back(&source, &second);
+        assert_eq!(writes.not_overtaken(&source, &first).len(), 2);
+        drop(a);
+        assert!(writes.sources.lock().is_empty(), "nothing is remembered of a source that rests");
+    }
+
+    #[test]
+    fn keys_that_nobody_can_overtake_are_forgotten() {
+        let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
+        let old = writes.enter(&source);
+        let all: Vec<DbWrite> = (0..=KEYS_KEPT).map(|n| write(&old, &n.to_string())).collect();
+        writes.settled(&source, &all);
+        assert_eq!(writes.sources.lock()[&source].settled.len(), KEYS_KEPT + 1, "the run that wrote them goes on");
+        let new = writes.enter(&source);
+        drop(old);
+        writes.settled(&source, &[write(&new, "new")]);
+        assert_eq!(writes.sources.lock()[&source].settled.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_host_begins_once_all_has_settled() {
+        let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
+        let (idle, busy) = (writes.enter(&source), writes.enter(&source));
+        writes.quiet(&source).await;
+        busy.given();
+        let waits = tokio::spawn({
+            let (writes, source) = (writes.clone(), source.clone());
+            async move { writes.quiet(&source).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        drop(busy);
+        waits.await.expect("ends");
+        drop(idle);
+    }
+}

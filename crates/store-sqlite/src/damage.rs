@@ -1,0 +1,150 @@
+//! Whether the files are a whole database, looked at before they are used: what a disk, a copy or a hand damaged is told, and not written to.
+//!
+//! SQLite reads a log only as far as its checksums hold. After a crash that is right, since what follows was never acknowledged. But where commits
+//! follow the place that cannot be read, they were: the log was damaged, and reading on would lose them without a word.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use millrace_store::{StoreError, StoreResult};
+use rusqlite::Connection;
+
+use crate::db::database;
+
+/// Files up to this size are read whole, in less than a second; of larger ones both ends of each table.
+const READ_WHOLE_BYTES_MAX: u64 = 256 << 20;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+const LOG_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+
+/// Fails with [`StoreError::Damaged`]. A file that is missing or empty is a new database.
+pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
+    let io = |e: std::io::Error| StoreError::Database(Box::new(e));
+    let log = log_path(path);
+    let log_bytes = std::fs::metadata(&log).map_or(0, |m| m.len());
+    let bytes = match std::fs::metadata(path) {
+        Ok(file) => file.len(),
+        Err(error) if error.kind() == ErrorKind::NotFound => 0,
+        Err(error) => return Err(io(error)),
+    };
+    if bytes == 0 {
+        return if log_bytes == 0 { Ok(()) } else { Err(damaged(format!("it is missing or empty, and its log `{}` is not", log.display()))) };
+    }
+    let mut header = [0; 100];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(damaged("it is shorter than the head of a database".into())),
+        other => other.map_err(io)?,
+    }
+    if header[..16] != *MAGIC {
+        return Err(damaged("it does not begin as a database does".into()));
+    }
+    let page = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
+        1 => 65_536,
+        size => size,
+    };
+    let whole = page * u64::from(number(&header, 28));
+    // Pages may still be in the log.
+    if log_bytes == 0 && bytes < whole {
+        return Err(damaged(format!("it has {bytes} bytes, and had {whole}: it was cut off")));
+    }
+    if log_bytes > 0 {
+        refuse_log(&log).map_err(io)?.map_or(Ok(()), |what| Err(damaged(what)))?;
+    }
+    Ok(())
+}
+
+/// Reads through a database that was opened. Fails with [`StoreError::Damaged`].
+pub(crate) fn read_through(connection: &Connection, path: &Path) -> StoreResult<()> {
+    if std::fs::metadata(path).map_or(0, |m| m.len()) <= READ_WHOLE_BYTES_MAX {
+        let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(database)?;
+        return if said == "ok" { Ok(()) } else { Err(damaged(said.replace('\n', " "))) };
+    }
+    let mut tables = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").map_err(database)?;
+    let names = tables.query_map([], |row| row.get::<_, String>(0)).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(database)?;
+    for name in names {
+        for order in ["ASC", "DESC"] {
+            // `name` is of the schema, which this program wrote.
+            let sql = format!("SELECT 1 FROM \"{name}\" ORDER BY 1 {order} LIMIT 1");
+            connection.prepare(&sql).and_then(|mut s| s.exists([])).map_err(database)?;
+        }
+    }
+    Ok(())
+}
+
+fn damaged(what: String) -> StoreError {
+    StoreError::Damaged { what }
+}
+
+fn log_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// What is wrong with a log: a place that cannot be read, with commits behind it that were acknowledged.
+fn refuse_log(path: &Path) -> std::io::Result<Option<String>> {
+    let mut file = File::open(path)?;
+    let mut header = [0; LOG_HEADER];
+    if file.metadata()?.len() < LOG_HEADER as u64 {
+        return Ok(None);
+    }
+    file.read_exact(&mut header)?;
+    let (magic, page) = (number(&header, 0), number(&header, 8) as usize);
+    let big_endian = magic & 1 == 1;
+    let mut sum = checksum(big_endian, (0, 0), &header[..24]);
+    let good = magic & !1 == 0x377f_0682 && sum == (number(&header, 24), number(&header, 28)) && page.is_power_of_two() && (512..=65_536).contains(&page);
+    if !good {
+        // Zeros are a log that was made and never written to disk.
+        file.seek(SeekFrom::Start(0))?;
+        let mut rest = Vec::new();
+        file.take(1 << 20).read_to_end(&mut rest)?;
+        return Ok(rest.iter().any(|byte| *byte != 0).then(|| "its write-ahead log does not begin as one does".into()));
+    }
+    let salts = &header[16..24];
+    let (mut frame, mut frames, mut broken, mut commits, mut most) = (vec![0; FRAME_HEADER + page], 0, None, 0, 0);
+    while read_frame(&mut file, &mut frame)? {
+        frames += 1;
+        let said = (number(&frame, 16), number(&frame, 20));
+        let follows = frame[8..16] == *salts && said == checksum(big_endian, checksum(big_endian, sum, &frame[..8]), &frame[FRAME_HEADER..]);
+        // Each frame's sum goes on from the one before it, as that one says it.
+        sum = said;
+        if !follows {
+            broken = broken.or(Some(frames));
+            commits = 0;
+        } else if broken.is_some() && number(&frame, 4) != 0 {
+            // A frame that ends a commit says how large the database is then.
+            commits += 1;
+            most = most.max(commits);
+        }
+    }
+    // One alone may be that which a power cut or a full disk broke off. Two that follow each other were acknowledged, the first of them at least.
+    Ok(match broken {
+        Some(at) if most > 1 => Some(format!("its write-ahead log cannot be read at frame {at}, and {most} commits follow")),
+        _ => None,
+    })
+}
+
+fn read_frame(file: &mut File, frame: &mut [u8]) -> std::io::Result<bool> {
+    match file.read_exact(frame) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+/// The log's running checksum, as SQLite's file format has it.
+fn checksum(big_endian: bool, (mut a, mut b): (u32, u32), bytes: &[u8]) -> (u32, u32) {
+    for pair in bytes.chunks_exact(8) {
+        let word = |at: usize| {
+            let four = [pair[at], pair[at + 1], pair[at + 2], pair[at + 3]];
+            if big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
+        };
+        a = a.wrapping_add(word(0)).wrapping_add(b);
+        b = b.wrapping_add(word(4)).wrapping_add(a);
+    }
+    (a, b)
+}

@@ -1,0 +1,148 @@
+//! Files that are not whole are refused and stay as they are; what a crash leaves is not taken for that.
+
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{IdSource, OrgId, RunId};
+use millrace_store::StoreError;
+use millrace_store::conformance::Database as _;
+
+use crate::own::run;
+use crate::{Folder, refusal};
+
+const PAGE: u64 = 4096;
+const FRAME: u64 = 24 + PAGE;
+
+fn log(folder: &Folder) -> PathBuf {
+    folder.options().path.with_extension("db-wal")
+}
+
+/// Files of a server that was killed after so many acceptances, each a commit: the log holds them all.
+async fn killed(commits: usize) -> (Folder, Folder, OrgId, Vec<RunId>) {
+    let (living, left) = (Folder::new(), Folder::new());
+    let (ids, store) = (IdSource::default(), living.open().await);
+    let org = OrgId::generate(&ids);
+    let mut accepted = Vec::new();
+    for _ in 0..commits {
+        let new = run(&ids, &org);
+        accepted.push(new.id.clone());
+        store.accept(new, "node").await.expect("accepts");
+    }
+    for (from, to) in [(living.options().path, left.options().path), (log(&living), log(&left))] {
+        std::fs::copy(from, to).expect("copies");
+    }
+    (living, left, org, accepted)
+}
+
+fn overwrite(path: &PathBuf, at: u64, bytes: &[u8]) {
+    std::fs::File::options().write(true).open(path).expect("opens").write_all_at(bytes, at).expect("writes");
+}
+
+fn cut(path: &PathBuf, bytes: u64) {
+    std::fs::File::options().write(true).open(path).expect("opens").set_len(bytes).expect("cuts");
+}
+
+fn length(path: &PathBuf) -> u64 {
+    std::fs::metadata(path).expect("is there").len()
+}
+
+/// Asserts that it is refused with this said, and that not a byte was changed.
+fn refused(folder: &Folder, says: &str) {
+    let read = || [folder.options().path, log(folder)].map(|path| std::fs::read(path).unwrap_or_default());
+    let before = read();
+    match refusal(&folder.options()) {
+        Some(StoreError::Damaged { what }) => assert!(what.contains(says), "{what}"),
+        other => panic!("{other:?} where it should say {says}"),
+    }
+    assert!(before == read(), "it was written to");
+}
+
+async fn count(folder: &Folder, org: &OrgId, runs: &[RunId]) -> usize {
+    let store = folder.open().await;
+    let mut there = 0;
+    for id in runs {
+        there += usize::from(store.run(org, id).await.expect("reads").is_some());
+    }
+    store.close().await;
+    there
+}
+
+#[tokio::test]
+async fn a_log_as_a_kill_leaves_it_is_read_to_its_end() {
+    let (_living, left, org, accepted) = killed(20).await;
+    assert_eq!(count(&left, &org, &accepted).await, 20);
+}
+
+#[tokio::test]
+async fn a_torn_end_of_the_log_loses_what_it_held_only() {
+    let (_living, left, org, accepted) = killed(20).await;
+    let path = log(&left);
+    cut(&path, length(&path) - 100);
+    assert_eq!(count(&left, &org, &accepted).await, 19);
+}
+
+#[tokio::test]
+async fn bytes_overwritten_within_the_log_are_found() {
+    for (at, what) in [(100, "the page of the first frame"), (32 + 5 * FRAME, "the head of a frame"), (32 + 9 * FRAME + 2000, "a page within")] {
+        let (_living, left, _, _) = killed(20).await;
+        let frames = (length(&log(&left)) - 32) / FRAME;
+        assert!(frames > 20, "{frames}");
+        overwrite(&log(&left), at, &[0xAA; 16]);
+        eprintln!("{what}");
+        refused(&left, "commits follow");
+    }
+}
+
+#[tokio::test]
+async fn a_log_without_its_head_is_found() {
+    let (_living, left, _, _) = killed(5).await;
+    overwrite(&log(&left), 0, &[0; 32]);
+    refused(&left, "does not begin as one does");
+    // Never written to disk, only made: nothing was acknowledged from it.
+    let path = log(&left);
+    let bytes = length(&path);
+    std::fs::write(&path, vec![0; usize::try_from(bytes).expect("small")]).expect("writes");
+    assert!(refusal(&left.options()).is_none());
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_found() {
+    let folder = Folder::new();
+    let (ids, store) = (IdSource::default(), folder.open().await);
+    let org = OrgId::generate(&ids);
+    for _ in 0..200 {
+        store.accept(run(&ids, &org), "node").await.expect("accepts");
+    }
+    store.close().await;
+    let path = folder.options().path;
+    let whole = std::fs::read(&path).expect("reads");
+    assert!(!log(&folder).exists() || length(&log(&folder)) == 0);
+
+    cut(&path, whole.len() as u64 / 2);
+    refused(&folder, "it was cut off");
+    cut(&path, 50);
+    refused(&folder, "shorter than the head");
+    std::fs::write(&path, &whole).expect("writes");
+    overwrite(&path, 0, b"not a database..");
+    refused(&folder, "does not begin as a database does");
+    // Half of the pages, each with its own head destroyed.
+    std::fs::write(&path, &whole).expect("writes");
+    for page in (2..whole.len() as u64 / PAGE).step_by(2) {
+        overwrite(&path, page * PAGE, &[0xFF; 64]);
+    }
+    refused(&folder, "");
+    std::fs::write(&path, &whole).expect("writes");
+    assert!(refusal(&folder.options()).is_none());
+    assert!(
+        store.claim(millrace_store::Claim { node: "n", now: Timestamp(0), lease_until: Timestamp(1), limit: 1, after: "", passed_over: &[] }).await.is_err(),
+        "it was closed"
+    );
+}
+
+#[tokio::test]
+async fn a_log_without_its_database_is_found() {
+    let (_living, left, _, _) = killed(5).await;
+    cut(&left.options().path, 0);
+    refused(&left, "missing or empty");
+}

@@ -1,0 +1,152 @@
+//! A clock that jumps, in both directions: nothing fires twice, nothing waits for ever, and no run that goes on is taken for lost.
+
+use std::time::Duration;
+
+use millrace_tests::cluster::cluster;
+use millrace_tests::{Server, answer, endpoint};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const HOUR: i64 = 3_600_000;
+const TICKS: &str =
+    "export default { name: 'tick', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 2 } } }, run() {} };";
+/// Runs of it take longer than the jumps between.
+const SLOW: &str = "export default { name: 'slow', version: '1', props: { http: '$.interface.http' }, async run(e) { await new Promise((done) => setTimeout(done, 4000)); this.$emit({ n: e.body.n }); } };";
+
+/// A server whose clock goes, and is moved.
+struct Held {
+    server: Server,
+}
+
+impl Held {
+    async fn start(args: &[&str]) -> Self {
+        let mut server = Server::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
+        server.skew_clock(0);
+        server.launch().await;
+        Self { server }
+    }
+
+    /// Another server of the same database, with a clock of its own.
+    async fn beside(&self, args: &[&str]) -> Self {
+        let mut server = Server::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
+        server.skew_clock(0);
+        let (from, to) = (self.server.data_dir(), server.data_dir());
+        std::fs::create_dir_all(&to).expect("a folder");
+        std::fs::copy(from.join("master.key"), to.join("master.key")).expect("copies");
+        // Its address is its own.
+        let credentials = std::fs::read_to_string(from.join("credentials.json")).expect("reads").replace(&self.server.url, "");
+        std::fs::write(to.join("credentials.json"), credentials).expect("writes");
+        server.launch().await;
+        Self { server }
+    }
+
+    /// The clock is so much off from now on.
+    fn jump(&mut self, ms: i64) {
+        self.server.skew_clock(ms);
+    }
+
+    async fn count(&self, path: &str) -> u64 {
+        self.server.get(path).await.json["page_info"]["total_count"].as_u64().expect("a count")
+    }
+}
+
+fn runs(record: &Value) -> String {
+    format!("/sources/{}/runs?status=succeeded", record["id"].as_str().expect("an id"))
+}
+
+#[tokio::test]
+async fn intervals_go_on_and_make_up_for_nothing() {
+    let mut held = Held::start(&[]).await;
+    let path = runs(&held.server.source(TICKS, json!({})).await);
+    held.server.until("a first tick", &path, |l| l["page_info"]["total_count"] == 1).await;
+    for jump in [HOUR, -HOUR, 0, -48 * HOUR] {
+        let before = held.count(&path).await;
+        held.jump(jump);
+        // 1,800 were missed by the first jump; one for each moment is enough.
+        held.server.until("the next ticks", &path, |l| l["page_info"]["total_count"].as_u64().is_some_and(|n| n >= before + 2)).await;
+        assert!(held.count(&path).await <= before + 6, "ticks were made up for after {jump}");
+    }
+}
+
+#[tokio::test]
+async fn an_interval_goes_on_where_the_clock_was_put_right_while_the_server_was_down() {
+    let mut held = Held::start(&[]).await;
+    held.jump(10 * 365 * 24 * HOUR);
+    let path = runs(&held.server.source(TICKS, json!({})).await);
+    held.server.until("a first tick", &path, |l| l["page_info"]["total_count"] == 1).await;
+    held.server.kill();
+    held.jump(0);
+    held.server.launch().await;
+    held.server.until("a tick in the right year", &path, |l| l["page_info"]["total_count"].as_u64().is_some_and(|n| n >= 2)).await;
+}
+
+#[tokio::test]
+async fn a_pause_is_not_prolonged_by_a_clock_that_goes_back() {
+    let mut held = Held::start(&[]).await;
+    let step = "export default defineComponent({ run({ $ }) { $.flow.delay(3000); return 1; } });";
+    let workflow =
+        held.server.workflow("pauses", json!([{ "type": "http" }]), &[("a", step), ("b", "export default defineComponent({ run() { return 2; } });")]).await;
+    let url = endpoint(&workflow);
+    let path = format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id"));
+    assert_eq!(answer(held.server.raw(Method::POST, &url).json(&json!({}))).await.status, 200);
+    held.server.until("the pause", &format!("{path}?status=paused"), |l| l["page_info"]["total_count"] == 1).await;
+    held.jump(-24 * HOUR);
+    let done = held.server.until("its end", &format!("{path}?status=succeeded"), |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(done["data"][0]["steps"].as_array().map(Vec::len), Some(2));
+    assert_eq!(held.count(&path).await, 1);
+}
+
+/// Leases are times of the clock: one that jumps makes all of them look ended.
+#[tokio::test]
+async fn runs_that_go_on_are_not_taken_for_lost() {
+    let mut held = Held::start(&[]).await;
+    go_on(&mut held).await;
+}
+
+#[tokio::test]
+async fn runs_that_go_on_are_not_taken_for_lost_on_postgres() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    let mut held = Held::start(&["--database-url", &database.url()]).await;
+    go_on(&mut held).await;
+}
+
+async fn go_on(held: &mut Held) {
+    let source = held.server.source(SLOW, json!({})).await;
+    for n in 0..8 {
+        assert_eq!(answer(held.server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": n }))).await.status, 200);
+    }
+    for jump in [HOUR, 2 * HOUR, -HOUR, 0] {
+        held.jump(jump);
+        // Long enough for the dispatcher to look at the queue in each.
+        tokio::time::sleep(Duration::from_millis(700)).await;
+    }
+    let done = held.server.until("all settle", &runs(&source), |l| l["page_info"]["total_count"] == 8).await;
+    assert!(done["data"].as_array().expect("runs").iter().all(|run| run["attempt"] == 1), "{done}");
+    assert_eq!(held.count(&format!("/sources/{}/event_summaries", source["id"].as_str().expect("an id"))).await, 8);
+}
+
+/// Another server takes a run whose lease ended, while the first goes on with it: one of them settles it, once.
+#[tokio::test]
+async fn a_run_whose_lease_ends_while_it_goes_on_settles_once() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    let first = Held::start(&["--database-url", &database.url()]).await;
+    let mut second = first.beside(&["--database-url", &database.url()]).await;
+    let source = first.server.source(SLOW, json!({})).await;
+    for n in 0..5 {
+        assert_eq!(answer(first.server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": n }))).await.status, 200);
+    }
+    // To the second, all leases of the first have ended.
+    second.jump(HOUR);
+    let done = first.server.until("all settle", &runs(&source), |l| l["page_info"]["total_count"] == 5).await;
+    assert!(done["data"].as_array().expect("runs").iter().all(|run| run["attempt"].as_u64().is_some_and(|n| n >= 2)), "{done}");
+    // What is settled twice would have left its event twice.
+    first
+        .server
+        .until("nobody is at it any more", &format!("/sources/{}/runs?status=running", source["id"].as_str().expect("an id")), |l| {
+            l["page_info"]["total_count"] == 0
+        })
+        .await;
+    assert_eq!(first.count(&format!("/sources/{}/event_summaries", source["id"].as_str().expect("an id"))).await, 5);
+}

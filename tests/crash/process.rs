@@ -1,0 +1,85 @@
+//! A server's end and beginning beside others: draining, one server for a data directory, tasks that panic.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use millrace_tests::{Server, answer, binary, endpoint};
+use reqwest::Method;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_drain_lets_runs_under_way_end_and_accepts_nothing_new() {
+    let mut server = Server::start().await;
+    let code = "export default { name: 'slow', version: '1', props: { http: '$.interface.http' }, async run(e) { await new Promise((done) => setTimeout(done, 1500)); this.$emit({ n: e.body.n }); } };";
+    let source = server.source(code, json!({})).await;
+    let url = endpoint(&source);
+    for n in 0..20 {
+        assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))).await.status, 200);
+    }
+    let runs = format!("/sources/{}/runs", source["id"].as_str().expect("an id"));
+    server.until("they are under way", &format!("{runs}?status=running"), |l| l["page_info"]["total_count"] == 20).await;
+    assert_eq!(server.terminate(), Some(0));
+    assert!(server.log().contains("draining") && server.log().contains("stopped"));
+    assert!(reqwest::Client::new().post(&url).json(&json!({})).send().await.is_err(), "nobody listens any more");
+    // They ended before it did: the next one finds nothing to do.
+    server.launch().await;
+    let done = server.get(&format!("{runs}?status=succeeded")).await.json;
+    assert_eq!(done["page_info"]["total_count"], 20);
+    assert!(done["data"].as_array().expect("runs").iter().all(|run| run["attempt"] == 1), "{done}");
+}
+
+#[tokio::test]
+async fn what_does_not_end_in_time_runs_again() {
+    let mut server = Server::start().await;
+    // The first time it never ends; the second time it does at once.
+    let code = "export default { name: 'stuck', version: '1', props: { http: '$.interface.http', store: { type: 'data_store' } },
+      async run(e) { const seen = await this.store.get('seen'); await this.store.set('seen', 1); if (!seen) await new Promise(() => setInterval(() => {}, 1000)); this.$emit({ n: e.body.n }); } };";
+    server.post("/data_stores", &json!({ "name": "s" })).await.data();
+    let source = server.source(code, json!({ "store": "s" })).await;
+    assert_eq!(answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": 1 }))).await.status, 200);
+    server.until("it is under way", "/data_stores/s/keys", |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(server.terminate(), Some(0));
+    assert!(server.log().contains("they run again at the next start"), "{}", server.log());
+    server.launch().await;
+    let runs = format!("/sources/{}/runs?status=succeeded", source["id"].as_str().expect("an id"));
+    let done = server.until("it runs again", &runs, |l| l["page_info"]["total_count"] == 1).await;
+    // The attempt that was taken from it is not counted.
+    assert_eq!(done["data"][0]["attempt"], 1);
+}
+
+#[tokio::test]
+async fn a_second_server_is_refused_and_the_first_goes_on() {
+    let server = Server::start().await;
+    let mut command = Command::new(binary());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(server.data_dir());
+    let output = command.stdin(Stdio::null()).output().expect("starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("is in use by another server; stop it, or choose another with --data-dir"), "{said}");
+    assert_eq!(answer(server.raw(Method::GET, "/readyz")).await.status, 200);
+}
+
+/// A bug of ours in one place must not end what only one task does.
+#[tokio::test]
+async fn tasks_that_panic_are_started_again() {
+    let mut server = Server::failing(&[]);
+    server.set_env(
+        "MILLRACE_FAIL_POINTS",
+        "engine.claim.before_start=panic@1;engine.tick.before_store=panic@1;engine.run.after_call=panic@1;store.settle.before_commit=panic@1;store.accept.before_commit=panic@1",
+    );
+    server.launch().await;
+    let code = "export default { name: 'one', version: '1', props: { http: '$.interface.http', timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } }, run(e) { if (e.body) this.$emit({ n: e.body.n }); } };";
+    let source = server.source(code, json!({})).await;
+    let url = endpoint(&source);
+    // The first is refused: its write panicked, and left nothing. Who comes next finds all as it should be.
+    assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": 0 }))).await.status, 500);
+    for n in 1..=5 {
+        assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))).await.status, 200);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let id = source["id"].as_str().expect("an id");
+    // Runs whose task panicked go again once their lease has ended.
+    server.until("all five", &format!("/sources/{id}/event_summaries"), |l| l["page_info"]["total_count"] == 5).await;
+    server.until("ticks", &format!("/sources/{id}/runs?status=succeeded"), |l| l["page_info"]["total_count"].as_u64().is_some_and(|n| n >= 7)).await;
+    assert!(server.log().contains("a task panicked"), "{}", server.log());
+}

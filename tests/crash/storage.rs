@@ -1,0 +1,230 @@
+//! A disk that is full, slow or damaged: clear answers, nothing lost, and the server goes on by itself where it can.
+
+use std::os::unix::fs::FileExt as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use millrace_tests::cluster::Cluster;
+use millrace_tests::{Answer, Server, answer, binary, endpoint};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
+const SOURCE: &str = "export default { name: 'one', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit({ n: e.body.n }); } };";
+
+async fn ready(server: &Server) -> Answer {
+    answer(server.raw(Method::GET, "/readyz")).await
+}
+
+/// Waits until `/readyz` says it.
+async fn until_ready_says(server: &Server, status: &str, code: &Value) -> Answer {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let said = ready(server).await;
+        if said.json["status"] == status && said.json["code"] == *code {
+            return said;
+        }
+        assert!(Instant::now() < deadline, "{} where it should say {status} {code}", said.text);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn send(server: &Server, url: &str, n: u64) -> Answer {
+    answer(server.raw(Method::POST, url).json(&json!({ "n": n }))).await
+}
+
+async fn settled(server: &Server, source: &Value, count: usize) {
+    let path = format!("/sources/{}/runs?status=succeeded", source["id"].as_str().expect("an id"));
+    server.until("all that was acknowledged", &path, |l| l["page_info"]["total_count"] == count).await;
+}
+
+/// Starts a server that must refuse to, and gives what it said. Not a byte of its database may change.
+fn refused(server: &Server) -> String {
+    let database = server.data_dir().join("millrace.db");
+    let before = std::fs::read(&database).ok();
+    let mut command = Command::new(binary());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(server.data_dir());
+    let output = command.stdin(Stdio::null()).output().expect("starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(std::fs::read(&database).ok() == before, "the database was written to");
+    said
+}
+
+#[tokio::test]
+async fn a_full_disk_is_told_and_the_server_goes_on_once_there_is_room() {
+    let mut server = Server::failing(&[]);
+    server.launch().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    server.kill();
+    // From the third commit on there is no room, until the fortieth.
+    server.set_env(FAIL_POINTS, "store.commit=full@6-40");
+    server.launch().await;
+    let (mut acknowledged, mut refused) = (0, 0);
+    while refused < 5 {
+        let said = send(&server, &url, 1).await;
+        match said.status {
+            200 => acknowledged += 1,
+            status => {
+                assert_eq!((status, said.json["code"].as_str()), (507, Some("storage_full")), "{}", said.text);
+                assert!(said.json["error"].as_str().is_some_and(|e| e.contains("once its operator has made room")), "{}", said.text);
+                refused += 1;
+            }
+        }
+    }
+    let said = until_ready_says(&server, "not ready", &json!("storage_full")).await;
+    assert_eq!(said.status, 503);
+    assert!(said.json["error"].as_str().is_some_and(|e| e.contains("make room")), "{}", said.text);
+    // What is asked of the API is refused in the same way, and what was is still read.
+    let refusal = server.post("/data_stores", &json!({ "name": "d" })).await;
+    if refusal.status != 200 {
+        assert_eq!(refusal.refusal(), (507, "storage_full"));
+    }
+    assert_eq!(server.get("/sources").await.status, 200);
+    // Each look at `/readyz` tries a small write: room is found without anybody else's.
+    assert_eq!(until_ready_says(&server, "ready", &Value::Null).await.status, 200);
+    assert_eq!(send(&server, &url, 2).await.status, 200);
+    settled(&server, &source, acknowledged + 1).await;
+    assert!(server.log().contains("takes writes again"), "{}", server.log());
+}
+
+/// Needs a file system of its own, so root.
+#[tokio::test]
+async fn a_file_system_without_room_loses_nothing() {
+    let mut server = Server::new_at_rest(&["--egress-allow", "127.0.0.0/8"]);
+    let data = server.data_dir();
+    std::fs::create_dir_all(&data).expect("a folder");
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]).arg(&data).stderr(Stdio::null()).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no file system can be mounted here (root is needed)");
+        return;
+    }
+    let _mount = Mount(data.clone());
+    server.launch().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    let large = "x".repeat(60_000);
+    let (mut acknowledged, mut refused) = (0, 0);
+    while refused < 10 {
+        assert!(acknowledged < 1_000, "6 MiB never were full");
+        let said = answer(server.raw(Method::POST, &url).json(&json!({ "n": acknowledged, "large": large }))).await;
+        match said.status {
+            200 => acknowledged += 1,
+            status => {
+                assert_eq!((status, said.json["code"].as_str()), (507, Some("storage_full")), "{}", said.text);
+                refused += 1;
+            }
+        }
+    }
+    // The same server finds the room that it is given, and has lost nothing; nor has one that is killed and started again.
+    assert!(Command::new("mount").args(["-o", "remount,size=64m"]).arg(&data).status().expect("mount").success());
+    until_ready_says(&server, "ready", &Value::Null).await;
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, acknowledged + 1).await;
+    server.kill();
+    server.launch().await;
+    settled(&server, &source, acknowledged + 1).await;
+    server.kill();
+}
+
+struct Mount(std::path::PathBuf);
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Lazily: a server that failed the test may live still.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[tokio::test]
+async fn a_slow_disk_is_told_and_acknowledgements_wait_for_it() {
+    let mut server = Server::failing(&[]);
+    server.launch().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    server.kill();
+    // A sync that takes two and a half seconds, in the midst of work.
+    server.set_env(FAIL_POINTS, "store.commit=delay(2500)@8-9");
+    server.launch().await;
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let sender = tokio::spawn({
+        let (request, stop) = (server.raw(Method::POST, &url).json(&json!({ "n": 1 })), stop.clone());
+        async move {
+            let (mut acknowledged, mut longest) = (0, Duration::ZERO);
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                let began = Instant::now();
+                let said = answer(request.try_clone().expect("a request")).await;
+                assert_eq!(said.status, 200, "{}", said.text);
+                acknowledged += 1;
+                longest = longest.max(began.elapsed());
+            }
+            (acknowledged, longest)
+        }
+    });
+    let said = until_ready_says(&server, "degraded", &json!("slow_storage")).await;
+    assert_eq!(said.status, 200);
+    assert!(said.json["error"].as_str().is_some_and(|e| e.contains("acknowledgements wait")), "{}", said.text);
+    until_ready_says(&server, "ready", &Value::Null).await;
+    stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    let (acknowledged, longest) = sender.await.expect("sends");
+    // Who was answered waited for the disk.
+    assert!(longest >= Duration::from_secs(1), "{longest:?}");
+    settled(&server, &source, acknowledged).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_away_is_told_and_found_again() {
+    let Some(cluster) = Cluster::own() else { return };
+    let database = cluster.database().await;
+    let server = Server::start_with(&["--database-url", &database.url()]).await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, 1).await;
+    cluster.kill();
+    let said = send(&server, &url, 2).await;
+    assert_eq!(said.refusal(), (503, "database_unavailable"), "{}", said.text);
+    assert_eq!(server.get("/sources").await.refusal(), (503, "database_unavailable"));
+    assert_eq!(until_ready_says(&server, "not ready", &json!("database_unavailable")).await.status, 503);
+    cluster.start_again();
+    until_ready_says(&server, "ready", &Value::Null).await;
+    assert_eq!(send(&server, &url, 3).await.status, 200);
+    settled(&server, &source, 2).await;
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_refused_and_says_what_to_do() {
+    let mut server = Server::start().await;
+    let source = server.source(SOURCE, json!({})).await;
+    assert_eq!(send(&server, &endpoint(&source), 1).await.status, 200);
+    settled(&server, &source, 1).await;
+    assert_eq!(server.terminate(), Some(0));
+    let path = server.data_dir().join("millrace.db");
+    let whole = std::fs::read(&path).expect("reads");
+
+    let file = std::fs::File::options().write(true).open(&path).expect("opens");
+    for page in (1..whole.len() as u64 / 4096).step_by(3) {
+        file.write_all_at(&[0xAA; 512], page * 4096).expect("writes");
+    }
+    let said = refused(&server);
+    assert!(said.contains("left it as it is") && said.contains("restore a backup") && said.contains("damaged"), "{said}");
+    std::fs::write(&path, &whole[..whole.len() / 2]).expect("writes");
+    assert!(refused(&server).contains("it was cut off"));
+    // Nothing is made in its place.
+    for empty in [true, false] {
+        if empty { std::fs::write(&path, "") } else { std::fs::remove_file(&path) }.expect("changes");
+        let said = refused(&server);
+        assert!(said.contains("missing or empty") && said.contains("restore it from a backup"), "{said}");
+        assert_eq!(std::fs::metadata(&path).map_or(0, |file| file.len()), 0);
+    }
+    std::fs::write(&path, &whole).expect("writes");
+    let key = server.data_dir().join("master.key");
+    let kept = std::fs::read(&key).expect("reads");
+    std::fs::remove_file(&key).expect("removes");
+    assert!(refused(&server).contains("without it no stored secret can be read"));
+    assert!(!key.exists());
+    std::fs::write(&key, kept).expect("writes");
+    server.launch().await;
+    settled(&server, &source, 1).await;
+}
