@@ -109,7 +109,7 @@ impl Workbench {
             organization: "compat".into(),
             modules: vec![ModuleSpec { name: "component".into(), path: path.clone() }],
             env: BTreeMap::new(),
-            db: Some(fixture.db.clone()),
+            db: Some(millrace_runner::DbLoader::of(fixture.db.clone())),
             memory_mb: None,
             calls_max: 1,
             hosts_max: 1,

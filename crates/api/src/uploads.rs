@@ -33,10 +33,15 @@ pub(crate) fn files_in(app: &App, request: &Request) -> Option<FilesIn> {
 pub(crate) async fn request(app: &App, (key, path): (&str, &str), files: FilesIn, request: Request) -> Result<EndpointRequest, ApiError> {
     let (parts, body) = request.into_parts();
     let claimed = parts.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-    let is_small = matches!(files, FilesIn::Form { .. }) && claimed.is_some_and(|claimed| claimed <= app.config.http_body_max_bytes);
+    // A signature is of the whole body, and nothing of strangers is kept: what must prove itself is no larger than a body may be.
+    let guarded = app.engine.asks_for_proof(key).await?;
+    let is_small = guarded || matches!(files, FilesIn::Form { .. }) && claimed.is_some_and(|claimed| claimed <= app.config.http_body_max_bytes);
     let (bytes, pieces): (Vec<u8>, Pieces) = if is_small {
         // A source also gets the body as it came.
         let bytes = read(body, &parts.headers, app.config.http_body_max_bytes).await?;
+        if guarded {
+            app.engine.admit(key, with_body(app, path, &parts, bytes.clone())).await?;
+        }
         let once = bytes::Bytes::from(bytes.clone());
         (bytes, Box::pin(futures::stream::once(async move { Ok(once) })))
     } else {

@@ -58,6 +58,25 @@ impl Engine {
         answer
     }
 
+    /// Whether an endpoint takes requests only of who proves who they are.
+    pub async fn asks_for_proof(&self, key: &str) -> Result<bool, EngineError> {
+        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        Ok(matches!(&*program, Program::Workflow(workflow) if workflow.authorizations.iter().any(|(id, _)| id == endpoint.id.as_str())))
+    }
+
+    /// That a request to an endpoint is of somebody who may make it: before anything of it is kept.
+    pub async fn admit(&self, key: &str, mut request: EndpointRequest) -> Result<(), EngineError> {
+        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        if let Program::Workflow(workflow) = &*program
+            && let Some((_, authorization)) = workflow.authorizations.iter().find(|(id, _)| id == endpoint.id.as_str())
+        {
+            self.authorize(&endpoint.org_id, authorization, &mut request).await?;
+        }
+        Ok(())
+    }
+
     async fn accept_and_wait(&self, run: NewRun, program: Arc<Program>, receiver: Receiver, limit: Duration) -> Result<EndpointResponse, EngineError> {
         let id = run.id.clone();
         let (responder, answer) = oneshot::channel();

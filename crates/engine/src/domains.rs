@@ -20,11 +20,11 @@ const BELIEVED_MS: i64 = 5_000;
 const DOMAINS_MAX: u64 = 1_000;
 
 /// Keys of endpoints by domain.
-type Keys = Arc<HashMap<String, String>>;
+type KeysByDomain = Arc<HashMap<String, String>>;
 
-/// Keys of endpoints by domain, and when they were read.
+/// The domains of endpoints, and when they were read.
 #[derive(Default)]
-pub(crate) struct Domains(RwLock<Option<(Timestamp, Keys)>>);
+pub(crate) struct Domains(RwLock<Option<(Timestamp, KeysByDomain)>>);
 
 impl Engine {
     /// The key of the endpoint that a request's host stands for; None: the host is this server's own.
@@ -46,14 +46,14 @@ impl Engine {
         base.split_once("://").map_or(base.as_str(), |(_, rest)| rest.split('/').next().unwrap_or(rest))
     }
 
-    async fn domains(&self) -> Arc<HashMap<String, String>> {
+    async fn domains(&self) -> KeysByDomain {
         let now = self.now();
         if let Some((_, domains)) = self.0.domains.0.read().as_ref().filter(|(at, _)| (0..BELIEVED_MS).contains(&(now.ms() - at.ms()))) {
             return domains.clone();
         }
         match self.0.store.endpoint_domains().await {
             Ok(domains) => {
-                let domains: Arc<HashMap<String, String>> = Arc::new(domains.into_iter().collect());
+                let domains: KeysByDomain = Arc::new(domains.into_iter().collect());
                 *self.0.domains.0.write() = Some((now, domains.clone()));
                 domains
             }

@@ -6,8 +6,8 @@ use millrace_model::page::{Listing, Page};
 use millrace_store::{StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
-use crate::rows::{self, execute};
-use crate::store::{json, list};
+use crate::rows::{self, execute, list};
+use crate::store::json;
 
 pub(crate) fn put_artifact(c: &Connection, a: &Artifact) -> StoreResult<()> {
     execute(

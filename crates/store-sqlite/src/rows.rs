@@ -8,7 +8,7 @@ use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::ids::*;
-use millrace_model::page::Page;
+use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
@@ -19,7 +19,7 @@ use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::{DataKey, DataStoreEntry, Delivery, DeliveryKind, DeliveryStatus, FoundComponent, LATEST, Mail, MailStatus, StoreError, StoreResult};
-use rusqlite::Row;
+use rusqlite::{Connection, Row, ToSql};
 use serde::de::DeserializeOwned;
 
 use crate::db::database;
@@ -523,4 +523,35 @@ pub(crate) fn component_in_registry(row: &Row<'_>) -> StoreResult<FoundComponent
 
 pub(crate) fn registry_file(row: &Row<'_>) -> StoreResult<RegistryFile> {
     Ok(RegistryFile { path: get(row, "path")?, hash: get(row, "hash")?, text: get(row, "code")? })
+}
+
+/// A page of a table, newest first. The cursor is an id; an unknown one gives an empty page.
+/// `keys`: the parameters of the filter, `?1` and on.
+pub(crate) fn list<T>(
+    c: &Connection,
+    table: &str,
+    filter: &str,
+    keys: &[&str],
+    page: &Page,
+    read: impl Fn(&Row<'_>) -> StoreResult<T>,
+) -> StoreResult<Listing<T>> {
+    // `table` and `filter` are constants of this crate.
+    let (n, order) = (keys.len(), order(page));
+    let (after, before, limit) = (n + 1, n + 2, n + 3);
+    let mut params: Vec<&dyn ToSql> = keys.iter().map(|key| -> &dyn ToSql { key }).collect();
+    params.extend([&page.after as &dyn ToSql, &page.before, &page.limit]);
+    let mut items = many(
+        c,
+        &format!(
+            "SELECT * FROM {table} WHERE {filter}
+               AND (?{after} IS NULL OR (created_at, id) < (SELECT created_at, id FROM {table} WHERE id = ?{after}))
+               AND (?{before} IS NULL OR (created_at, id) > (SELECT created_at, id FROM {table} WHERE id = ?{before}))
+             ORDER BY created_at {order}, id {order} LIMIT ?{limit}"
+        ),
+        params.as_slice(),
+        read,
+    )?;
+    newest_first(&mut items, page);
+    let total = number(c, &format!("SELECT count(*) FROM {table} WHERE {filter}"), &params[..n])?;
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }

@@ -22,11 +22,11 @@ use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
 use millrace_store::*;
-use rusqlite::{Connection, Row, ToSql, params};
+use rusqlite::params;
 use serde::Serialize;
 
 use crate::db::database;
-use crate::rows::{self, many, newest_first, number, one, order};
+use crate::rows::{self, list, many, number, one};
 use crate::{
     SqliteStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients,
     pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
@@ -35,37 +35,6 @@ use crate::{
 /// JSON text of a stored value.
 pub(crate) fn json(value: &impl Serialize) -> StoreResult<String> {
     serde_json::to_string(value).map_err(|e| StoreError::Database(Box::new(e)))
-}
-
-/// A page of a table, newest first. The cursor is an id; an unknown one gives an empty page.
-/// `keys`: the parameters of the filter, `?1` and on.
-pub(crate) fn list<T>(
-    c: &Connection,
-    table: &str,
-    filter: &str,
-    keys: &[&str],
-    page: &Page,
-    read: impl Fn(&Row<'_>) -> StoreResult<T>,
-) -> StoreResult<Listing<T>> {
-    // `table` and `filter` are constants of this crate.
-    let (n, order) = (keys.len(), order(page));
-    let (after, before, limit) = (n + 1, n + 2, n + 3);
-    let mut params: Vec<&dyn ToSql> = keys.iter().map(|key| -> &dyn ToSql { key }).collect();
-    params.extend([&page.after as &dyn ToSql, &page.before, &page.limit]);
-    let mut items = many(
-        c,
-        &format!(
-            "SELECT * FROM {table} WHERE {filter}
-               AND (?{after} IS NULL OR (created_at, id) < (SELECT created_at, id FROM {table} WHERE id = ?{after}))
-               AND (?{before} IS NULL OR (created_at, id) > (SELECT created_at, id FROM {table} WHERE id = ?{before}))
-             ORDER BY created_at {order}, id {order} LIMIT ?{limit}"
-        ),
-        params.as_slice(),
-        read,
-    )?;
-    newest_first(&mut items, page);
-    let total = number(c, &format!("SELECT count(*) FROM {table} WHERE {filter}"), &params[..n])?;
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
 
 /// One row of a table by organization and id.

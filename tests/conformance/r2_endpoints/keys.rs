@@ -178,13 +178,13 @@ impl Things {
         let (status, _, stderr) = registries::millrace(server, &["registry", "add", tree.path().to_str().expect("UTF-8"), "--name", "walled-registry"]);
         assert_eq!(status, Some(0), "{stderr}");
         let (key, _) = key(server, json!({ "name": "another" })).await;
-        let replay = server.post("/replays", &json!({ "source_id": source })).await;
+        let replay = server.post("/replays", &json!({ "source_id": source, "runs": [id(&run)] })).await;
         assert_eq!(replay.status, 202, "{}", replay.text);
         let client = server.post("/oauth/clients", &json!({ "name": "a client" })).await.data();
         Self(vec![
+            ("/replays/{id}", id(&replay.json["data"])),
             ("{domain}", "walled.example.test".into()),
             ("/oauth/clients/{id}", id(&client)),
-            ("/replays/{id}", id(&replay.json["data"])),
             ("{org}", server.org_id.clone()),
             ("{project}", project),
             ("{delivery}", id(&delivery["data"][0])),
