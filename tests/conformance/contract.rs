@@ -1,6 +1,5 @@
 //! The document against the server: schemathesis makes requests of all that the document allows, and of much that it does not. No answer
 //! may be a 5xx, or other than the document says.
-#![expect(clippy::print_stderr, reason = "says what was skipped")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -2,6 +2,8 @@
 //! section 6.4; `r2_9_…` of the ninth row of the reference's table of endpoints, `r3_12_…` of the twelfth point of its section 3;
 //! `f5_7_…` of the seventh of the points on which naive runtimes break, in what is known of the public registry.
 
+mod apply;
+mod cli;
 mod contract;
 mod http_triggers;
 mod master_key;
@@ -21,3 +23,4 @@ mod s7_errors;
 mod s8_limits;
 mod s9_versioning;
 mod sdk;
+mod workflow_files;

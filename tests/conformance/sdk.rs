@@ -1,5 +1,4 @@
 //! A client written for the hosted platform, from npm, pointed here: which of its calls work (docs/api.md says it too).
-#![expect(clippy::print_stderr, reason = "says what was skipped")]
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

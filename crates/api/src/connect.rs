@@ -63,7 +63,7 @@ fn observations(run: &ActionRun) -> Vec<Value> {
 pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
     let code = configure::component(&params)?;
-    let new = NewSource { code, name: None, configured_props: params.object("configured_props")?.unwrap_or_default() };
+    let new = NewSource { code, name: None, configured_props: params.object("configured_props")?.unwrap_or_default(), made_from: None };
     let workflow = params.text("workflow_id")?;
     let webhook = match params.text("webhook_url")? {
         Some(url) => Some(app.engine.create_webhook(&caller, NewWebhook { url, name: None, description: None }).await?),

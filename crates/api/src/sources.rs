@@ -15,7 +15,12 @@ use crate::wire::{self, Fields};
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let new = NewSource { code: required_code(&params)?, name: params.text("name")?, configured_props: params.object("configured_props")?.unwrap_or_default() };
+    let new = NewSource {
+        code: required_code(&params)?,
+        name: params.text("name")?,
+        configured_props: params.object("configured_props")?.unwrap_or_default(),
+        made_from: params.parsed("made_from")?,
+    };
     let view = app.engine.create_source(&caller, new).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))
 }
@@ -27,6 +32,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
         name: params.text("name")?,
         configured_props: params.object("configured_props")?,
         active: params.flag("active")?,
+        made_from: params.parsed("made_from")?,
     };
     let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))

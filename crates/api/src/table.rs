@@ -19,6 +19,11 @@ const FULL: Needs = Needs::Scope(Scope::Full);
 const ORG: Param = text("org_id", "The organization, where it is named; another than the key's own does not exist for it. `workspace_id` means the same");
 const EVENT_NAME: Param = text("event_name", "The stream: a channel's name, `$errors`; empty for the default channel");
 
+const MADE_FROM: Param = object(
+    "made_from",
+    "The file it is made from: `{project, path, fingerprints}`, the last an object of texts of the client's choice. A change that does not say it empties `fingerprints`",
+);
+
 const fn text(name: &'static str, about: &'static str) -> Param {
     Param::new(name, Kind::Text, about)
 }
@@ -224,7 +229,7 @@ fn of_registries() -> Vec<Route> {
 }
 
 fn of_sources() -> Vec<Route> {
-    let parts = [text("name", "Its name"), object("configured_props", "Values of its props")];
+    let parts = [text("name", "Its name"), object("configured_props", "Values of its props"), MADE_FROM];
     vec![
         get("/users/me/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
         get("/workspaces/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),
@@ -317,26 +322,42 @@ fn of_workflows() -> Vec<Route> {
         object("settings", "`{name, auto_deploy, timeout_ms, error_notification, error_recipients, keep_data, …}`"),
         text("name", "Its name"),
     ];
+    let event = Param::new("event", Kind::Any, "The event");
+    let tested = [event, text("up_to", "The last step to run")];
     vec![
+        post(
+            "/workflows/test",
+            DEPLOY,
+            "A test run of triggers, steps and settings that are kept nowhere: of a workflow in place of its own, or of none",
+            workflows::test_new,
+        )
+        .takes(&tested)
+        .takes(&parts)
+        .takes(&[text("workflow_id", "The workflow; absent: one of its own, which is not made"), ORG])
+        .one("Run"),
         post("/workflows", DEPLOY, "Make a workflow, and deploy it", workflows::create)
             .takes(&parts)
-            .takes(&[text("project_id", "The project; absent: the organization's own"), ORG])
+            .takes(&[text("project_id", "The project; absent: the organization's own"), MADE_FROM, ORG])
             .one("Workflow"),
         get("/workflows", READ, "Workflows, newest first", workflows::list).takes(&[ORG]).page("Workflow"),
         get("/workflows/{id}", READ, "A workflow", workflows::show).one("Workflow"),
-        put("/workflows/{id}", DEPLOY, "Change a workflow", workflows::update).takes(&parts).takes(&[flag("active", "Whether it runs"), ORG]).one("Workflow"),
+        put("/workflows/{id}", DEPLOY, "Change a workflow", workflows::update)
+            .takes(&parts)
+            .takes(&[flag("active", "Whether it runs"), MADE_FROM, ORG])
+            .one("Workflow"),
         delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove),
         post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy).gives(Gives::One("Deployment")),
         get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments).page("Deployment"),
+        get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One("Deployment")),
         post("/workflows/{id}/rollback", DEPLOY, "Make an earlier deployment live again", workflows::rollback)
             .takes(&[text("deployment_id", "The deployment").required()])
             .gives(Gives::One("Deployment")),
         post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
-            .takes(&[
-                Param::new("event", Kind::Any, "The event"),
-                text("event_id", "In its place a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)"),
-                text("up_to", "The last step to run"),
-            ])
+            .takes(&tested)
+            .takes(&[text("event_id", "In the place of `event` a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)")])
+            .one("Run"),
+        post("/workflows/{id}/run", INVOKE, "Run its live version now, also where it is not active", workflows::run_now)
+            .takes(&[event, flag("wait", "Answer when the run has ended, as where it is not given; else at once")])
             .one("Run"),
         summaries(get("/workflows/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<WorkflowId>)).takes(&[EVENT_NAME]),
         summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),

@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AccountView, Delivery, RunView, SourceView, StepView, WorkflowView};
+use millrace_engine::{AccountView, Delivery, DeploymentView, RunView, SourceView, StepView, WorkflowView};
 use millrace_model::account::App;
+use millrace_model::clock::Timestamp;
 use millrace_model::component::{ComponentType, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::page::Listing;
@@ -118,7 +119,7 @@ pub(crate) fn component(c: &SavedComponent) -> Value {
     };
     json!({
         "id": c.id, "code": c.code, "code_hash": c.code_hash, "name": c.manifest.name, "key": c.manifest.key, "version": c.manifest.version,
-        "description": c.manifest.description, "type": kind, "configurable_props": c.manifest.props, "apps": apps(c), "component_url": c.url,
+        "description": c.manifest.description, "type": kind, "files": c.files, "configurable_props": c.manifest.props, "apps": apps(c), "component_url": c.url,
         "published": c.published, "created_at": c.created_at.secs(), "updated_at": c.updated_at.secs(),
     })
 }
@@ -133,6 +134,7 @@ pub(crate) fn source(view: &SourceView) -> Value {
     json!({
         "id": s.id, "user_id": s.user_id, "owner_id": s.org_id, "component_id": s.component_id, "configured_props": s.configured_props, "active": s.active,
         "inactive_reason": s.inactive_reason, "created_at": s.created_at.secs(), "updated_at": s.updated_at.secs(), "name": s.name, "name_slug": s.name_slug,
+        "made_from": s.made_from,
     })
 }
 
@@ -182,8 +184,13 @@ pub(crate) fn event(e: &Event, expand: bool) -> Value {
     shown
 }
 
-fn trigger(t: &Trigger, view: &WorkflowView, config: &ApiConfig) -> Value {
-    let (created_at, updated_at) = (view.workflow.created_at.secs(), view.workflow.updated_at.secs());
+/// Triggers; `times`: when what they belong to was made and changed.
+fn triggers(triggers: &[Trigger], sources: &[SourceView], times: (Timestamp, Timestamp), config: &ApiConfig) -> Vec<Value> {
+    triggers.iter().map(|t| trigger(t, sources, times, config)).collect()
+}
+
+fn trigger(t: &Trigger, sources: &[SourceView], times: (Timestamp, Timestamp), config: &ApiConfig) -> Value {
+    let (created_at, updated_at) = (times.0.secs(), times.1.secs());
     match t {
         Trigger::Http { id, key, custom_response, auth } => {
             // Never the secret.
@@ -195,7 +202,7 @@ fn trigger(t: &Trigger, view: &WorkflowView, config: &ApiConfig) -> Value {
             json!({ "id": id, "type": "timer", "interval_seconds": value["interval_seconds"], "cron": value["cron"], "timezone": value.get("timezone").cloned().unwrap_or(json!("UTC")), "created_at": created_at, "updated_at": updated_at })
         }
         Trigger::Source { id, event_name } => {
-            let mut shown = view.sources.iter().find(|s| s.source.id == *id).map_or_else(|| json!({ "id": id }), source);
+            let mut shown = sources.iter().find(|s| s.source.id == *id).map_or_else(|| json!({ "id": id }), source);
             shown["type"] = json!("source");
             shown["event_name"] = json!(event_name);
             shown
@@ -207,17 +214,18 @@ fn step(view: &StepView) -> Value {
     let (s, c) = (&view.step, &view.component);
     json!({
         "id": s.id, "namespace": s.namespace, "type": "CodeCell", "lang": "nodejs20.x", "disabled": s.disabled, "component": true, "component_key": c.manifest.key,
-        "savedComponent": { "id": c.id, "code": c.code, "codeHash": c.code_hash, "configurableProps": c.manifest.props, "key": c.manifest.key, "version": c.manifest.version, "apps": apps(c) },
+        "savedComponent": { "id": c.id, "code": c.code, "codeHash": c.code_hash, "configurableProps": c.manifest.props, "key": c.manifest.key, "version": c.manifest.version, "apps": apps(c), "published": c.published, "files": c.files },
         "configured_props_json": Value::Object(s.props.clone()).to_string(),
     })
 }
 
 pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
     let w = &view.workflow;
-    let triggers: Vec<Value> = w.draft.triggers.iter().map(|t| trigger(t, view, config)).collect();
+    let triggers = triggers(&w.draft.triggers, &view.sources, (w.created_at, w.updated_at), config);
     let mut shown = json!({
         "id": w.id, "org_id": w.org_id, "project_id": w.project_id, "name": w.name, "name_slug": w.name_slug, "active": w.active, "deployment_id": w.deployment_id,
         "triggers": triggers, "settings": w.draft.settings, "created_at": w.created_at.secs(), "updated_at": w.updated_at.secs(),
+        "made_from": w.made_from,
     });
     shown["steps"] = if view.steps.is_empty() {
         w.draft.steps.iter().map(|s| json!({ "id": s.id, "namespace": s.namespace, "disabled": s.disabled })).collect()
@@ -229,6 +237,16 @@ pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
 
 pub(crate) fn deployment(d: &Deployment) -> Value {
     json!({ "id": d.id, "workflow_id": d.workflow_id, "version": d.version, "created_at": d.created_at.secs(), "steps": d.content.steps.iter().map(|s| json!({ "id": s.id, "namespace": s.namespace, "component_id": s.component_id })).collect::<Vec<_>>() })
+}
+
+/// A deployment with all that it runs.
+pub(crate) fn whole_deployment(view: &DeploymentView, config: &ApiConfig) -> Value {
+    let d = &view.deployment;
+    let mut shown = deployment(d);
+    shown["triggers"] = triggers(&d.content.triggers, &view.sources, (d.created_at, d.created_at), config).into();
+    shown["steps"] = view.steps.iter().map(step).collect();
+    shown["settings"] = json!(d.content.settings);
+    shown
 }
 
 pub(crate) fn run(r: &Run) -> Value {
@@ -266,7 +284,6 @@ pub(crate) fn log_line(line: &LogLine) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use millrace_model::clock::Timestamp;
     use millrace_model::ids::EventId;
     use millrace_model::run::{LogLevel, RunKind};
 

@@ -2,12 +2,12 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow};
+use millrace_engine::{NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow};
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, id};
+use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
@@ -18,6 +18,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         name: params.text("name")?,
         triggers: params.parsed::<Vec<TriggerRequest>>("triggers")?.unwrap_or_default(),
         steps: params.parsed::<Vec<StepRequest>>("steps")?.unwrap_or_default(),
+        made_from: params.parsed("made_from")?,
         auto_deploy: settings.auto_deploy.unwrap_or(true),
         settings,
     };
@@ -33,6 +34,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(work
         triggers: params.parsed("triggers")?,
         steps: params.parsed("steps")?,
         settings: params.parsed("settings")?,
+        made_from: params.parsed("made_from")?,
     };
     let workflow = id("workflow", &workflow)?;
     let auto_deploy = update.settings.as_ref().and_then(|s| s.auto_deploy).unwrap_or(false);
@@ -70,6 +72,16 @@ pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path
     Ok(Fields::of(&query.params).records(listing, |d| wire::deployment(&d)))
 }
 
+pub(crate) async fn deployment(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([workflow, deployment]): Paths<2>,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
+    let view = app.engine.deployment(&caller, &id("workflow", &workflow)?, &id("deployment", &deployment)?).await?;
+    Ok(Fields::of(&query.params).data(wire::whole_deployment(&view, &app.config)))
+}
+
 pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
     let to = params.text("deployment_id")?.ok_or_else(|| ApiError::field("deployment_id", "`deployment_id` is required: the deployment to make live again"))?;
     let deployment = app.engine.rollback_workflow(&caller, &id("workflow", &workflow)?, &id("deployment", &to)?).await?;
@@ -77,11 +89,37 @@ pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(wo
 }
 
 pub(crate) async fn test(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
-    let event = params.0.get("event").cloned().unwrap_or(Value::Object(serde_json::Map::new()));
     let event = match params.text("event_id")? {
-        None => TestEvent::Given(event),
+        None => TestEvent::Given(event_of(&params)),
         Some(kept) => TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| ApiError::field("event_id", e.to_string()))?),
     };
-    let run = app.engine.test_workflow(&caller, &id("workflow", &workflow)?, event, params.text("up_to")?).await?;
+    let test = NewTest { workflow: Some(id("workflow", &workflow)?), changes: UpdateWorkflow::default(), event, up_to: params.text("up_to")? };
+    let run = app.engine.test_workflow(&caller, test).await?;
+    Ok(Fields::of(&params).data(wire::run(&run)))
+}
+
+/// What is kept nowhere: it needs a key that may deploy, for it brings its own code.
+pub(crate) async fn test_new(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
+    let changes = UpdateWorkflow {
+        name: params.text("name")?,
+        triggers: params.parsed("triggers")?,
+        steps: params.parsed("steps")?,
+        settings: params.parsed("settings")?,
+        ..UpdateWorkflow::default()
+    };
+    let workflow = params.text("workflow_id")?.map(|text| id("workflow", &text)).transpose()?;
+    let test = NewTest { workflow, changes, event: TestEvent::Given(event_of(&params)), up_to: params.text("up_to")? };
+    let run = app.engine.test_workflow(&caller, test).await?;
+    Ok(Fields::of(&params).data(wire::run(&run)))
+}
+
+fn event_of(params: &Params) -> Value {
+    params.0.get("event").cloned().unwrap_or_else(|| json!({}))
+}
+
+pub(crate) async fn run_now(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
+    let wait = params.flag("wait")?.unwrap_or(true);
+    let run = app.engine.run_workflow(&caller, &id("workflow", &workflow)?, event_of(&params), wait).await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }

@@ -8,6 +8,7 @@ mod registries;
 mod replays;
 mod runs;
 mod subscriptions;
+mod webhooks;
 mod workflows;
 
 use std::path::PathBuf;
@@ -22,7 +23,8 @@ pub use registries::RegistryCommand;
 pub use replays::ReplayCommand;
 pub use runs::RunCommand;
 pub use subscriptions::{SubscriptionArgs, SubscriptionCommand};
-pub use workflows::WorkflowCommand;
+pub use webhooks::WebhookCommand;
+pub use workflows::{EventArg, WorkflowCommand};
 
 /// Flags of every command.
 #[derive(Args, Clone, Debug, Default)]
@@ -31,7 +33,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true)]
     pub json: bool,
     /// A profile of the configuration file
-    #[arg(short, long, global = true, value_name = "NAME")]
+    #[arg(short, long, global = true, value_name = "NAME", env = "MILLRACE_PROFILE")]
     pub profile: Option<String>,
     /// The server [default: the profile's, else http://127.0.0.1:8787]
     #[arg(long, global = true, env = "MILLRACE_URL")]
@@ -49,14 +51,20 @@ pub enum ClientCommand {
         Example: millrace login --url http://127.0.0.1:8787 < key.txt")]
     Login,
     /// Forget a kept key
+    #[command(after_help = "Example: millrace logout --profile work")]
     Logout,
-    /// Write a source or action to begin with
+    /// Kept servers and keys, by name
+    #[command(subcommand, after_help = "Example: millrace login --profile work && millrace profile use work")]
+    Profile(ProfileCommand),
+    /// Write a source, action or app to begin with
+    #[command(after_help = "Examples:\n  millrace init source \"New Things\" --http --db\n  millrace init action \"Say Hello\"\n  millrace init app acme\n\
+        A workflow: millrace workflows init NAME")]
     Init(InitArgs),
     /// Deploy a source from a file, an address, a saved component or a key, published or of a registry
     #[command(after_help = "Example: millrace deploy rss.mjs --prop url=https://example.com/feed.xml --prop timer='{\"intervalSeconds\": 60}'")]
     Deploy {
-        /// A file, an http(s) address, an `sc_` id or a key
-        what: String,
+        /// A file, an http(s) address, an `sc_` id or a key; asked for on a terminal where it is missing
+        what: Option<String>,
         /// The source's name
         #[arg(long)]
         name: Option<String>,
@@ -65,18 +73,25 @@ pub enum ClientCommand {
         props: Vec<String>,
     },
     /// Publish an action or source under its key
+    #[command(after_help = "Example: millrace publish say-hello.mjs")]
     Publish {
         /// The component's file
         file: PathBuf,
     },
     /// Take a published key away
+    #[command(after_help = "Example: millrace unpublish component acme-say-hello")]
     Unpublish {
-        /// The key
-        key: String,
+        /// The key; the word `component` may stand before it
+        #[arg(required = true, num_args = 1..=2, value_name = "KEY")]
+        key: Vec<String>,
     },
-    /// Deploy a source, redeploy it on each save, show its events and logs
+    /// Deploy a source or a workflow's folder, redeploy it on each save, show its events or runs, and logs
+    #[command(
+        after_help = "Examples:\n  millrace dev my-source.mjs --prop timer='{\"intervalSeconds\": 5}'\n  millrace dev my-source.mjs --dc my-source\n  millrace dev order-mail"
+    )]
     Dev {
-        /// The source's file
+        /// The source's file, or the workflow's folder
+        #[arg(value_name = "FILE")]
         file: PathBuf,
         /// A deployed source to attach to, by id or name
         #[arg(long, value_name = "ID")]
@@ -85,7 +100,33 @@ pub enum ClientCommand {
         #[arg(long = "prop", value_name = "NAME=VALUE")]
         props: Vec<String>,
     },
+    /// Make a folder of workflows and sources true on the server, after showing what that takes
+    #[command(
+        after_help = "A project is laid out as workflows/NAME/workflow.yaml, sources/NAME.mjs (with NAME.yaml for its props), and millrace.yaml with `project: NAME`.\n\
+        Examples:\n  millrace apply --dry-run\n  millrace apply ./shop --yes --prune"
+    )]
+    Apply {
+        /// The project's folder
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+        /// Show the plan only
+        #[arg(long)]
+        dry_run: bool,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+        /// Delete what the project made before and is no longer in the folder
+        #[arg(long)]
+        prune: bool,
+        /// Take over what is there under the same name and was made by others
+        #[arg(long)]
+        adopt: bool,
+        /// Update also what has not changed, such as for new values of the environment
+        #[arg(long)]
+        force: bool,
+    },
     /// Show what a source or workflow emitted, oldest first, a JSON line for each
+    #[command(after_help = "Examples:\n  millrace events my-source -n 20\n  millrace events -f my-source | jq .")]
     Events {
         /// Id or name
         name: String,
@@ -97,6 +138,7 @@ pub enum ClientCommand {
         follow: bool,
     },
     /// Show a source's or workflow's logs
+    #[command(after_help = "Example: millrace logs -f my-source")]
     Logs {
         /// Id or name
         name: String,
@@ -104,18 +146,20 @@ pub enum ClientCommand {
         #[arg(short, long)]
         follow: bool,
     },
-    /// List sources, components or workflows
-    #[command(visible_alias = "ls")]
+    /// List sources, components, workflows, or streams (what emits events)
+    #[command(visible_alias = "ls", after_help = "Examples:\n  millrace list sources\n  millrace ls wf\n  millrace list streams")]
     List {
-        /// What to list
-        what: Listed,
+        /// What to list; asked for on a terminal where it is missing
+        what: Option<Listed>,
     },
     /// Show a source or workflow
+    #[command(after_help = "Example: millrace describe my-source")]
     Describe {
         /// Id or name
         name: String,
     },
     /// Change a source; a workflow's name or state
+    #[command(after_help = "Examples:\n  millrace update my-source --code my-source.mjs --prop n=2\n  millrace update my-source --deactivate")]
     Update {
         /// Id or name
         name: String,
@@ -136,40 +180,46 @@ pub enum ClientCommand {
         props: Vec<String>,
     },
     /// Delete a source or workflow
+    #[command(after_help = "Example: millrace delete my-source")]
     Delete {
         /// Id or name
         name: String,
     },
-    /// Run a source now
+    /// Run a source or workflow now
+    #[command(after_help = "Examples:\n  millrace run my-source\n  millrace run my-source --event @event.json")]
     Run {
         /// Id or name
         name: String,
-        /// The event, JSON
+        /// The event: JSON, `@FILE` for a file's, `-` for standard input
         #[arg(long, value_name = "JSON")]
         event: Option<String>,
     },
     /// Workflows, from files
-    #[command(subcommand, visible_alias = "wf")]
+    #[command(subcommand, visible_alias = "wf", after_help = "Example: millrace workflows init order-mail && millrace dev order-mail")]
     Workflows(WorkflowCommand),
     /// Trees of components to deploy from by key
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example: millrace registry add https://github.com/acme/components && millrace registry search new items")]
     Registry(RegistryCommand),
     /// Runs of workflows and sources
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example: millrace runs list order-mail --status failed")]
     Runs(RunCommand),
     /// Who listens to what
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example: millrace subscriptions add order-mail error-handler '$errors'")]
     Subscriptions(SubscriptionCommand),
     /// Accounts of the services that components connect to
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example: millrace accounts add stripe < fields.json")]
     Accounts(AccountCommand),
     /// Find the slug of an app
+    #[command(after_help = "Example: millrace apps google sheets")]
     Apps {
         /// Words of its name
         query: Vec<String>,
     },
+    /// Webhooks: addresses that events are sent to
+    #[command(subcommand, after_help = "Example: millrace webhooks add https://example.com/hook")]
+    Webhooks(WebhookCommand),
     /// API keys of the organization
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
     Keys(KeyCommand),
     /// List the errors of a workflow or source, oldest first
     #[command(after_help = "Example: millrace errors orders --groups")]
@@ -182,13 +232,13 @@ pub enum ClientCommand {
         groups: bool,
     },
     /// Replay many runs, as a job that outlives the server
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example: millrace replays start order-mail --class TypeError --from-failed")]
     Replays(ReplayCommand),
     /// Data stores: values that workflows and sources share
-    #[command(subcommand, visible_alias = "ds")]
+    #[command(subcommand, visible_alias = "ds", after_help = "Example: millrace data-stores set orders last-seen 42")]
     DataStores(DataStoreCommand),
     /// OAuth clients: programs that get short-lived tokens for their id and secret
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example: millrace oauth-clients list")]
     OauthClients(OauthClientCommand),
     /// Write runs, logs and events as they are at one moment, a JSON line for each
     #[command(after_help = "Example: millrace export --from 2026-01-01 --output january.ndjson")]
@@ -197,15 +247,31 @@ pub enum ClientCommand {
     #[command(after_help = "Example: millrace retention orders --days 7 --count 10000")]
     Retention(RetentionArgs),
     /// Show who changed what, oldest first
+    #[command(after_help = "Example: millrace audit -n 50")]
     Audit {
         /// How many
         #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
         n: u32,
     },
     /// Show the outbox, or one message of it
+    #[command(after_help = "Examples:\n  millrace mail\n  millrace mail mail_Qa8Ium1")]
     Mail {
         /// A message's id
         id: Option<String>,
+    },
+}
+
+/// Commands for profiles.
+#[derive(Subcommand, Debug)]
+pub enum ProfileCommand {
+    /// List profiles
+    #[command(visible_alias = "ls")]
+    List,
+    /// Use a profile where none is named
+    #[command(after_help = "Examples:\n  millrace profile use work\n  millrace profile use default")]
+    Use {
+        /// Its name; `default` for the one without a name
+        name: String,
     },
 }
 
@@ -221,6 +287,9 @@ pub enum Listed {
     /// Workflows
     #[value(alias = "wf", alias = "workflow")]
     Workflows,
+    /// What emits events, with the address of its stream
+    #[value(alias = "st", alias = "stream")]
+    Streams,
 }
 
 /// What `init` writes.
@@ -248,4 +317,6 @@ pub enum InitKind {
     Source,
     /// Runs as a step of workflows
     Action,
+    /// What components of a service share: its accounts and requests
+    App,
 }

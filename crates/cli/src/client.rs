@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::error::CliError;
+use crate::printer;
 use crate::profile::Profile;
 
 /// A deploy may have to install packages.
@@ -105,7 +106,7 @@ impl Client {
 
     /// The whole answer, or the refusal.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value, CliError> {
-        let response = request.timeout(ANSWER_TIMEOUT).send().await.map_err(|e| self.unreachable(e))?;
+        let response = printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send()).await.map_err(|e| self.unreachable(e))?;
         if response.status().is_success() {
             let text = response.text().await.map_err(|e| self.unreachable(e))?;
             return Ok(serde_json::from_str(&text).unwrap_or(Value::Null));
@@ -127,6 +128,22 @@ impl Client {
 
     pub(crate) fn unreachable(&self, source: reqwest::Error) -> CliError {
         CliError::Unreachable { url: self.profile.url.clone(), source: source.without_url() }
+    }
+
+    /// All items of a list, page by page.
+    pub(crate) async fn all(&self, path: &str) -> Result<Vec<Value>, CliError> {
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let joint = if path.contains('?') { '&' } else { '?' };
+            let mut page = self.get(&format!("{path}{joint}limit=100{after}")).await?;
+            let Value::Array(items) = page["data"].take() else { return Ok(all) };
+            let is_full = items.len() == 100;
+            all.extend(items);
+            match page["page_info"]["end_cursor"].as_str().filter(|_| is_full) {
+                Some(cursor) => after = format!("&after={}", segment(cursor)),
+                None => return Ok(all),
+            }
+        }
     }
 
     /// A source or workflow by id, slug or name; a slug is unique, so it wins over names.

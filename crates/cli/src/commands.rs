@@ -1,19 +1,26 @@
 //! What commands do.
 
 mod accounts;
+mod apply;
 mod components;
 mod data_stores;
+mod event;
+mod follow;
 mod history;
 mod keys;
 mod operations;
+mod pull;
 mod registries;
 mod replays;
+mod webhooks;
 mod workflows;
 
 pub(crate) use components::create_source;
+pub(crate) use follow::step_line;
 pub(crate) use history::{FIRST_EVENT, log_line, summary_of};
 pub(crate) use keys::seconds;
 pub(crate) use operations::time_ms;
+pub(crate) use workflows::{deploy_file, endpoints};
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,7 +28,7 @@ use std::process::ExitCode;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::args::{ClientCommand, GlobalArgs, Listed, SubscriptionArgs, SubscriptionCommand};
+use crate::args::{ClientCommand, GlobalArgs, Listed, ProfileCommand, SubscriptionArgs, SubscriptionCommand};
 use crate::client::{Client, Kind, segment};
 use crate::error::CliError;
 use crate::files::Code;
@@ -31,11 +38,17 @@ use crate::{dev, init, printer, prompt};
 
 /// Runs a command; errors are printed.
 pub async fn run(command: ClientCommand, global: GlobalArgs) -> ExitCode {
+    let global_json = global.json;
     match dispatch(command, &global).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::OutputClosed) => ExitCode::SUCCESS,
+        // What differs was shown.
+        Err(error @ CliError::Differs) => {
+            printer::note(&error.to_string());
+            ExitCode::from(error.exit_status())
+        }
         Err(error) => {
-            printer::error(&error);
+            printer::error(&error, global_json);
             ExitCode::from(error.exit_status())
         }
     }
@@ -47,12 +60,21 @@ async fn dispatch(command: ClientCommand, global: &GlobalArgs) -> Result<(), Cli
         ClientCommand::Login => login(global).await,
         ClientCommand::Logout => {
             let path = profile::path()?;
-            Profile::remove(&path, global.profile.as_deref().unwrap_or(""))?;
+            Profile::remove(&path, &Profile::name(global)?)?;
+            if global.json {
+                return printer::data(&json!({ "file": path }).to_string());
+            }
             printer::note(&format!("the key was removed from {}", path.display()));
             Ok(())
         }
-        ClientCommand::Init(args) => init::init(&args, Path::new("")),
+        ClientCommand::Init(args) => init::init(Show { json: global.json }, &args, Path::new("")),
+        ClientCommand::Profile(command) => profiles(Show { json: global.json }, &command),
         command => {
+            if let ClientCommand::Workflows(command) = &command
+                && let Some(done) = workflows::offline(command, Show { json: global.json })
+            {
+                return done;
+            }
             let client = Client::new(Profile::find(global)?)?;
             with_server(command, &client, Show { json: global.json }).await
         }
@@ -61,10 +83,22 @@ async fn dispatch(command: ClientCommand, global: &GlobalArgs) -> Result<(), Cli
 
 async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Result<(), CliError> {
     match command {
-        ClientCommand::Deploy { what, name, props } => components::deploy(client, show, components::Deploy { what, name, props }).await,
+        ClientCommand::Deploy { what, name, props } => {
+            let what = match what {
+                Some(what) => what,
+                None => prompt::required("FILE", "File, address or key of the source")?,
+            };
+            components::deploy(client, show, components::Deploy { what, name, props }).await
+        }
         ClientCommand::Publish { file } => components::publish(client, show, &file).await,
-        ClientCommand::Unpublish { key } => show.record(&client.call(Method::DELETE, &format!("/components/{}", segment(&key)), &json!({})).await?),
+        ClientCommand::Unpublish { key } => {
+            let key = component_key(&key)?;
+            show.record(&client.call(Method::DELETE, &format!("/components/{}", segment(key)), &json!({})).await?)
+        }
         ClientCommand::Dev { file, dc, props } => dev::dev(client, show, dev::Dev { file, attach: dc, props: parse_props(&props)? }).await,
+        ClientCommand::Apply { folder, dry_run, yes, prune, adopt, force } => {
+            apply::apply(client, show, apply::Apply { folder, dry_run, yes, prune, adopt, force }).await
+        }
         ClientCommand::Events { name, n, follow } => history::events(client, show, history::Events { name, limit: n, follow }).await,
         ClientCommand::Logs { name, follow } => history::logs(client, show, &name, follow).await,
         ClientCommand::List { what } => list(client, show, what).await,
@@ -81,14 +115,18 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
             show.record(&client.call(Method::DELETE, &target.path(), &json!({})).await?)
         }
         ClientCommand::Run { name, event } => {
-            let target = client.resolve_kind(Kind::Source, &name).await?;
-            let event = event.as_deref().map(parse_event).transpose()?;
+            let target = client.resolve(&name).await?;
+            if target.kind == Kind::Workflow {
+                return workflows::run(client, show, &target.id, event.as_deref().unwrap_or("{}"), false).await;
+            }
+            let event = event.as_deref().map(event::read).transpose()?;
             history::finished_run(show, &client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event })).await?)
         }
         ClientCommand::Workflows(command) => workflows::workflows(client, show, command).await,
         ClientCommand::Registry(command) => registries::registries(client, show, command).await,
         ClientCommand::Runs(command) => history::runs(client, show, command).await,
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
+        ClientCommand::Webhooks(command) => webhooks::webhooks(client, show, command).await,
         ClientCommand::Keys(command) => keys::keys(client, show, command).await,
         ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
         ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
@@ -102,7 +140,25 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Audit { n } => operations::audit(client, show, n).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.
-        ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) => Ok(()),
+        ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) | ClientCommand::Profile(_) => Ok(()),
+    }
+}
+
+fn profiles(show: Show, command: &ProfileCommand) -> Result<(), CliError> {
+    let path = profile::path()?;
+    match command {
+        ProfileCommand::List => {
+            let rows: Vec<Value> = Profile::list(&path)?.into_iter().map(|(name, url, used)| json!({ "name": name, "url": url, "used": used })).collect();
+            show.table(&json!({ "data": rows }), &[("NAME", "name"), ("URL", "url"), ("USED", "used")])
+        }
+        ProfileCommand::Use { name } => {
+            Profile::use_from_now(&path, name)?;
+            if show.json {
+                return printer::data(&json!({ "name": name }).to_string());
+            }
+            printer::note(&format!("the profile `{name}` is used from now on"));
+            Ok(())
+        }
     }
 }
 
@@ -112,14 +168,26 @@ async fn login(global: &GlobalArgs) -> Result<(), CliError> {
     let me = Client::new(profile.clone())?.get("/users/me").await?;
     let me = &me["data"];
     let path = profile::path()?;
-    profile.save(&path, global.profile.as_deref().unwrap_or(""), me["orgs"][0]["id"].as_str().unwrap_or(""))?;
+    profile.save(&path, &Profile::name(global)?, me["orgs"][0]["id"].as_str().unwrap_or(""))?;
     let text = |field: &str| me[field].as_str().unwrap_or("").to_owned();
+    if global.json {
+        return printer::data(&json!({ "url": profile.url, "username": text("username"), "email": text("email"), "file": path }).to_string());
+    }
     printer::note(&format!("logged in at {} as {} ({}); the key is kept in {}", profile.url, text("username"), text("email"), path.display()));
     Ok(())
 }
 
-async fn list(client: &Client, show: Show, what: Listed) -> Result<(), CliError> {
+async fn list(client: &Client, show: Show, what: Option<Listed>) -> Result<(), CliError> {
+    let what = match what {
+        Some(what) => what,
+        None => prompt::chosen(
+            "what to list",
+            "List",
+            &[("sources", Listed::Sources), ("components", Listed::Components), ("workflows", Listed::Workflows), ("streams", Listed::Streams)],
+        )?,
+    };
     match what {
+        Listed::Streams => streams(client, show).await,
         Listed::Sources => show.table(&client.get("/users/me/sources?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
         Listed::Components => {
             let columns = [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name"), ("ID", "id")];
@@ -127,6 +195,29 @@ async fn list(client: &Client, show: Show, what: Listed) -> Result<(), CliError>
         }
         Listed::Workflows => workflows::list(client, show).await,
     }
+}
+
+/// The key of `unpublish KEY` or `unpublish component KEY`.
+fn component_key(words: &[String]) -> Result<&str, CliError> {
+    match words {
+        [key] => Ok(key),
+        [kind, key] if kind == "component" => Ok(key),
+        [kind, ..] => Err(CliError::Usage { message: format!("`{kind}` cannot be unpublished"), hint: "write `millrace unpublish component KEY`" }),
+        [] => Err(CliError::Usage { message: "the key is missing".into(), hint: "write `millrace unpublish component KEY`" }),
+    }
+}
+
+/// Everything that emits, with where its events can be read as they come.
+async fn streams(client: &Client, show: Show) -> Result<(), CliError> {
+    let mut rows = Vec::new();
+    for kind in [Kind::Source, Kind::Workflow] {
+        let list = if kind == Kind::Source { "/users/me/sources" } else { "/workflows" };
+        for item in client.all(list).await? {
+            let sse = format!("{}/v1/{}/{}/sse", client.url(), kind.collection(), item["id"].as_str().unwrap_or(""));
+            rows.push(json!({ "name": item["name_slug"], "type": kind.word(), "id": item["id"], "sse": sse }));
+        }
+    }
+    show.table(&json!({ "data": rows }), &[("NAME", "name"), ("TYPE", "type"), ("SSE", "sse")])
 }
 
 async fn subscriptions(client: &Client, show: Show, command: SubscriptionCommand) -> Result<(), CliError> {
@@ -146,7 +237,7 @@ async fn subscriptions(client: &Client, show: Show, command: SubscriptionCommand
 }
 
 /// An id as it is, a name by its id.
-async fn party(client: &Client, name: String) -> Result<String, CliError> {
+pub(crate) async fn party(client: &Client, name: String) -> Result<String, CliError> {
     const PREFIXES: &[&str] = &["o_", "p_", "dc_", "wh_"];
     if PREFIXES.iter().any(|p| name.starts_with(p)) { Ok(name) } else { Ok(client.resolve(&name).await?.id) }
 }
@@ -190,10 +281,6 @@ pub(crate) fn prop_value(text: &str) -> Value {
 fn stays(number: &serde_json::Number, text: &str) -> bool {
     let read = number.as_i64().map(|n| n.to_string()).or_else(|| number.as_u64().map(|n| n.to_string()));
     read.or_else(|| text.contains('.').then(|| number.as_f64().map(|n| n.to_string())).flatten()).is_some_and(|read| read == text)
-}
-
-fn parse_event(text: &str) -> Result<Value, CliError> {
-    serde_json::from_str(text).map_err(|e| CliError::Usage { message: format!("the event is not JSON: {e}"), hint: "an event is such as --event '{\"n\": 1}'" })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `dev`: deploys a source, redeploys it on each save, shows its events and logs.
+//! `dev`: deploys a source, redeploys it on each save, shows its events and logs. A workflow: see `dev_workflow`.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use crate::error::CliError;
 use crate::files::Code;
 use crate::printer::{self, Show};
 use crate::stream::{self, Follow};
+use crate::{dev_workflow, workflow_file};
 
 /// One save is several events of the file system.
 const SETTLE: Duration = Duration::from_millis(30);
@@ -27,6 +28,15 @@ pub(crate) struct Dev {
 }
 
 pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), CliError> {
+    if dev.file.is_dir() || (dev.attach.is_none() && workflow_file::is_there(&dev.file)) {
+        if dev.attach.is_some() || !dev.props.is_empty() {
+            return Err(CliError::Usage {
+                message: "a workflow takes neither --dc nor --prop".into(),
+                hint: "its props stand in workflow.yaml; which workflow it is, is known from the folder",
+            });
+        }
+        return dev_workflow::dev(client, show, &dev.file).await;
+    }
     let code = Code::read(&dev.file)?;
     let started = Instant::now();
     let mut body = code.body();
@@ -73,35 +83,15 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
     }
 }
 
-/// Redeploys on each save; what fails is told, and the next save tries again. Folders are watched, for editors replace files.
-async fn watch(client: &Client, file: &Path, mut paths: Vec<PathBuf>, id: &str) -> Result<(), CliError> {
-    let failed = |source| CliError::Watch { path: file.to_path_buf(), source };
-    let (saved, mut saves) = mpsc::channel::<PathBuf>(SAVES_MAX);
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        for path in event.into_iter().filter(|e| e.kind.is_modify() || e.kind.is_create()).flat_map(|e| e.paths) {
-            // A full queue already holds a save.
-            let _ = saved.try_send(path);
-        }
-    })
-    .map_err(failed)?;
-    let mut watched: Vec<PathBuf> = Vec::new();
+async fn watch(client: &Client, file: &Path, paths: Vec<PathBuf>, id: &str) -> Result<(), CliError> {
+    let mut saves = Saves::new(file)?;
+    let mut paths = paths;
     loop {
-        for folder in paths.iter().filter_map(|p| p.parent()).map(Path::to_path_buf) {
-            if !watched.contains(&folder) {
-                watcher.watch(&folder, RecursiveMode::NonRecursive).map_err(failed)?;
-                watched.push(folder);
-            }
-        }
-        match saves.recv().await {
-            None => return Ok(()),
-            Some(path) if !paths.contains(&path) => continue,
-            Some(_) => {}
-        }
-        tokio::time::sleep(SETTLE).await;
-        while saves.try_recv().is_ok() {}
+        saves.watch_files(&paths)?;
+        saves.next(|path| paths.iter().any(|p| p == path)).await;
         match redeploy(client, file, id, &mut paths).await {
             Ok(took) => printer::note(&format!("redeployed in {} ms", took.as_millis())),
-            Err(error) => printer::error(&error),
+            Err(error) => printer::error(&error, false),
         }
     }
 }
@@ -112,4 +102,54 @@ async fn redeploy(client: &Client, file: &Path, id: &str, paths: &mut Vec<PathBu
     paths.clone_from(&code.paths);
     client.call(Method::PUT, &format!("/sources/{id}"), &code.body()).await?;
     Ok(started.elapsed())
+}
+
+/// Files that are saved. Folders are watched, for editors replace files.
+pub(crate) struct Saves {
+    what: PathBuf,
+    watcher: notify::RecommendedWatcher,
+    watched: Vec<PathBuf>,
+    saved: mpsc::Receiver<PathBuf>,
+}
+
+impl Saves {
+    /// `what`: as errors name it.
+    pub(crate) fn new(what: &Path) -> Result<Self, CliError> {
+        let (saved, saves) = mpsc::channel::<PathBuf>(SAVES_MAX);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let counts = |e: &notify::Event| e.kind.is_modify() || e.kind.is_create() || e.kind.is_remove();
+            for path in event.into_iter().filter(counts).flat_map(|e| e.paths) {
+                // A full queue already holds a save.
+                let _ = saved.try_send(path);
+            }
+        });
+        let watcher = watcher.map_err(|source| CliError::Watch { path: what.to_path_buf(), source })?;
+        Ok(Self { what: what.to_path_buf(), watcher, watched: Vec::new(), saved: saves })
+    }
+
+    /// The folders of files.
+    pub(crate) fn watch_files(&mut self, files: &[PathBuf]) -> Result<(), CliError> {
+        files.iter().filter_map(|p| p.parent()).try_for_each(|folder| self.watch(folder, RecursiveMode::NonRecursive))
+    }
+
+    /// A folder, once.
+    pub(crate) fn watch(&mut self, folder: &Path, mode: RecursiveMode) -> Result<(), CliError> {
+        if !self.watched.iter().any(|w| w == folder) {
+            self.watcher.watch(folder, mode).map_err(|source| CliError::Watch { path: self.what.clone(), source })?;
+            self.watched.push(folder.to_path_buf());
+        }
+        Ok(())
+    }
+
+    /// Waits for a save that counts, and for those that come with it.
+    pub(crate) async fn next(&mut self, counts: impl Fn(&Path) -> bool) {
+        // The watcher holds the sender.
+        while let Some(path) = self.saved.recv().await {
+            if counts(&path) {
+                break;
+            }
+        }
+        tokio::time::sleep(SETTLE).await;
+        while self.saved.try_recv().is_ok() {}
+    }
 }

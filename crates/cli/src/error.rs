@@ -35,8 +35,27 @@ pub(crate) enum CliError {
     Exists(PathBuf),
     #[error("`{}` reaches more than {files_max} files or {bytes_max} bytes with its imports", path.display())]
     TooMuchCode { path: PathBuf, files_max: usize, bytes_max: usize },
-    #[error("`{}` is not a workflow file: {problem}", path.display())]
-    WorkflowFile { path: PathBuf, problem: String },
+    #[error("`{}`: {}", path.display(), listed(problems))]
+    File { path: PathBuf, problems: Vec<String> },
+    #[error("there is no workflow.yaml, workflow.yml or workflow.json in `{}`", .0.display())]
+    NoWorkflowFile(PathBuf),
+    #[error("the environment has no `{name}`, which `{}` names", path.display())]
+    NoVariable { name: String, path: PathBuf },
+    #[error("`{}` is there and is not the same", .0.display())]
+    WouldOverwrite(PathBuf),
+    #[error("the server names the file `{0}`, which is outside of the folder")]
+    OutsidePath(String),
+    #[error("the workflow `{name}` is not deployed on this server")]
+    NotDeployed { name: String },
+    /// What is compared is not the same: no failure, but told by the exit status.
+    #[error("the folder and the deployed version are not the same")]
+    Differs,
+    #[error("there is neither a workflow (workflows/NAME/workflow.yaml) nor a source (sources/NAME.mjs) in `{}`", .0.display())]
+    EmptyProject(PathBuf),
+    #[error("{} called `{name}` is there already and {}, so `{path}` is not applied", if *kind == "source" { "a source" } else { "a workflow" }, owned(owner.as_deref()))]
+    NotOurs { kind: &'static str, name: String, path: String, owner: Option<String> },
+    #[error("{done} of {all} were done; {failed} failed")]
+    SomeFailed { done: usize, failed: usize, all: usize },
     #[error("could not read the components of `{what}`: {why}")]
     Tree { what: String, why: String },
     #[error("the export broke off after {lines} lines; what was written is not all")]
@@ -83,11 +102,30 @@ impl CliError {
             Self::Ask { .. } => "without a terminal, give the value as a flag",
             Self::Exists(_) => "choose another name, or move the file away",
             Self::TooMuchCode { .. } => "bundle it first, or import less",
-            Self::WorkflowFile { .. } => "docs/cli.md shows the form of a workflow file",
+            Self::File { .. } => "`millrace workflows schema` prints the form of workflow files; docs/workflows.md explains it",
+            Self::NoWorkflowFile(_) => "`millrace workflows init NAME` writes one to begin with",
+            Self::WouldOverwrite(_) => "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows what is not the same",
+            Self::NotDeployed { .. } => "`millrace workflows deploy FOLDER` does it",
+            Self::NoVariable { .. } => "set it, or write the value into the file",
+            Self::EmptyProject(_) => "docs/workflows.md shows how a project is laid out",
+            Self::NotOurs { .. } => "give it another name in the file, or take the one that is there over with --adopt",
+            Self::SomeFailed { .. } => "mend what failed and apply again: what is done stays as it is",
             Self::Usage { hint, .. } => hint,
             _ => return None,
         };
         Some(hint.to_owned())
+    }
+
+    /// A word for programs: the server's, else whose it is.
+    pub(crate) fn code(&self) -> &str {
+        match self {
+            Self::Refused { code, .. } if !code.is_empty() => code,
+            Self::RunFailed { .. } => "run_failed",
+            Self::Usage { .. } => "wrong_use",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Differs => "differs",
+            _ => "failed",
+        }
     }
 
     pub(crate) const fn is_not_found(&self) -> bool {
@@ -102,6 +140,19 @@ fn root_cause(error: &dyn std::error::Error) -> String {
         cause = next;
     }
     cause.to_string()
+}
+
+/// Whose a thing is.
+fn owned(project: Option<&str>) -> String {
+    project.map_or_else(|| "was not made by this project".into(), |name| format!("belongs to the project `{name}`"))
+}
+
+/// One problem, or several on lines of their own.
+fn listed(problems: &[String]) -> String {
+    match problems {
+        [one] => one.clone(),
+        many => many.iter().fold(format!("{} problems", many.len()), |text, problem| format!("{text}\n  {problem}")),
+    }
 }
 
 /// Names of the props that the server found missing.

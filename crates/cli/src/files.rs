@@ -23,7 +23,13 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// Paths are below the root that the files have in common.
     pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
+        Self::read_below(path, None)
+    }
+
+    /// Paths are below `root` where all files are in it, else below the root that they have in common.
+    pub(crate) fn read_below(path: &Path, root: Option<&Path>) -> Result<Self, CliError> {
         let failed = |p: &Path, source| CliError::Read { path: p.to_path_buf(), source };
         let entry = path.canonicalize().map_err(|e| failed(path, e))?;
         let mut texts = BTreeMap::new();
@@ -42,7 +48,8 @@ impl Code {
             waiting.extend(relative_imports(&text).iter().filter_map(|specifier| find(&folder, specifier)));
             texts.insert(file, text);
         }
-        let root = common_root(texts.keys());
+        let wanted = root.and_then(|root| root.canonicalize().ok()).filter(|root| texts.keys().all(|file| file.starts_with(root)));
+        let root = wanted.unwrap_or_else(|| common_root(texts.keys()));
         let below = |file: &Path| file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/");
         let code = texts.get(&entry).cloned().unwrap_or_default();
         Ok(Self {

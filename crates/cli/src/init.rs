@@ -5,15 +5,22 @@ use std::path::{Path, PathBuf};
 
 use crate::args::{InitArgs, InitKind};
 use crate::error::CliError;
-use crate::printer;
+use crate::printer::{self, Show};
 
 /// Writes the file into the folder and says what to do with it.
-pub(crate) fn init(args: &InitArgs, folder: &Path) -> Result<(), CliError> {
+pub(crate) fn init(show: Show, args: &InitArgs, folder: &Path) -> Result<(), CliError> {
     let slug = slug(&args.name)?;
-    let path: PathBuf = folder.join(format!("{slug}.mjs"));
-    let (text, next) = match args.kind {
-        InitKind::Source => (source(args, &slug), "dev"),
-        InitKind::Action => (action(&args.name, &slug), "publish"),
+    let ending = if args.kind == InitKind::App { "app.mjs" } else { "mjs" };
+    let path: PathBuf = folder.join(format!("{slug}.{ending}"));
+    let text = match args.kind {
+        InitKind::Source => source(args, &slug),
+        InitKind::Action => action(&args.name, &slug),
+        InitKind::App => app(&slug),
+    };
+    let next = match args.kind {
+        InitKind::Source => format!("millrace dev {}", path.display()),
+        InitKind::Action => format!("millrace publish {}", path.display()),
+        InitKind::App => format!("import it: import {} from \"./{slug}.app.mjs\"", slug.replace('-', "_")),
     };
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::AlreadyExists => CliError::Exists(path.clone()),
@@ -21,12 +28,15 @@ pub(crate) fn init(args: &InitArgs, folder: &Path) -> Result<(), CliError> {
     };
     let mut file = std::fs::OpenOptions::new().create_new(true).write(true).open(&path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
+    if show.json {
+        return printer::data(&serde_json::json!({ "file": path }).to_string());
+    }
     printer::data(&path.display().to_string())?;
-    printer::note(&format!("next: millrace {next} {}", path.display()));
+    printer::note(&format!("next: {next}"));
     Ok(())
 }
 
-fn slug(name: &str) -> Result<String, CliError> {
+pub(crate) fn slug(name: &str) -> Result<String, CliError> {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
     let slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
     if slug.is_empty() {
@@ -85,6 +95,17 @@ fn action(name: &str, slug: &str) -> String {
     )
 }
 
+/// An app is named by its slug, with `_`.
+fn app(slug: &str) -> String {
+    let slug = slug.replace('-', "_");
+    format!(
+        "import {{ axios }} from \"@pipedream/platform\";\n\nexport default {{\n  type: \"app\",\n  app: \"{slug}\",\n  propDefinitions: {{\n    item: {{\n      type: \"string\",\n      label: \"Item\",\n      \
+         async options() {{\n        const items = await this.listItems();\n        return items.map(({{ id, name }}) => ({{ value: id, label: name }}));\n      }},\n    }},\n  }},\n  methods: {{\n    \
+         _request({{ $ = this, path, ...args }}) {{\n      return axios($, {{\n        url: `https://api.example.com${{path}}`,\n        headers: {{ Authorization: `Bearer ${{this.$auth.api_key}}` }},\n        ...args,\n      }});\n    }},\n    \
+         listItems() {{\n      return this._request({{ path: \"/items\" }});\n    }},\n  }},\n}};\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,7 +113,11 @@ mod tests {
     fn written(kind: InitKind, db: bool, http: bool, timer: bool) -> String {
         let args = InitArgs { kind, name: "New \"Things\"".into(), db, http, timer };
         let slug = slug(&args.name).expect("a slug");
-        if kind == InitKind::Source { source(&args, &slug) } else { action(&args.name, &slug) }
+        match kind {
+            InitKind::Source => source(&args, &slug),
+            InitKind::Action => action(&args.name, &slug),
+            InitKind::App => app(&slug),
+        }
     }
 
     #[test]
@@ -102,5 +127,6 @@ mod tests {
         assert!(text.contains("$.interface.http") && text.contains("$.service.db") && !text.contains("$.interface.timer"), "{text}");
         assert!(written(InitKind::Source, false, false, false).contains("$.interface.timer"));
         assert!(written(InitKind::Action, false, false, false).contains("Hello, ${this.who}!"));
+        assert!(written(InitKind::App, false, false, false).contains("app: \"new_things\""));
     }
 }

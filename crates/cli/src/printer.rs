@@ -1,8 +1,11 @@
 //! The only door to the terminal: data on standard output, notes on standard error.
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use console::Style;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
 
@@ -20,11 +23,103 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-pub(crate) fn error(error: &CliError) {
-    note(&format!("error: {error}"));
-    if let Some(hint) = error.hint() {
-        note(&format!("hint: {hint}"));
+/// Tells an error; with `as_json` as a line that programs read.
+pub(crate) fn error(error: &CliError, as_json: bool) {
+    if as_json {
+        return note(&json!({ "error": error.to_string(), "code": error.code(), "hint": error.hint() }).to_string());
     }
+    note(&format!("{} {error}", stderr(Style::new().red().bold(), "error:")));
+    if let Some(hint) = error.hint() {
+        note(&format!("{} {hint}", stderr(Style::new().cyan(), "hint:")));
+    }
+}
+
+/// What goes well, for standard error. Colours are for terminals that want them (`NO_COLOR`).
+pub(crate) fn green(text: &str) -> String {
+    stderr(Style::new().green(), text)
+}
+
+/// What does not.
+pub(crate) fn red(text: &str) -> String {
+    stderr(Style::new().red(), text)
+}
+
+/// What changes.
+pub(crate) fn yellow(text: &str) -> String {
+    stderr(Style::new().yellow(), text)
+}
+
+fn stderr(style: Style, text: &str) -> String {
+    style.for_stderr().apply_to(text).to_string()
+}
+
+/// Prints a unified difference.
+pub(crate) fn diff(text: &str) -> Result<(), CliError> {
+    let coloured = |line: &str| {
+        let style = match line.as_bytes() {
+            [b'+', ..] => Style::new().green(),
+            [b'-', ..] => Style::new().red(),
+            [b'@', ..] => Style::new().cyan(),
+            _ => Style::new(),
+        };
+        style.apply_to(line).to_string()
+    };
+    data(&text.lines().map(coloured).collect::<Vec<_>>().join("\n"))
+}
+
+/// How long something may take before it is said that it goes on.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Says on a terminal that something goes on, once it has taken a second.
+pub(crate) struct Progress {
+    what: &'static str,
+    since: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    pub(crate) fn new(what: &'static str) -> Self {
+        Self { what, since: Instant::now(), bar: None }
+    }
+
+    /// Called now and then.
+    pub(crate) fn look(&mut self) {
+        if self.bar.is_none() && self.since.elapsed() >= PATIENCE && std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new_spinner().with_message(self.what);
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(100));
+            self.bar = Some(bar);
+        }
+    }
+
+    /// Prints beside it.
+    pub(crate) fn note(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| note(text)),
+            None => note(text),
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Waits for something, and says so on a terminal where it takes long.
+pub(crate) async fn waiting<T>(what: &'static str, work: impl Future<Output = T>) -> T {
+    tokio::pin!(work);
+    if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
+        return done;
+    }
+    let mut progress = Progress { what, since: Instant::now() - PATIENCE, bar: None };
+    progress.look();
+    work.await
 }
 
 /// How answers are shown.
@@ -57,7 +152,9 @@ impl Show {
             note("there are none");
             return Ok(());
         }
-        data(&table(columns, rows))?;
+        let text = table(columns, rows);
+        let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
+        data(&format!("{}\n{body}", Style::new().bold().apply_to(head)))?;
         let total = answer["page_info"]["total_count"].as_u64().unwrap_or(0);
         if total > rows.len() as u64 {
             note(&format!("{} of {total}", rows.len()));

@@ -18,6 +18,16 @@ pub(crate) struct Profile {
     pub(crate) api_key: String,
 }
 
+/// What the profile without a name is called.
+const DEFAULT_NAME: &str = "default";
+/// Names, before the first section, the profile that is used where none is named.
+const USED: &str = "profile";
+
+/// The section of a profile.
+fn named(name: &str) -> &str {
+    if name == DEFAULT_NAME { "" } else { name }
+}
+
 type Sections = BTreeMap<String, BTreeMap<String, String>>;
 
 /// `$XDG_CONFIG_HOME/millrace/config` or `~/.config/millrace/config` (reference 5).
@@ -77,7 +87,18 @@ pub(crate) fn check_url(text: &str) -> Result<String, CliError> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
+/// The name of the profile that a command means.
+fn in_force<'a>(args: &'a GlobalArgs, sections: &'a Sections) -> &'a str {
+    let used = sections.get("").and_then(|s| s.get(USED)).map(String::as_str);
+    args.profile.as_deref().filter(|n| !n.is_empty()).or(used).map_or("", named)
+}
+
 impl Profile {
+    /// The name of the profile that is kept or forgotten.
+    pub(crate) fn name(args: &GlobalArgs) -> Result<String, CliError> {
+        Ok(in_force(args, &read(&path()?)?).to_owned())
+    }
+
     pub(crate) fn find(args: &GlobalArgs) -> Result<Self, CliError> {
         let sections = match path() {
             Ok(path) => read(&path)?,
@@ -88,7 +109,7 @@ impl Profile {
     }
 
     fn choose(args: &GlobalArgs, sections: &Sections) -> Result<Self, CliError> {
-        let name = args.profile.as_deref().unwrap_or("");
+        let name = in_force(args, sections);
         let section = sections.get(name);
         if section.is_none() && !name.is_empty() {
             return Err(CliError::NoProfile(name.to_owned()));
@@ -100,10 +121,38 @@ impl Profile {
         Ok(Self { url: check_url(&url)?, api_key })
     }
 
+    /// All profiles: name, address, and whether it is the one that is used. Never their keys.
+    pub(crate) fn list(path: &Path) -> Result<Vec<(String, String, bool)>, CliError> {
+        let sections = read(path)?;
+        let used = sections.get("").and_then(|s| s.get(USED)).cloned().unwrap_or_default();
+        let kept = sections.iter().filter(|(_, values)| values.contains_key("api_key"));
+        let shown = |(name, values): (&String, &BTreeMap<String, String>)| {
+            let url = values.get("url").cloned().unwrap_or_else(|| DEFAULT_URL.to_owned());
+            (if name.is_empty() { DEFAULT_NAME.to_owned() } else { name.clone() }, url, *name == used)
+        };
+        Ok(kept.map(shown).collect())
+    }
+
+    /// Uses a profile from now on, where none is named.
+    pub(crate) fn use_from_now(path: &Path, name: &str) -> Result<(), CliError> {
+        let mut sections = read(path)?;
+        let name = named(name);
+        if !sections.contains_key(name) {
+            return Err(CliError::NoProfile(name.to_owned()));
+        }
+        let head = sections.entry(String::new()).or_default();
+        if name.is_empty() {
+            head.remove(USED);
+        } else {
+            head.insert(USED.to_owned(), name.to_owned());
+        }
+        write(path, &sections)
+    }
+
     /// Keeps a profile; `org_id` is what `{org}` stands for in examples.
     pub(crate) fn save(&self, path: &Path, name: &str, org_id: &str) -> Result<(), CliError> {
         let mut sections = read(path)?;
-        let section = sections.entry(name.to_owned()).or_default();
+        let section = sections.entry(named(name).to_owned()).or_default();
         for (key, value) in [("url", self.url.as_str()), ("api_key", &self.api_key), ("org_id", org_id)] {
             section.insert(key.to_owned(), value.to_owned());
         }
@@ -113,8 +162,19 @@ impl Profile {
     /// Forgets a profile.
     pub(crate) fn remove(path: &Path, name: &str) -> Result<(), CliError> {
         let mut sections = read(path)?;
+        let name = named(name);
+        let used = sections.get("").and_then(|s| s.get(USED)).cloned().filter(|used| used != name);
         if sections.remove(name).is_none() {
             return if name.is_empty() { Ok(()) } else { Err(CliError::NoProfile(name.to_owned())) };
+        }
+        if let Some(used) = used {
+            // Which one is used stands in the section without a name.
+            sections.entry(String::new()).or_default().insert(USED.to_owned(), used);
+        }
+        if let Some(head) = sections.get_mut("")
+            && head.get(USED).is_some_and(|used| used == name)
+        {
+            head.remove(USED);
         }
         write(path, &sections)
     }
@@ -170,6 +230,26 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).expect("is there").permissions().mode() & 0o777, 0o600);
         Profile::remove(&path, "").expect("removes");
         assert_eq!(read(&path).expect("reads").keys().collect::<Vec<_>>(), ["work"]);
+        std::fs::remove_dir_all(dir).expect("cleans");
+    }
+
+    #[test]
+    fn a_profile_can_be_used_from_now_on() {
+        let dir = std::env::temp_dir().join(format!("millrace-use-{}", std::process::id()));
+        let path = dir.join("config");
+        for (name, key) in [("", "a"), ("work", "b")] {
+            Profile { url: format!("http://{key}"), api_key: key.into() }.save(&path, name, "o_1").expect("saves");
+        }
+        let chosen = |profile: Option<&str>| {
+            let args = GlobalArgs { profile: profile.map(Into::into), ..GlobalArgs::default() };
+            Profile::choose(&args, &read(&path).expect("reads")).map(|p| p.api_key).expect("a key")
+        };
+        Profile::use_from_now(&path, "work").expect("uses");
+        assert_eq!((chosen(None).as_str(), chosen(Some("default")).as_str()), ("b", "a"));
+        assert_eq!(Profile::list(&path).expect("lists"), [("default".into(), "http://a".into(), false), ("work".into(), "http://b".into(), true)]);
+        assert!(matches!(Profile::use_from_now(&path, "no"), Err(CliError::NoProfile(_))));
+        Profile::remove(&path, "work").expect("removes");
+        assert_eq!(chosen(None), "a");
         std::fs::remove_dir_all(dir).expect("cleans");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Read as _};
 
-use dialoguer::{Input, Password, Select};
+use dialoguer::{Confirm, Input, MultiSelect, Password, Select};
 use serde_json::{Map, Value};
 
 use crate::commands::prop_value;
@@ -15,6 +15,33 @@ const STDIN_BYTES_MAX: u64 = 16 * 1024;
 /// Whether there is somebody to ask.
 pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// A text that cannot do without; without a terminal it is missing. `argument`: as the command line calls it.
+pub(crate) fn required(argument: &str, question: &str) -> Result<String, CliError> {
+    if !can_ask() {
+        return Err(CliError::Usage { message: format!("{argument} is missing"), hint: "`millrace help COMMAND` shows what it may be" });
+    }
+    asked(argument, Input::new().with_prompt(question).interact_text())
+}
+
+/// One of some things.
+pub(crate) fn chosen<T: Copy>(what: &str, question: &str, choices: &[(&str, T)]) -> Result<T, CliError> {
+    let missing = || CliError::Usage { message: format!("{what} is missing"), hint: "`millrace help COMMAND` shows what it may be" };
+    if !can_ask() {
+        return Err(missing());
+    }
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    let at = asked(what, Select::new().with_prompt(question).items(&names).default(0).interact())?;
+    choices.get(at).map(|(_, choice)| *choice).ok_or_else(missing)
+}
+
+/// A yes or no; without a terminal it is no.
+pub(crate) fn confirmed(question: &str) -> Result<bool, CliError> {
+    if !can_ask() {
+        return Ok(false);
+    }
+    asked("yes or no", Confirm::new().with_prompt(question).default(false).interact())
 }
 
 /// Address and key of a server: those given, else asked for, else read from standard input.
@@ -82,12 +109,19 @@ pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
     let text = def["description"].as_str().map_or_else(|| label.to_owned(), |d| format!("{label} ({d})"));
     if let Some(options) = def["options"].as_array().filter(|o| !o.is_empty()) {
         let shown: Vec<String> = options.iter().map(option_label).collect();
+        let value_at = |at: usize| options.get(at).map_or(Value::Null, |o| o.get("value").unwrap_or(o).clone());
+        if def["type"].as_str().is_some_and(|t| t.ends_with("[]")) {
+            let chosen = asked(name, MultiSelect::new().with_prompt(format!("{text} (space chooses, enter ends)")).items(&shown).interact())?;
+            return Ok(chosen.into_iter().map(value_at).collect());
+        }
         let chosen = asked(name, Select::new().with_prompt(text).items(&shown).default(0).interact())?;
-        let value = options.get(chosen).map_or(Value::Null, |o| o.get("value").unwrap_or(o).clone());
-        return Ok(if def["type"].as_str().is_some_and(|t| t.ends_with("[]")) { Value::Array(vec![value]) } else { value });
+        return Ok(value_at(chosen));
     }
     if def["secret"] == true {
         return Ok(Value::from(asked(name, Password::new().with_prompt(text).interact())?));
+    }
+    if def["type"] == "boolean" {
+        return Ok(Value::from(asked(name, Confirm::new().with_prompt(text).interact())?));
     }
     let typed: String = asked(name, Input::new().with_prompt(text).interact_text())?;
     Ok(match def["type"].as_str() {

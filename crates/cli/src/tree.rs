@@ -42,7 +42,9 @@ impl Tree {
             return Ok(Self { revision: revision(&folder), archive: packed(&folder)?, origin });
         }
         if is_git(what) {
-            return cloned(what);
+            let url = what.to_owned();
+            let failed = |e: tokio::task::JoinError| CliError::Tree { what: what.to_owned(), why: e.to_string() };
+            return tokio::task::spawn_blocking(move || cloned(&url)).await.map_err(failed)?;
         }
         if what.starts_with("https://") || what.starts_with("http://") {
             return Ok(Self { origin: what.to_owned(), revision: String::new(), archive: fetched(what).await? });

@@ -157,6 +157,14 @@ impl Engine {
         Ok(())
     }
 
+    /// Accepts a run that nobody waits for.
+    pub(crate) async fn accept_run(&self, program: Arc<Program>, origin: &Origin, event: String) -> Result<RunId, EngineError> {
+        let run = self.new_run(&program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        let id = run.id.clone();
+        self.accept_event(run, program, None).await?;
+        Ok(id)
+    }
+
     /// Accepts a run for a caller who waits for its end.
     pub(crate) async fn run_and_wait(&self, caller: &Caller, program: &Arc<Program>, origin: &Origin, event: String) -> Result<Run, EngineError> {
         let run = self.new_run(program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;

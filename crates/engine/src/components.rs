@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_bundle::{BundleError, BundleRequest, Entry, Lock};
-use millrace_model::component::{Artifact, ComponentType, Manifest, SavedComponent};
+use millrace_model::component::{Artifact, CodeFiles, ComponentType, Manifest, SavedComponent};
 use millrace_model::ids::ComponentId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::slug::slugify;
@@ -53,11 +53,18 @@ pub(crate) struct Built {
 impl Engine {
     /// Builds and stores a component; with `publish` it answers to its key from now on.
     pub async fn save_component(&self, caller: &Caller, code: CodeRef, publish: bool) -> Result<SavedComponent, EngineError> {
-        let code = match code {
-            CodeRef::Key(key) => self.registry_code(caller, &key).await?.ok_or_else(|| EngineError::not_found("component", key))?,
-            code => code,
+        let is_registered = matches!(code, CodeRef::Key(_));
+        let mut built = match code {
+            CodeRef::Key(key) => {
+                let code = self.registry_code(caller, &key).await?.ok_or_else(|| EngineError::not_found("component", key))?;
+                self.build_component(caller, &code, None).await?
+            }
+            code => self.build_component(caller, &code, None).await?,
         };
-        let built = self.build_component(caller, &code, None).await?;
+        if is_registered {
+            // The registry keeps the files.
+            built.component.files = None;
+        }
         let kind = built.component.manifest.check()?;
         let mut component = SavedComponent { component_type: kind, ..built.component };
         if let Some(known) = self.same_component(&component).await?
@@ -121,12 +128,13 @@ impl Engine {
             CodeRef::Component(id) => Ok((self.component(caller, id.as_str()).await?, None)),
             CodeRef::Key(key) => match self.component(caller, key).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => match self.registry_code(caller, key).await? {
-                    Some(code) => self.built_or_known(caller, &code, earlier).await,
+                    // The registry keeps the files.
+                    Some(code) => self.built_or_known(caller, &code, earlier, false).await,
                     None => Err(error),
                 },
                 found => Ok((found?, None)),
             },
-            CodeRef::Code { .. } | CodeRef::Url(_) => self.built_or_known(caller, code, earlier).await,
+            CodeRef::Code { .. } | CodeRef::Url(_) => self.built_or_known(caller, code, earlier, true).await,
         }
     }
 
@@ -136,18 +144,22 @@ impl Engine {
         caller: &Caller,
         code: &CodeRef,
         earlier: Option<&SavedComponent>,
+        keeps_files: bool,
     ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
-        let Built { component, artifact } = self.build_component(caller, code, earlier).await?;
+        let Built { mut component, artifact } = self.build_component(caller, code, earlier).await?;
+        if !keeps_files {
+            component.files = None;
+        }
         Ok(match self.same_component(&component).await? {
             Some(known) => (known, None),
             None => (component, Some(artifact)),
         })
     }
 
-    /// The component that was saved of the same code, built to the same module.
+    /// The component that was saved of the same code with the same files, built to the same module.
     async fn same_component(&self, component: &SavedComponent) -> Result<Option<SavedComponent>, EngineError> {
         let known = self.0.store.component_by_hash(&component.org_id, &component.code_hash, Some(&component.artifact_id)).await?;
-        Ok(known.filter(|known| known.url == component.url))
+        Ok(known.filter(|known| known.url == component.url && known.files == component.files))
     }
 
     /// Bundles and describes, and stores nothing.
@@ -170,7 +182,16 @@ impl Engine {
         let manifest = self.describe(caller, &artifact).await?;
         self.infer_apps(caller, &manifest.props, &bundle.auth_keys).await?;
         let now = self.now();
+        // Of an address only the entry is kept: the rest is where it came from.
+        let files = match code {
+            CodeRef::Code { files, entry: Some(entry), .. } => {
+                let others = files.iter().filter(|(path, _)| *path != entry).map(|(path, text)| (path.clone(), text.clone())).collect();
+                Some(CodeFiles { entry: entry.clone(), others })
+            }
+            _ => None,
+        };
         let component = SavedComponent {
+            files,
             id: ComponentId::generate(&self.0.ids),
             org_id: caller.org_id.clone(),
             code_hash: sha256_hex(bundle.entry_code.as_bytes()),
@@ -225,7 +246,7 @@ impl Engine {
         self.artifact_path(&artifact).await
     }
 
-    async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
+    pub(crate) async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
         let dir = &self.0.config.artifact_dir;
         let path = dir.join(format!("{}.mjs", artifact.id));
         if tokio::fs::try_exists(&path).await.unwrap_or(false) {

@@ -20,6 +20,7 @@ use crate::components::MODULE;
 use crate::data_stores::StoreGrants;
 use crate::endpoint_auth::Authorization;
 use crate::execute::error_chain;
+use crate::workflow_parts::BuiltSteps;
 use crate::{Engine, EngineError};
 
 /// Calls that one host of a workflow serves at once.
@@ -265,27 +266,35 @@ impl Engine {
     async fn workflow_program(&self, workflow: Workflow, deployment: Option<&DeploymentId>) -> Result<Option<Program>, EngineError> {
         let Some(id) = deployment.or(workflow.deployment_id.as_ref()).cloned() else { return Ok(None) };
         let Some(deployment) = self.0.store.deployment(&workflow.org_id, &id).await? else { return Ok(None) };
-        self.prepare_workflow(workflow, &deployment.content, Some(id)).await.map(Some)
+        self.prepare_workflow(workflow, &deployment.content, Some(id), &BuiltSteps::new()).await.map(Some)
     }
 
-    /// Prepares a version; `deployment_id` None: the draft, for a test.
+    /// Prepares a version; `deployment_id` None: one that is tested. `built`: code of it that is not stored.
     pub(crate) async fn prepare_workflow(
         &self,
         workflow: Workflow,
         version: &WorkflowVersion,
         deployment_id: Option<DeploymentId>,
+        built: &BuiltSteps,
     ) -> Result<Program, EngineError> {
         let mut modules: Vec<ModuleSpec> = Vec::new();
         let (mut steps, mut accounts, mut stores) = (Vec::new(), Vec::new(), StoreGrants::default());
         for (at, step) in version.steps.iter().enumerate() {
             if modules.iter().all(|m| m.name != step.artifact_id) {
-                modules.push(ModuleSpec { name: step.artifact_id.clone(), path: self.stored_artifact_path(&step.artifact_id).await? });
+                let path = match built.iter().find(|(_, artifact)| artifact.id == step.artifact_id) {
+                    Some((_, artifact)) => self.artifact_path(artifact).await?,
+                    None => self.stored_artifact_path(&step.artifact_id).await?,
+                };
+                modules.push(ModuleSpec { name: step.artifact_id.clone(), path });
             }
             let mut props = step.props.clone();
             self.0.keyring.open_props(workflow.id.as_str(), &mut props)?;
             let needs_manifest = step.props.values().any(|value| value.get(PROVISION).is_some()) || StoreGrants::may_name(&step.props);
             let manifest = match needs_manifest || step.dynamic_props.is_some() {
-                true => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),
+                true => match built.iter().find(|(component, _)| component.id == step.component_id) {
+                    Some((component, _)) => component.manifest.clone(),
+                    None => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),
+                },
                 false => Manifest::default(),
             };
             let defs = step.dynamic_props.as_deref().unwrap_or(&manifest.props);

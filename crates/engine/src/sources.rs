@@ -2,6 +2,7 @@
 
 use millrace_model::component::{Artifact, ComponentType, Hook, PropDef, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, TimerId};
+use millrace_model::made_from::MadeFrom;
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::{self, Site};
 use millrace_model::run::Run;
@@ -17,6 +18,7 @@ use crate::components::{CodeRef, base_slug};
 use crate::context::Origin;
 use crate::error::invalid_props;
 use crate::hooks::hook_error;
+use crate::marks::{checked, marked};
 use crate::program::Program;
 use crate::views::SourceView;
 use crate::{Engine, EngineError};
@@ -33,6 +35,8 @@ pub struct NewSource {
     pub name: Option<String>,
     /// Values by prop name.
     pub configured_props: Map<String, Value>,
+    /// The file it is made from.
+    pub made_from: Option<MadeFrom>,
 }
 
 /// What changes of a source; None stays.
@@ -46,6 +50,8 @@ pub struct UpdateSource {
     pub configured_props: Option<Map<String, Value>>,
     /// Whether it is to be active.
     pub active: Option<bool>,
+    /// The file it is made from; none: whoever asks knows of no file, and what the record says of one is no longer all of it.
+    pub made_from: Option<MadeFrom>,
 }
 
 impl Engine {
@@ -74,6 +80,7 @@ impl Engine {
             configured_props: configured,
             active: false,
             inactive_reason: Some("it is being deployed".into()),
+            made_from: checked(new.made_from)?,
             created_at: now,
             updated_at: now,
         };
@@ -114,6 +121,7 @@ impl Engine {
         require_source(&component)?;
         let old_interfaces = self.0.store.interfaces(id.as_str()).await?;
         let mut new = Source { component_id: component.id.clone(), updated_at: self.now(), ..old.clone() };
+        new.made_from = marked(update.made_from, new.made_from)?;
         if let Some(name) = &update.name {
             new.name = check_name(name)?;
         }

@@ -4,7 +4,7 @@ use millrace_model::component::SavedComponent;
 use millrace_model::domain::endpoint_url;
 use millrace_model::run::{LogLine, Run};
 use millrace_model::source::Source;
-use millrace_model::workflow::{Step, Workflow};
+use millrace_model::workflow::{Deployment, Step, Workflow};
 use millrace_store::{Delivery, Interfaces};
 use serde_json::{Value, json};
 
@@ -33,6 +33,17 @@ pub struct WorkflowView {
     /// Its record.
     pub workflow: Workflow,
     /// The newest steps.
+    pub steps: Vec<StepView>,
+    /// Sources among its triggers.
+    pub sources: Vec<SourceView>,
+}
+
+/// A version of a workflow as shown.
+#[derive(Clone, Debug)]
+pub struct DeploymentView {
+    /// Its record.
+    pub deployment: Deployment,
+    /// Its steps.
     pub steps: Vec<StepView>,
     /// Sources among its triggers.
     pub sources: Vec<SourceView>,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId};
 use millrace_model::limits::{RETRIES_MAX, RETRY_FIRST_MS, Retry, Throttle};
+use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Settings, Step, Trigger, WorkflowVersion};
@@ -89,9 +90,9 @@ pub struct SettingsRequest {
     /// Whether it is deployed at once; default true.
     pub auto_deploy: Option<bool>,
     /// Wall-clock limit of a run.
-    pub timeout_ms: Option<u64>,
+    pub timeout_ms: Option<Choice<u64>>,
     /// Heap limit in MiB.
-    pub memory_mb: Option<u32>,
+    pub memory_mb: Option<Choice<u32>>,
     /// Whether errors are mailed; default true.
     pub error_notification: Option<bool>,
     /// Who gets those mails; an empty list: the owner.
@@ -133,6 +134,8 @@ pub struct NewWorkflow {
     pub settings: SettingsRequest,
     /// Whether it is deployed at once.
     pub auto_deploy: bool,
+    /// The folder it is made from.
+    pub made_from: Option<MadeFrom>,
 }
 
 /// What changes of a workflow; None stays.
@@ -148,6 +151,8 @@ pub struct UpdateWorkflow {
     pub steps: Option<Vec<StepRequest>>,
     /// Its settings.
     pub settings: Option<SettingsRequest>,
+    /// The folder it is made from; none: whoever asks knows of no folder, and what the record says of one is no longer all of it.
+    pub made_from: Option<MadeFrom>,
 }
 
 /// What was built for a version and is stored with it.
@@ -304,10 +309,12 @@ impl Engine {
 }
 
 fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings, EngineError> {
-    if let Some(ms) = request.timeout_ms.filter(|ms| !(1..=TIMEOUT_MS_MAX).contains(ms)) {
+    let timeout_ms = chosen("timeout_ms", &request.timeout_ms, before.timeout_ms.as_ref(), None)?;
+    let memory_mb = chosen("memory_mb", &request.memory_mb, before.memory_mb.as_ref(), None)?;
+    if let Some(ms) = timeout_ms.filter(|ms| !(1..=TIMEOUT_MS_MAX).contains(ms)) {
         return Err(EngineError::invalid("settings.timeout_ms", format!("`{ms}` is not a wall-clock limit; allowed are 1 to {TIMEOUT_MS_MAX} milliseconds")));
     }
-    if let Some(mb) = request.memory_mb.filter(|mb| !(64..=MEMORY_MB_MAX).contains(mb)) {
+    if let Some(mb) = memory_mb.filter(|mb| !(64..=MEMORY_MB_MAX).contains(mb)) {
         return Err(EngineError::invalid("settings.memory_mb", format!("`{mb}` is not a memory limit; allowed are 64 to {MEMORY_MB_MAX} MiB")));
     }
     let auto_retry = chosen("auto_retry", &request.auto_retry, before.auto_retry.as_ref(), Some(Retry::default()))?;
@@ -341,8 +348,8 @@ fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings,
         concurrency,
         throttle,
         queue_max,
-        timeout_ms: request.timeout_ms.or(before.timeout_ms),
-        memory_mb: request.memory_mb.or(before.memory_mb),
+        timeout_ms,
+        memory_mb,
         error_notification: request.error_notification.unwrap_or(before.error_notification),
         error_recipients: match &request.error_recipients {
             Some(given) => recipients(given)?,

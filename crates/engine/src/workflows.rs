@@ -1,22 +1,20 @@
 //! Workflows: made, changed, deployed as immutable versions, tested, rolled back, deleted.
 
-use millrace_model::ids::{DeploymentId, EventId, RunId, SubscriptionId, WorkflowId};
+use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{Run, RunKind, RunResult, RunStatus, Start};
+use millrace_model::run::{Run, RunResult, RunStatus, Start};
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
-use millrace_model::subscription::{Subscription, TEST};
+use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Deployment, Trigger, Workflow, WorkflowVersion};
 use millrace_store::{Interfaces, NewDeployment, StoreError};
-use serde_json::Value;
 
 use crate::components::base_slug;
-use crate::context::Origin;
-use crate::program::Program;
+use crate::marks::{checked, marked};
 use crate::secrets::hide_sealed;
 use crate::sources::check_name;
-use crate::views::{StepView, WorkflowView};
+use crate::views::{DeploymentView, SourceView, StepView, WorkflowView};
 use crate::workflow_parts::{BuiltSteps, NewWorkflow, UpdateWorkflow};
 use crate::{Engine, EngineError};
 
@@ -29,15 +27,6 @@ pub enum ReplayFrom {
     Step(String),
     /// With the step that failed.
     Failed,
-}
-
-/// What a test runs on.
-#[derive(Clone, Debug)]
-pub enum TestEvent {
-    /// This event.
-    Given(Value),
-    /// A test event that was kept.
-    Kept(EventId),
 }
 
 /// What a replay begins behind: the results that a run has of the steps before one, JSON text. `namespaces`: of the live version's steps, in order.
@@ -94,6 +83,7 @@ impl Engine {
             active: false,
             draft,
             deployment_id: None,
+            made_from: checked(new.made_from)?,
             created_at: now,
             updated_at: now,
         };
@@ -113,6 +103,7 @@ impl Engine {
         if let Some(name) = update.name.as_deref().or(update.settings.as_ref().and_then(|s| s.name.as_deref())) {
             workflow.name = check_name(name)?;
         }
+        workflow.made_from = marked(update.made_from, workflow.made_from)?;
         workflow.updated_at = self.now();
         let mut interfaces = None;
         if let Some(active) = update.active {
@@ -143,10 +134,17 @@ impl Engine {
 
     /// Makes an earlier version live again, as a new deployment.
     pub async fn rollback_workflow(&self, caller: &Caller, id: &WorkflowId, to: &DeploymentId) -> Result<Deployment, EngineError> {
-        let workflow = self.owned_workflow(caller, id).await?;
+        let mut workflow = self.owned_workflow(caller, id).await?;
         let earlier =
             self.0.store.deployment(&caller.org_id, to).await?.filter(|d| d.workflow_id == *id).ok_or_else(|| EngineError::not_found("deployment", to))?;
-        self.deploy_version(&workflow, earlier.content).await
+        let deployment = self.deploy_version(&workflow, earlier.content).await?;
+        // What is live is no longer what the folder says.
+        if workflow.made_from.as_ref().is_some_and(|mark| !mark.fingerprints.is_empty()) {
+            workflow.made_from = marked(None, workflow.made_from)?;
+            workflow.active = true;
+            self.0.store.update_workflow(workflow, None).await?;
+        }
+        Ok(deployment)
     }
 
     /// Deletes a workflow; its history stays.
@@ -160,8 +158,23 @@ impl Engine {
     /// A workflow with its steps' code.
     pub async fn workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<WorkflowView, EngineError> {
         let mut workflow = self.owned_workflow(caller, id).await?;
-        let mut steps = Vec::with_capacity(workflow.draft.steps.len());
-        for step in &mut workflow.draft.steps {
+        let (steps, sources) = self.parts_of(caller, &mut workflow.draft).await?;
+        Ok(WorkflowView { workflow, steps, sources })
+    }
+
+    /// A version with its steps' code.
+    pub async fn deployment(&self, caller: &Caller, id: &WorkflowId, deployment: &DeploymentId) -> Result<DeploymentView, EngineError> {
+        self.owned_workflow(caller, id).await?;
+        let found = self.0.store.deployment(&caller.org_id, deployment).await?.filter(|d| d.workflow_id == *id);
+        let mut deployment = found.ok_or_else(|| EngineError::not_found("deployment", deployment))?;
+        let (steps, sources) = self.parts_of(caller, &mut deployment.content).await?;
+        Ok(DeploymentView { deployment, steps, sources })
+    }
+
+    /// The steps of a version with their code, and the sources among its triggers. Takes its secrets away.
+    async fn parts_of(&self, caller: &Caller, version: &mut WorkflowVersion) -> Result<(Vec<StepView>, Vec<SourceView>), EngineError> {
+        let mut steps = Vec::with_capacity(version.steps.len());
+        for step in &mut version.steps {
             hide_sealed(&mut step.props);
             let component = self
                 .0
@@ -172,14 +185,14 @@ impl Engine {
             steps.push(StepView { step: step.clone(), component });
         }
         let mut sources = Vec::new();
-        for trigger in &workflow.draft.triggers {
+        for trigger in &version.triggers {
             if let Trigger::Source { id, .. } = trigger
                 && let Ok(source) = self.source(caller, id).await
             {
                 sources.push(source);
             }
         }
-        Ok(WorkflowView { workflow, steps, sources })
+        Ok((steps, sources))
     }
 
     /// The workflows, newest first; without their steps' code.
@@ -200,40 +213,6 @@ impl Engine {
             deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
         }
         Ok(listing)
-    }
-
-    /// Runs the draft on `event` as a test, all of it or up to a step: nothing goes to `$errors`, no mail (spec 6.2).
-    pub async fn test_workflow(&self, caller: &Caller, id: &WorkflowId, event: TestEvent, up_to: Option<String>) -> Result<Run, EngineError> {
-        let workflow = self.owned_workflow(caller, id).await?;
-        let mut version = workflow.draft.clone();
-        if let Some(last) = &up_to {
-            let position = version
-                .steps
-                .iter()
-                .position(|s| &s.namespace == last)
-                .ok_or_else(|| EngineError::invalid("up_to", format!("the workflow has no step `{last}`")))?;
-            version.steps.truncate(position + 1);
-        }
-        let event = match event {
-            TestEvent::Given(event) => event.to_string(),
-            TestEvent::Kept(event) => self.kept_event(caller, id, event).await?,
-        };
-        let program = self.prepare_workflow(workflow, &version, None).await?;
-        let program = std::sync::Arc::new(program);
-        let origin = Origin { kind: RunKind::Test, ..Origin::first("SDK", "") };
-        let run = self.run_and_wait(caller, &program, &origin, event).await;
-        if let Program::Workflow(workflow) = &*program {
-            self.0.runner.evict(&workflow.isolate.id).await;
-        }
-        run
-    }
-
-    /// A test event that a request with `x-pd-notrigger` left, JSON text.
-    async fn kept_event(&self, caller: &Caller, workflow: &WorkflowId, event: EventId) -> Result<String, EngineError> {
-        let before = EventId::from_ordinal(event.ordinal() - 1);
-        let found = self.0.store.events_after(&caller.org_id, workflow.as_str(), before, 1).await?.pop();
-        let kept = found.filter(|e| e.id == event && e.name == TEST).map(|e| e.payload);
-        kept.ok_or_else(|| EngineError::not_found("test event", event))
     }
 
     /// The same event again, as a new run of the live version: all of it, or from a step on with the results of the steps before.

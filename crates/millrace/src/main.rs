@@ -10,9 +10,10 @@ mod http;
 mod master_key;
 mod serve;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use millrace_cli::{ClientCommand, GlobalArgs};
 
 /// A self-hosted, event-driven workflow platform.
@@ -23,6 +24,14 @@ struct Cli {
     global: GlobalArgs,
     #[command(subcommand)]
     command: Command,
+}
+
+/// A shell that commands can be completed in.
+#[derive(Clone, Copy, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
 #[derive(Subcommand)]
@@ -44,6 +53,16 @@ enum Command {
     /// Bundles one component for a server that started this process.
     #[command(name = serve::BUNDLE_WORKER, hide = true)]
     BundleWorker,
+    /// Print what completes commands in a shell
+    #[command(
+        after_help = "Examples:\n  millrace completions bash > ~/.local/share/bash-completion/completions/millrace\n  millrace completions zsh > ~/.zfunc/_millrace\n  \
+        millrace completions fish > ~/.config/fish/completions/millrace.fish"
+    )]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
     /// Print the OpenAPI document of the REST API.
     #[command(hide = true)]
     Openapi,
@@ -69,6 +88,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error),
         },
+        Command::Completions { shell } => print_completions(shell),
         Command::Openapi => print_openapi(),
         Command::Client(command) => runtime.block_on(millrace_cli::run(command, cli.global)),
     };
@@ -88,6 +108,22 @@ fn done(result: anyhow::Result<()>) -> ExitCode {
 fn print_openapi() -> ExitCode {
     println!("{:#}", millrace_api::openapi_document("http://127.0.0.1:8787"));
     ExitCode::SUCCESS
+}
+
+fn print_completions(shell: Shell) -> ExitCode {
+    let mut text = Vec::new();
+    let shell = match shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    clap_complete::generate(shell, &mut Cli::command(), "millrace", &mut text);
+    match std::io::stdout().write_all(&text) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader went away, as `head` does.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => fail(&anyhow::Error::new(error).context("could not write to standard output")),
+    }
 }
 
 #[expect(clippy::print_stderr, reason = "the last words of a command that failed")]

@@ -1,5 +1,7 @@
 //! A saved component and what its module says of itself (spec 2.6).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -162,6 +164,16 @@ impl Manifest {
     }
 }
 
+/// The files beside a component's entry, as they were sent: enough to write them to disk again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeFiles {
+    /// The entry's path below the root that all paths have in common.
+    pub entry: String,
+    /// The texts of the other files by path.
+    #[serde(default)]
+    pub others: BTreeMap<String, String>,
+}
+
 /// Code that was deployed or published, not an instance of it (spec 2.8).
 #[derive(Clone, Debug)]
 pub struct SavedComponent {
@@ -173,6 +185,8 @@ pub struct SavedComponent {
     pub code: String,
     /// SHA-256 of `code`, lower case hex (facts 0).
     pub code_hash: String,
+    /// The files that came with the code, where it came as a file.
+    pub files: Option<CodeFiles>,
     /// Where the code came from, if from an address.
     pub url: Option<String>,
     /// Source or action.

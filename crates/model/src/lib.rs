@@ -16,6 +16,7 @@ pub mod event;
 pub mod http;
 pub mod ids;
 pub mod limits;
+pub mod made_from;
 pub mod page;
 pub mod pause;
 pub mod props;

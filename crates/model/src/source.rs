@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::component::PropDef;
 use crate::ids::{ComponentId, HttpInterfaceId, OrgId, SourceId, TimerId, UserId, WorkflowId};
+use crate::made_from::MadeFrom;
 use crate::schedule::Schedule;
 
 /// A source's record (reference 2).
@@ -30,6 +31,8 @@ pub struct Source {
     pub active: bool,
     /// Why it is not active, where something failed.
     pub inactive_reason: Option<String>,
+    /// The file it was made from, where somebody keeps it in one.
+    pub made_from: Option<MadeFrom>,
     /// When it was deployed.
     pub created_at: Timestamp,
     /// When it was last changed.

@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::component::PropDef;
 use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, StepId, TimerId, WorkflowId};
 use crate::limits::{Retry, RunLimits, Throttle};
+use crate::made_from::MadeFrom;
 use crate::schedule::Schedule;
 
 /// A workflow's record.
@@ -28,6 +29,8 @@ pub struct Workflow {
     pub draft: WorkflowVersion,
     /// The version that live events run.
     pub deployment_id: Option<DeploymentId>,
+    /// The folder it was made from, where somebody keeps it in one.
+    pub made_from: Option<MadeFrom>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it was last changed.

@@ -33,8 +33,8 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &SavedComponent) -> StoreResu
     };
     execute(
         t,
-        "INSERT INTO components (id, org_id, code, code_hash, url, component_type, key, manifest, artifact_id, published, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        "INSERT INTO components (id, org_id, code, code_hash, url, component_type, key, manifest, artifact_id, published, created_at, updated_at, files)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         &[
             &s.id.as_str(),
             &s.org_id.as_str(),
@@ -48,6 +48,7 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &SavedComponent) -> StoreResu
             &s.published,
             &s.created_at.ms(),
             &s.updated_at.ms(),
+            &s.files.as_ref().map(serde_json::to_string).transpose().map_err(unwritable)?,
         ],
     )
     .await?;

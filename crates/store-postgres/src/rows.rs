@@ -33,12 +33,12 @@ pub(crate) const ORGANIZATION: &str = "id, name, orgname, email, project_id, cre
 pub(crate) const USER: &str = "id, org_id, username, email, created_at";
 pub(crate) const API_KEY: &str = "id, org_id, user_id, name, key_hash, scopes, rate_per_minute, expires_at, old_key_hash, old_until, created_at";
 pub(crate) const ARTIFACT: &str = "id, code, source_map, package_lock, uses_respond";
-pub(crate) const COMPONENT: &str = "id, org_id, code, code_hash, url, component_type, manifest, artifact_id, published, created_at, updated_at";
+pub(crate) const COMPONENT: &str = "id, org_id, code, code_hash, url, component_type, manifest, artifact_id, published, created_at, updated_at, files";
 pub(crate) const SOURCE: &str =
-    "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props";
+    "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from";
 pub(crate) const HTTP_INTERFACE: &str = "id, org_id, owner_id, key, custom_response, active";
 pub(crate) const TIMER: &str = "id, org_id, owner_id, schedule, next_at, active";
-pub(crate) const WORKFLOW: &str = "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at";
+pub(crate) const WORKFLOW: &str = "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from";
 pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at";
 pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
 pub(crate) const AUTO_SUBSCRIPTION: &str = "id, org_id, listener_id, event_name, created_at";
@@ -75,6 +75,13 @@ fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
 
 fn json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<T> {
     serde_json::from_str(get(row, column)?).map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
+}
+
+fn optional_json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<Option<T>> {
+    match get::<Option<&str>>(row, column)? {
+        Some(_) => json(row, column).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// A text that is kept as BYTEA (see the schema).
@@ -140,6 +147,7 @@ pub(crate) fn component(row: &Row) -> StoreResult<SavedComponent> {
         org_id: OrgId::from_row(get(row, "org_id")?),
         code: utf8(row, "code")?,
         code_hash: get(row, "code_hash")?,
+        files: optional_json(row, "files")?,
         url: get(row, "url")?,
         component_type: if kind == "action" { ComponentType::Action } else { ComponentType::Source },
         manifest: json(row, "manifest")?,
@@ -158,10 +166,8 @@ pub(crate) fn source(row: &Row) -> StoreResult<Source> {
         component_id: ComponentId::from_row(get(row, "component_id")?),
         name: get(row, "name")?,
         name_slug: get(row, "name_slug")?,
-        dynamic_props: match get::<Option<&str>>(row, "dynamic_props")? {
-            Some(_) => Some(json(row, "dynamic_props")?),
-            None => None,
-        },
+        dynamic_props: optional_json(row, "dynamic_props")?,
+        made_from: optional_json(row, "made_from")?,
         configured_props: json(row, "configured_props")?,
         active: get(row, "active")?,
         inactive_reason: get(row, "inactive_reason")?,
@@ -238,6 +244,7 @@ pub(crate) fn workflow(row: &Row) -> StoreResult<Workflow> {
         active: get(row, "active")?,
         draft: json(row, "draft")?,
         deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        made_from: optional_json(row, "made_from")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::ids::{OrgId, SourceId};
+use millrace_model::made_from::MadeFrom;
 use millrace_model::source::Source;
 use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreResult};
 
@@ -15,11 +16,15 @@ fn dynamic_props(s: &Source) -> StoreResult<Option<String>> {
     s.dynamic_props.as_ref().map(serde_json::to_string).transpose().map_err(unwritable)
 }
 
+pub(crate) fn made_from(mark: Option<&MadeFrom>) -> StoreResult<Option<String>> {
+    mark.map(serde_json::to_string).transpose().map_err(unwritable)
+}
+
 pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
         t,
-        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         &[
             &s.id.as_str(),
             &s.org_id.as_str(),
@@ -33,6 +38,7 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
             &s.created_at.ms(),
             &s.updated_at.ms(),
             &dynamic_props(s)?,
+            &made_from(s.made_from.as_ref())?,
         ],
     )
     .await?;
@@ -43,7 +49,7 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
 pub(crate) async fn update(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> StoreResult<()> {
     let changed = execute(
         t,
-        "UPDATE sources SET component_id = $3, name = $4, name_slug = $5, configured_props = $6, active = $7, inactive_reason = $8, updated_at = $9, dynamic_props = $10 WHERE id = $1 AND org_id = $2",
+        "UPDATE sources SET component_id = $3, name = $4, name_slug = $5, configured_props = $6, active = $7, inactive_reason = $8, updated_at = $9, dynamic_props = $10, made_from = $11 WHERE id = $1 AND org_id = $2",
         &[
             &s.id.as_str(),
             &s.org_id.as_str(),
@@ -55,6 +61,7 @@ pub(crate) async fn update(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
             &s.inactive_reason.as_deref().map(text),
             &s.updated_at.ms(),
             &dynamic_props(s)?,
+            &made_from(s.made_from.as_ref())?,
         ],
     )
     .await?;

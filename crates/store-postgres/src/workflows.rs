@@ -12,8 +12,8 @@ use crate::{interfaces, limits, sources, subscriptions};
 pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()> {
     execute(
         t,
-        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         &[
             &w.id.as_str(),
             &w.org_id.as_str(),
@@ -25,6 +25,7 @@ pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()>
             &w.deployment_id.as_ref().map(|d| d.as_str()),
             &w.created_at.ms(),
             &w.updated_at.ms(),
+            &sources::made_from(w.made_from.as_ref())?,
         ],
     )
     .await?;
@@ -34,8 +35,16 @@ pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()>
 pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, i: Option<&Interfaces>) -> StoreResult<()> {
     let changed = execute(
         t,
-        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = $6 WHERE id = $1 AND org_id = $2",
-        &[&w.id.as_str(), &w.org_id.as_str(), &text(&w.name), &w.active, &serde_json::to_string(&w.draft).map_err(unwritable)?, &w.updated_at.ms()],
+        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = $6, made_from = $7 WHERE id = $1 AND org_id = $2",
+        &[
+            &w.id.as_str(),
+            &w.org_id.as_str(),
+            &text(&w.name),
+            &w.active,
+            &serde_json::to_string(&w.draft).map_err(unwritable)?,
+            &w.updated_at.ms(),
+            &sources::made_from(w.made_from.as_ref())?,
+        ],
     )
     .await?;
     if changed == 0 {

@@ -32,8 +32,8 @@ pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
     };
     execute(
         c,
-        "INSERT INTO components (id, org_id, code, code_hash, url, component_type, key, manifest, artifact_id, published, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "INSERT INTO components (id, org_id, code, code_hash, url, component_type, key, manifest, artifact_id, published, created_at, updated_at, files)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -46,7 +46,8 @@ pub(crate) fn create(c: &Connection, s: &SavedComponent) -> StoreResult<()> {
             s.artifact_id,
             s.published,
             s.created_at.ms(),
-            s.updated_at.ms()
+            s.updated_at.ms(),
+            s.files.as_ref().map(json).transpose()?
         ],
     )?;
     Ok(())

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0011_turns.sql"),
     include_str!("../migrations/0012_deferred_events.sql"),
     include_str!("../migrations/0013_operations.sql"),
+    include_str!("../migrations/0014_files.sql"),
 ];
 
 /// The newest schema.

@@ -38,6 +38,13 @@ fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<T> {
     serde_json::from_str(&text).map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
 }
 
+fn optional_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> StoreResult<Option<T>> {
+    match get::<Option<String>>(row, column)? {
+        Some(_) => json(row, column).map(Some),
+        None => Ok(None),
+    }
+}
+
 fn corrupt(column: &str) -> StoreError {
     StoreError::Corrupt { what: format!("the column {column}") }
 }
@@ -96,6 +103,7 @@ pub(crate) fn component(row: &Row<'_>) -> StoreResult<SavedComponent> {
         org_id: OrgId::from_row(get(row, "org_id")?),
         code: get(row, "code")?,
         code_hash: get(row, "code_hash")?,
+        files: optional_json(row, "files")?,
         url: get(row, "url")?,
         component_type: if kind == "action" { ComponentType::Action } else { ComponentType::Source },
         manifest: json(row, "manifest")?,
@@ -114,10 +122,8 @@ pub(crate) fn source(row: &Row<'_>) -> StoreResult<Source> {
         component_id: ComponentId::from_row(get(row, "component_id")?),
         name: get(row, "name")?,
         name_slug: get(row, "name_slug")?,
-        dynamic_props: match get::<Option<String>>(row, "dynamic_props")? {
-            Some(_) => Some(json(row, "dynamic_props")?),
-            None => None,
-        },
+        dynamic_props: optional_json(row, "dynamic_props")?,
+        made_from: optional_json(row, "made_from")?,
         configured_props: json(row, "configured_props")?,
         active: get(row, "active")?,
         inactive_reason: get(row, "inactive_reason")?,
@@ -167,6 +173,7 @@ pub(crate) fn workflow(row: &Row<'_>) -> StoreResult<Workflow> {
         active: get(row, "active")?,
         draft: json(row, "draft")?,
         deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        made_from: optional_json(row, "made_from")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })

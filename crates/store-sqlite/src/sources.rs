@@ -13,8 +13,8 @@ use crate::{interfaces, limits, pauses, subscriptions};
 pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -27,7 +27,8 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
             s.inactive_reason,
             s.created_at.ms(),
             s.updated_at.ms(),
-            s.dynamic_props.as_ref().map(json).transpose()?
+            s.dynamic_props.as_ref().map(json).transpose()?,
+            s.made_from.as_ref().map(json).transpose()?
         ],
     )?;
     subscriptions::follow(c, &s.org_id, s.id.as_str(), s.created_at)?;
@@ -37,7 +38,7 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
 pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE sources SET component_id = ?3, name = ?4, name_slug = ?5, configured_props = ?6, active = ?7, inactive_reason = ?8, updated_at = ?9, dynamic_props = ?10 WHERE id = ?1 AND org_id = ?2",
+        "UPDATE sources SET component_id = ?3, name = ?4, name_slug = ?5, configured_props = ?6, active = ?7, inactive_reason = ?8, updated_at = ?9, dynamic_props = ?10, made_from = ?11 WHERE id = ?1 AND org_id = ?2",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -48,7 +49,8 @@ pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
             s.active,
             s.inactive_reason,
             s.updated_at.ms(),
-            s.dynamic_props.as_ref().map(json).transpose()?
+            s.dynamic_props.as_ref().map(json).transpose()?,
+            s.made_from.as_ref().map(json).transpose()?
         ],
     )?;
     if changed == 0 {

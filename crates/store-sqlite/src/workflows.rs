@@ -12,7 +12,7 @@ use crate::{interfaces, limits, sources, subscriptions};
 pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             w.id.as_str(),
             w.org_id.as_str(),
@@ -23,7 +23,8 @@ pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
             json(&w.draft)?,
             w.deployment_id.as_ref().map(|d| d.as_str()),
             w.created_at.ms(),
-            w.updated_at.ms()
+            w.updated_at.ms(),
+            w.made_from.as_ref().map(json).transpose()?
         ],
     )?;
     subscriptions::follow(c, &w.org_id, w.id.as_str(), w.created_at)
@@ -32,8 +33,8 @@ pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
 pub(crate) fn update(c: &Connection, w: &Workflow, i: Option<&Interfaces>) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE workflows SET name = ?3, active = ?4, draft = ?5, updated_at = ?6 WHERE id = ?1 AND org_id = ?2",
-        params![w.id.as_str(), w.org_id.as_str(), w.name, w.active, json(&w.draft)?, w.updated_at.ms()],
+        "UPDATE workflows SET name = ?3, active = ?4, draft = ?5, updated_at = ?6, made_from = ?7 WHERE id = ?1 AND org_id = ?2",
+        params![w.id.as_str(), w.org_id.as_str(), w.name, w.active, json(&w.draft)?, w.updated_at.ms(), w.made_from.as_ref().map(json).transpose()?],
     )?;
     if changed == 0 {
         return Err(StoreError::NotFound);

@@ -162,6 +162,7 @@ impl Things {
         let account = server.post("/accounts", &json!({ "app": "walled", "credentials": { "k": "s3cret" } })).await.data();
         let source = id(&server.source(SOURCE, json!({})).await);
         let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() {} });")]).await;
+        let deployment = workflow["deployment_id"].as_str().expect("an id").to_owned();
         let domain = json!({ "domain": "walled.example.test", "endpoint_id": workflow["triggers"][0]["id"] });
         server.post("/domains", &domain).await.data();
         let (project, workflow) = (workflow["project_id"].as_str().expect("a project").to_owned(), id(&workflow));
@@ -187,6 +188,7 @@ impl Things {
             ("{org}", server.org_id.clone()),
             ("{project}", project),
             ("{delivery}", id(&delivery["data"][0])),
+            ("{deployment}", deployment),
             ("{name}", "walled-registry".into()),
             ("/data_stores/{id}", id(&store)),
             // A key is named in the query.

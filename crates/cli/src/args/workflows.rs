@@ -2,54 +2,115 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 /// Commands for workflows.
 #[derive(Subcommand, Debug)]
 pub enum WorkflowCommand {
-    /// Make a workflow from a file, or update the one made from it before, and deploy it
+    /// Write a folder with a workflow to begin with
+    #[command(after_help = "Example: millrace workflows init order-mail && millrace dev order-mail")]
+    Init {
+        /// Its name; the folder is called after it
+        name: String,
+        /// Start it by a timer, not over HTTP
+        #[arg(long)]
+        timer: bool,
+    },
+    /// Make a workflow from a folder, or update the one made from it before, and deploy it
+    #[command(after_help = "Examples:\n  millrace workflows deploy order-mail\n  cd order-mail && millrace workflows deploy")]
     Deploy {
-        /// A workflow file (JSON or YAML)
-        file: PathBuf,
+        /// The folder with workflow.yaml, or a workflow file (YAML or JSON)
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+    },
+    /// Write the version that is live as a folder
+    #[command(after_help = "Examples:\n  millrace workflows pull order-mail\n  millrace workflows pull order-mail --to flows/orders --force")]
+    Pull {
+        /// Id or name
+        name: String,
+        /// The folder [default: one called as the workflow's slug]
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
+        /// Write over files that are there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show what a folder says otherwise than the version that is live; exit status 1 where they differ
+    #[command(after_help = "Examples:\n  millrace workflows diff order-mail\n  millrace workflows diff . order-mail-2")]
+    Diff {
+        /// The folder with workflow.yaml, or a workflow file
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+        /// The workflow to compare with [default: the one that was made from the folder, or has its name]
+        name: Option<String>,
     },
     /// List workflows
+    #[command(visible_alias = "ls")]
     List,
     /// Show a workflow
     Describe {
-        /// Id or name
+        /// Id, name or folder
         name: String,
     },
-    /// Delete a workflow
+    /// Delete a workflow; its history stays
     Delete {
-        /// Id or name
+        /// Id, name or folder
         name: String,
     },
-    /// Run a workflow's newest steps on an event as a test
-    Test {
-        /// Id or name
+    /// Start a live run with an event, and show its steps as they end
+    #[command(
+        after_help = "Examples:\n  millrace workflows run order-mail --event '{\"order\": 7}'\n  millrace workflows run order-mail --event @order.json\n  \
+        curl -s https://example.com/order.json | millrace workflows run order-mail --event -"
+    )]
+    Run {
+        /// Id, name or folder
         name: String,
-        /// The event, JSON
-        #[arg(long, default_value = "{}", value_name = "JSON")]
-        event: String,
+        #[command(flatten)]
+        event: EventArg,
+        /// Say the run's id and do not wait for its end
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Test a workflow with an event: a folder's code as it is now, deployed or not, or a workflow's newest steps. Nothing goes to `$errors`, no mail
+    #[command(after_help = "Examples:\n  millrace workflows test order-mail --event @order.json\n  millrace workflows test ./order-mail --up-to check")]
+    Test {
+        /// A folder, else an id or name
+        name: String,
+        #[command(flatten)]
+        event: EventArg,
         /// The last step to run
         #[arg(long, value_name = "STEP")]
         up_to: Option<String>,
     },
     /// List a workflow's runs
     Runs {
-        /// Id or name
+        /// Id, name or folder
         name: String,
     },
     /// List a workflow's deployments
     Deployments {
-        /// Id or name
+        /// Id, name or folder
         name: String,
     },
     /// Make an earlier deployment live again
+    #[command(
+        after_help = "Examples:\n  millrace workflows rollback order-mail\n  millrace workflows rollback order-mail 3\n  millrace workflows rollback order-mail d_Qa8Ium1"
+    )]
     Rollback {
-        /// Id or name
+        /// Id, name or folder
         name: String,
-        /// The deployment's id
-        deployment: String,
+        /// The deployment's id or version [default: the one before the live one]
+        deployment: Option<String>,
     },
+    /// Print the JSON Schema of workflow.yaml
+    #[command(after_help = "Example: millrace workflows schema > workflow.schema.json")]
+    Schema,
+}
+
+/// An event to run with.
+#[derive(Args, Clone, Debug)]
+pub struct EventArg {
+    /// The event: JSON, `@FILE` for a file's, `-` for standard input
+    #[arg(long, default_value = "{}", value_name = "JSON")]
+    pub event: String,
 }

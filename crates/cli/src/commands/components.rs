@@ -12,6 +12,11 @@ use crate::files::Code;
 use crate::printer::{self, Show};
 use crate::prompt;
 
+/// Questions that follow from answers, at most.
+const ROUNDS_MAX: usize = 10;
+/// Pages of options that are shown.
+const PAGES_MAX: usize = 5;
+
 pub(super) struct Deploy {
     pub(super) what: String,
     pub(super) name: Option<String>,
@@ -27,26 +32,40 @@ pub(super) async fn deploy(client: &Client, show: Show, deploy: Deploy) -> Resul
 
 /// Asks on a terminal for the props that the server finds missing.
 pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Value, CliError> {
-    let error = match client.call(Method::POST, "/sources", &body).await {
-        Err(error) if prompt::can_ask() => error,
-        answer => return answer,
-    };
-    let CliError::Refused { code, details, .. } = &error else { return Err(error) };
-    let names = missing(details);
-    if code != "missing_props" || names.is_empty() {
-        return Err(error);
-    }
-    let component = client.call(Method::POST, "/components?exclude=code", &body).await?;
-    let component = &component["data"];
-    for name in names {
-        let defs = component["configurable_props"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let mut def = defs.iter().find(|d| d["name"] == name).cloned().unwrap_or_default();
-        if let Some(options) = options(client, component, &def, &body["configured_props"]).await? {
-            def["options"] = options;
+    let mut component = Value::Null;
+    // What is given may ask for more: `additionalProps`.
+    for _ in 0..ROUNDS_MAX {
+        let error = match client.call(Method::POST, "/sources", &body).await {
+            Err(error) if prompt::can_ask() => error,
+            answer => return answer,
+        };
+        let CliError::Refused { code, details, .. } = &error else { return Err(error) };
+        let names = missing(details);
+        if code != "missing_props" || names.is_empty() {
+            return Err(error);
         }
-        body["configured_props"][name] = prompt::prop(name, &def)?;
+        if component.is_null() {
+            component = client.call(Method::POST, "/components?exclude=code,files", &body).await?["data"].take();
+        }
+        for name in names {
+            let mut def = definition(client, &component, name, &body["configured_props"]).await?;
+            if let Some(options) = options(client, &component, &def, &body["configured_props"]).await? {
+                def["options"] = options;
+            }
+            body["configured_props"][name] = prompt::prop(name, &def)?;
+        }
     }
     client.call(Method::POST, "/sources", &body).await
+}
+
+/// What a component says of a prop, or its `additionalProps` do.
+async fn definition(client: &Client, component: &Value, name: &str, values: &Value) -> Result<Value, CliError> {
+    let of = |defs: &Value| defs.as_array().into_iter().flatten().find(|d| d["name"] == name).cloned();
+    if let Some(def) = of(&component["configurable_props"]) {
+        return Ok(def);
+    }
+    let answer = client.call(Method::POST, "/components/props", &json!({ "id": component["id"], "configured_props": values })).await?;
+    Ok(of(&answer["dynamic_props"]["configurable_props"]).unwrap_or_default())
 }
 
 /// What a prop is chosen from where only the server knows: accounts of its app, or what its options method gives.
@@ -64,18 +83,29 @@ async fn options(client: &Client, component: &Value, def: &Value, values: &Value
     if def["remoteOptions"] != true {
         return Ok(None);
     }
-    let question = json!({ "id": component["id"], "prop_name": def["name"], "configured_props": values });
-    let mut answer = client.call(Method::POST, "/components/configure", &question).await?;
-    if let Some(error) = answer["errors"][0].as_str() {
-        printer::note(&format!("the options could not be had ({error}); type the value"));
+    let (mut all, mut context) = (Vec::<Value>::new(), Value::Null);
+    for page in 0..PAGES_MAX {
+        let question = json!({ "id": component["id"], "prop_name": def["name"], "configured_props": values, "page": page, "prev_context": context });
+        let mut answer = client.call(Method::POST, "/components/configure", &question).await?;
+        if let Some(error) = answer["errors"][0].as_str() {
+            printer::note(&format!("the options could not be had ({error}); type the value"));
+        }
+        let new: Vec<Value> = answer["options"].as_array().into_iter().flatten().filter(|o| !all.contains(o)).cloned().collect();
+        context = answer["context"].take();
+        // A method that knows of no pages gives no context, or the same again.
+        let is_last = new.is_empty() || context.as_object().is_none_or(serde_json::Map::is_empty);
+        all.extend(new);
+        if is_last {
+            break;
+        }
     }
-    Ok(Some(answer["options"].take()))
+    Ok(Some(Value::Array(all)))
 }
 
 pub(super) async fn publish(client: &Client, show: Show, file: &Path) -> Result<(), CliError> {
     let mut body = Code::read(file)?.body();
     body["publish"] = json!(true);
-    show.record(&client.call(Method::POST, "/components?exclude=code,configurable_props", &body).await?)
+    show.record(&client.call(Method::POST, "/components?exclude=code,files,configurable_props", &body).await?)
 }
 
 pub(super) struct Update {

@@ -111,6 +111,18 @@ pub(super) fn finished_run(show: Show, answer: &Value) -> Result<(), CliError> {
     Err(CliError::RunFailed { id: text(&run["id"]), code: text(&run["error"]["code"]), message: text(&run["error"]["message"]) })
 }
 
+/// Shows a test with its steps and what it wrote to its log.
+pub(super) async fn finished_test(client: &Client, show: Show, answer: &Value) -> Result<(), CliError> {
+    let id = answer["data"]["id"].as_str().unwrap_or("");
+    let whole = client.get(&format!("/runs/{}", segment(id))).await?;
+    if !show.json {
+        for step in whole["data"]["steps"].as_array().into_iter().flatten() {
+            printer::note(&super::follow::step_line(step));
+        }
+    }
+    finished_run(show, &whole)
+}
+
 /// A run for people: what is empty is left out, logs are lines, what is long stands last.
 pub(super) fn short_run(mut run: Value) -> Value {
     let Some(fields) = run.as_object_mut() else { return run };

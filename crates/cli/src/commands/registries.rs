@@ -12,7 +12,7 @@ use crate::tree::{self, Tree};
 pub(super) async fn registries(client: &Client, show: Show, command: RegistryCommand) -> Result<(), CliError> {
     match command {
         RegistryCommand::Add { what, name, npm_registry } => {
-            let tree = Tree::read(&what, &npm_registry).await?;
+            let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry)).await?;
             let name = name.unwrap_or_else(|| tree::name_of(&tree.origin));
             let request = client.request(Method::POST, "/registries").query(&[("name", name.as_str())]);
             upload(client, show, request, tree).await
@@ -22,7 +22,7 @@ pub(super) async fn registries(client: &Client, show: Show, command: RegistryCom
                 Some(what) => what,
                 None => origin(client, &name).await?,
             };
-            let tree = Tree::read(&what, &npm_registry).await?;
+            let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry)).await?;
             upload(client, show, client.request(Method::PUT, &format!("/registries/{}", segment(&name))), tree).await
         }
         RegistryCommand::List => {

@@ -5,35 +5,50 @@ use std::path::Path;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{history, parse_event};
+use super::{event, follow, history};
 use crate::args::WorkflowCommand;
-use crate::client::{Client, Kind, Target};
+use crate::client::{Client, Kind, Target, segment};
 use crate::error::CliError;
 use crate::printer::{self, Show};
-use crate::workflow_file;
+use crate::workflow_deploy::{self, Mark, existing, named};
+use crate::workflow_diff::{Served, differences};
+use crate::workflow_file::{self, WorkflowFile};
+use crate::{schema, workflow_init};
+
+/// Commands that need no server.
+pub(super) fn offline(command: &WorkflowCommand, show: Show) -> Option<Result<(), CliError>> {
+    match command {
+        WorkflowCommand::Init { name, timer } => Some(workflow_init::init(show, name, *timer, Path::new(""))),
+        WorkflowCommand::Schema => Some(printer::data(schema::WORKFLOW.trim_end())),
+        _ => None,
+    }
+}
 
 pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowCommand) -> Result<(), CliError> {
-    let (name, then) = match &command {
-        WorkflowCommand::Deploy { file } => return deploy(client, show, file).await,
-        WorkflowCommand::List => return list(client, show).await,
-        WorkflowCommand::Describe { name } | WorkflowCommand::Delete { name } => (name, ""),
-        WorkflowCommand::Test { name, .. } => (name, "/test"),
-        WorkflowCommand::Runs { name } => (name, "/runs?limit=20"),
-        WorkflowCommand::Deployments { name } => (name, "/deployments"),
-        WorkflowCommand::Rollback { name, .. } => (name, "/rollback"),
-    };
-    let path = format!("{}{then}", client.resolve_kind(Kind::Workflow, name).await?.path());
     match command {
-        WorkflowCommand::Deploy { .. } | WorkflowCommand::List => Ok(()),
-        WorkflowCommand::Describe { .. } => show.shaped(&client.get(&path).await?, short),
-        WorkflowCommand::Delete { .. } => show.record(&client.call(Method::DELETE, &path, &json!({})).await?),
-        WorkflowCommand::Test { event, up_to, .. } => {
-            let body = json!({ "event": parse_event(&event)?, "up_to": up_to });
-            history::finished_run(show, &client.call(Method::POST, &path, &body).await?)
+        // Answered before there is a client.
+        WorkflowCommand::Init { .. } | WorkflowCommand::Schema => Ok(()),
+        WorkflowCommand::Deploy { folder } => deploy(client, show, &folder).await,
+        WorkflowCommand::Pull { name, to, force } => super::pull::pull(client, show, &name, to, force).await,
+        WorkflowCommand::Diff { folder, name } => diff(client, show, &folder, name.as_deref()).await,
+        WorkflowCommand::List => list(client, show).await,
+        WorkflowCommand::Describe { name } => show.shaped(&client.get(&named(client, &name).await?.path()).await?, short),
+        WorkflowCommand::Delete { name } => {
+            let target = named(client, &name).await?;
+            show.record(&client.call(Method::DELETE, &target.path(), &json!({})).await?)
         }
-        WorkflowCommand::Runs { .. } => history::list_runs(client, show, &path).await,
-        WorkflowCommand::Deployments { .. } => show.table(&client.get(&path).await?, &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at")]),
-        WorkflowCommand::Rollback { deployment, .. } => show.record(&client.call(Method::POST, &path, &json!({ "deployment_id": deployment })).await?),
+        WorkflowCommand::Run { name, event, no_wait } => run(client, show, &name, &event.event, no_wait).await,
+        WorkflowCommand::Test { name, event, up_to } => test(client, show, &name, &event.event, up_to).await,
+        WorkflowCommand::Runs { name } => history::list_runs(client, show, &format!("{}/runs?limit=20", named(client, &name).await?.path())).await,
+        WorkflowCommand::Deployments { name } => {
+            let path = format!("{}/deployments", named(client, &name).await?.path());
+            show.table(&client.get(&path).await?, &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at")])
+        }
+        WorkflowCommand::Rollback { name, deployment } => {
+            let target = named(client, &name).await?;
+            let deployment = earlier(client, &target, deployment.as_deref()).await?;
+            show.record(&client.call(Method::POST, &format!("{}/rollback", target.path()), &json!({ "deployment_id": deployment })).await?)
+        }
     }
 }
 
@@ -41,48 +56,108 @@ pub(super) async fn list(client: &Client, show: Show) -> Result<(), CliError> {
     show.table(&client.get("/workflows?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")])
 }
 
-async fn deploy(client: &Client, show: Show, file: &Path) -> Result<(), CliError> {
-    let mut body = workflow_file::read(file)?;
-    let settings = body.entry("settings").or_insert_with(|| json!({}));
-    let Some(settings) = settings.as_object_mut() else {
-        return Err(CliError::WorkflowFile { path: file.to_path_buf(), problem: "`settings` is not an object".into() });
-    };
-    // A file that is deployed is to be live, on the first time as on the next.
-    settings.insert("auto_deploy".into(), json!(true));
-    let name = body.get("name").and_then(Value::as_str).unwrap_or("").to_owned();
-    let body = Value::Object(body);
-    let answer = match existing(client, file, &name).await? {
-        Some(target) => client.call(Method::PUT, &target.path(), &body).await?,
-        None => client.call(Method::POST, "/workflows", &body).await?,
-    };
-    let workflow = &answer["data"];
-    if let Err(error) = workflow_file::remember_id(file, client.url(), workflow["id"].as_str().unwrap_or("")) {
+/// Deploys a folder's workflow and remembers which one it is. Gives its record.
+pub(crate) async fn deploy_file(client: &Client, file: &WorkflowFile) -> Result<Value, CliError> {
+    let target = existing(client, file).await?;
+    let workflow = workflow_deploy::deploy(client, file, target.as_ref(), &Mark::alone(file)).await?;
+    if let Err(error) = file.remember_id(client.url(), workflow["id"].as_str().unwrap_or("")) {
         // It is deployed all the same; next time it is found by its name.
         printer::note(&format!("warning: {error}"));
     }
-    show.shaped(&answer, |w| {
-        let endpoints: Vec<&Value> = w["triggers"].as_array().into_iter().flatten().map(|t| &t["endpoint_url"]).filter(|u| u.is_string()).collect();
+    Ok(workflow)
+}
+
+async fn deploy(client: &Client, show: Show, folder: &Path) -> Result<(), CliError> {
+    let file = WorkflowFile::read(folder)?;
+    let workflow = deploy_file(client, &file).await?;
+    show.shaped(&json!({ "data": workflow }), |w| {
+        let endpoints = endpoints(&w);
         let mut shown = json!({ "id": w["id"], "name": w["name"], "active": w["active"], "deployment_id": w["deployment_id"] });
         match endpoints.as_slice() {
             [] => {}
-            [one] => shown["endpoint_url"] = (*one).clone(),
+            [one] => shown["endpoint_url"] = json!(one),
             many => shown["endpoint_urls"] = json!(many),
         }
         shown
     })
 }
 
-/// The workflow that was made from the file on this server, else the one of its name.
-async fn existing(client: &Client, file: &Path, name: &str) -> Result<Option<Target>, CliError> {
-    if let Some(id) = workflow_file::known_id(file, client.url()) {
-        let target = Target { kind: Kind::Workflow, id };
-        match client.get(&target.path()).await {
-            Ok(_) => return Ok(Some(target)),
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error),
+/// The addresses of a workflow's endpoints.
+pub(crate) fn endpoints(workflow: &Value) -> Vec<&str> {
+    workflow["triggers"].as_array().into_iter().flatten().filter_map(|t| t["endpoint_url"].as_str()).collect()
+}
+
+async fn diff(client: &Client, show: Show, folder: &Path, name: Option<&str>) -> Result<(), CliError> {
+    let file = WorkflowFile::read(folder)?;
+    let target = match name {
+        Some(name) => client.resolve_kind(Kind::Workflow, name).await?,
+        None => existing(client, &file).await?.ok_or_else(|| CliError::NotDeployed { name: file.name.clone() })?,
+    };
+    let found = differences(&file, &Served::fetch(client, &target).await?);
+    if show.json {
+        let shown: Vec<Value> = found.iter().map(|d| json!({ "file": d.file, "diff": d.unified() })).collect();
+        printer::data(&json!(shown).to_string())?;
+    } else {
+        for difference in &found {
+            printer::diff(&difference.unified())?;
         }
     }
-    if name.is_empty() { Ok(None) } else { client.find(Kind::Workflow, name).await }
+    if found.is_empty() {
+        printer::note("the folder and the deployed version are the same");
+        return Ok(());
+    }
+    Err(CliError::Differs)
+}
+
+pub(super) async fn run(client: &Client, show: Show, name: &str, event: &str, no_wait: bool) -> Result<(), CliError> {
+    let event = event::read(event)?;
+    let target = named(client, name).await?;
+    let answer = client.call(Method::POST, &format!("{}/run", target.path()), &json!({ "event": event, "wait": false })).await?;
+    if no_wait {
+        return show.shaped(&answer, |run| json!({ "id": run["id"], "status": run["status"] }));
+    }
+    let id = answer["data"]["id"].as_str().unwrap_or("").to_owned();
+    follow::run(client, show, &id).await
+}
+
+async fn test(client: &Client, show: Show, name: &str, event: &str, up_to: Option<String>) -> Result<(), CliError> {
+    let event = event::read(event)?;
+    let path = Path::new(name);
+    if !workflow_file::is_there(path) {
+        let target = client.resolve_kind(Kind::Workflow, name).await?;
+        let body = json!({ "event": event, "up_to": up_to });
+        let answer = client.call(Method::POST, &format!("{}/test", target.path()), &body).await?;
+        return history::finished_test(client, show, &answer).await;
+    }
+    let file = WorkflowFile::read(path)?;
+    let mut body = json!({ "event": event, "up_to": up_to, "name": file.name, "steps": file.steps()?, "settings": file.settings() });
+    if let Some(target) = existing(client, &file).await? {
+        body["workflow_id"] = json!(target.id);
+    }
+    let answer = client.call(Method::POST, "/workflows/test", &body).await?;
+    history::finished_test(client, show, &answer).await
+}
+
+/// A deployment by id or version; without one that before the live one.
+async fn earlier(client: &Client, target: &Target, named: Option<&str>) -> Result<String, CliError> {
+    if let Some(id) = named.filter(|text| text.starts_with("d_")) {
+        return Ok(id.to_owned());
+    }
+    let deployments = client.all(&format!("{}/deployments", target.path())).await?;
+    let live = client.get(&target.path()).await?["data"]["deployment_id"].take();
+    let live = deployments.iter().find(|d| d["id"] == live).and_then(|d| d["version"].as_i64());
+    let wanted = match named {
+        Some(version) => version.trim_start_matches('v').parse::<i64>().ok(),
+        None => live.map(|version| version - 1),
+    };
+    let found = deployments.iter().find(|d| wanted.is_some() && d["version"].as_i64() == wanted).and_then(|d| d["id"].as_str());
+    found.map(str::to_owned).ok_or_else(|| CliError::Usage {
+        message: match named {
+            Some(text) => format!("the workflow has no deployment `{}`", segment(text)),
+            None => "the workflow has no deployment before the live one".into(),
+        },
+        hint: "`millrace workflows deployments NAME` lists them",
+    })
 }
 
 /// A record for people: steps without their code and what can be read from it.

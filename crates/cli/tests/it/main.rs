@@ -152,6 +152,7 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
     let made = json!({ "data": { "id": "p_1", "name": "w", "triggers": [] } });
     let server = Server::start(vec![
         ("GET /v1/workflows?limit", 200, json!({ "data": [] })),
+        ("GET /v1/users/me/sources", 200, json!({ "data": [] })),
         ("POST /v1/workflows", 200, made.clone()),
         ("GET /v1/workflows/p_1", 200, made.clone()),
         ("PUT /v1/workflows/p_1", 200, made),
@@ -162,9 +163,14 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
     assert!(exits(&server, &["workflows", "deploy", &file], 0).await);
     let seen = server.seen();
     let methods: Vec<&str> = seen.iter().filter_map(|(line, _)| line.split(' ').next()).collect();
-    assert_eq!(methods, ["GET", "POST", "GET", "PUT"]);
-    let body = json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": [], "settings": { "auto_deploy": true } });
-    assert_eq!((&seen[1].1, &seen[3].1), (&body, &body));
+    // Twice: which workflow it is, the workflow, and whether triggers of before left sources.
+    assert_eq!(methods, ["GET", "POST", "GET", "GET", "PUT", "GET"]);
+    for at in [1, 4] {
+        let body = &seen[at].1;
+        assert_eq!((&body["name"], &body["triggers"], &body["steps"]), (&json!("w"), &json!([{ "type": "http" }]), &json!([])));
+        // What the file does not say is set back.
+        assert_eq!((&body["settings"]["auto_deploy"], &body["settings"]["concurrency"]), (&json!(true), &json!(false)));
+    }
     std::fs::remove_dir_all(folder).expect("cleans");
 }
 

@@ -1,13 +1,15 @@
 //! Records to test with. Each has an id of its own; times count from [`NOW`].
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock};
 
 use millrace_model::IdSource;
 use millrace_model::clock::Timestamp;
-use millrace_model::component::{Artifact, ComponentType, Hook, Manifest, PropDef, SavedComponent};
+use millrace_model::component::{Artifact, CodeFiles, ComponentType, Hook, Manifest, PropDef, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
+use millrace_model::made_from::MadeFrom;
 use millrace_model::run::{LogLevel, LogLine, NewRun, Run, RunKind, RunStatus, Start};
 use millrace_model::schedule::Schedule;
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
@@ -113,6 +115,7 @@ impl Org {
             org_id: self.id.clone(),
             code: "export default { name: 'ü\u{0}' };".into(),
             code_hash: IDS.base62(64),
+            files: Some(CodeFiles { entry: "a.mjs".into(), others: BTreeMap::from([("lib/ü.mjs".into(), "export default '\u{0}';".into())]) }),
             url: Some("https://example.test/a.mjs".into()),
             component_type: ComponentType::Action,
             manifest: Manifest {
@@ -151,6 +154,7 @@ impl Org {
             configured_props: props.as_object().cloned().unwrap_or_default(),
             active: true,
             inactive_reason: None,
+            made_from: None,
             created_at: at(ms),
             updated_at: at(ms),
         }
@@ -173,6 +177,7 @@ impl Org {
             active: false,
             draft: version(7),
             deployment_id: None,
+            made_from: None,
             created_at: at(ms),
             updated_at: at(ms),
         }
@@ -402,4 +407,9 @@ pub(super) fn log(ms: i64, text: &str) -> LogLine {
 
 pub(super) fn page(limit: u32) -> millrace_model::page::Page {
     millrace_model::page::Page { limit, after: None, before: None }
+}
+
+/// A mark of a workflow or source that was made from a file.
+pub(super) fn made_from() -> MadeFrom {
+    MadeFrom { project: "shop".into(), path: "workflows/ü".into(), fingerprints: BTreeMap::from([("code".into(), "ab12".into())]) }
 }

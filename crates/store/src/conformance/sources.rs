@@ -6,7 +6,7 @@ use millrace_model::run::RunStatus;
 use millrace_model::source::{AppHook, Owner, Source};
 
 use super::Database;
-use super::sample::{Org, at, log, page, same};
+use super::sample::{Org, at, log, made_from, page, same};
 use crate::{Effects, Interfaces, SourceChange, SourceState, StoreError};
 
 fn change(id: &SourceId, dedupe: Option<(i64, &str)>, db: &[(&str, Option<&str>)]) -> Effects {
@@ -71,6 +71,7 @@ pub async fn an_update_replaces_record_and_interfaces(database: &dyn Database) {
         configured_props: serde_json::Map::new(),
         active: false,
         inactive_reason: Some("why".into()),
+        made_from: Some(made_from()),
         updated_at: at(9),
         ..old.clone()
     };

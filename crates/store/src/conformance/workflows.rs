@@ -6,7 +6,7 @@ use millrace_model::subscription::Subscription;
 use millrace_model::workflow::{Deployment, Workflow};
 
 use super::Database;
-use super::sample::{Org, at, page, same, version};
+use super::sample::{Org, at, made_from, page, same, version};
 use crate::{Interfaces, NewDeployment, StoreError};
 
 fn interfaces(org: &Org, workflow: &Workflow, key: &str) -> Interfaces {
@@ -39,7 +39,7 @@ pub async fn an_update_keeps_interfaces_unless_they_are_given(database: &dyn Dat
     let old = org.add_workflow("a").await;
     let first = interfaces(&org, &old, "ena");
     org.store.update_workflow(old.clone(), Some(first.clone())).await.expect("updates");
-    let new = Workflow { name: "New".into(), draft: version(9), updated_at: at(9), ..old.clone() };
+    let new = Workflow { name: "New".into(), draft: version(9), made_from: Some(made_from()), updated_at: at(9), ..old.clone() };
     org.store.update_workflow(new.clone(), None).await.expect("updates");
     same(&org.store.workflow(&org.id, &old.id).await.expect("reads"), &Some(new.clone()));
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), first);

@@ -1,0 +1,54 @@
+//! Commands for webhooks.
+
+use clap::Subcommand;
+
+/// Commands for webhooks.
+#[derive(Subcommand, Debug)]
+pub enum WebhookCommand {
+    /// List webhooks
+    #[command(visible_alias = "ls")]
+    List,
+    /// Make a webhook; its secret is shown this once
+    #[command(after_help = "Example: millrace webhooks add https://example.com/hook --name orders, then millrace subscriptions add order-mail wh_…")]
+    Add {
+        /// Where events are sent
+        #[arg(value_name = "URL")]
+        address: String,
+        /// Its name
+        #[arg(long)]
+        name: Option<String>,
+        /// What it is for
+        #[arg(long)]
+        description: Option<String>,
+    },
+    /// Show a webhook
+    Show {
+        /// The webhook's id
+        id: String,
+    },
+    /// Delete a webhook with its subscriptions
+    Delete {
+        /// The webhook's id
+        id: String,
+    },
+    /// List what was or is to be sent, newest first; failed ones are dead letters
+    #[command(after_help = "Example: millrace webhooks deliveries wh_Qa8Ium1 --status failed")]
+    Deliveries {
+        /// The webhook's id
+        id: String,
+        /// Only those in this state
+        #[arg(long, value_parser = ["queued", "delivered", "failed"])]
+        status: Option<String>,
+        /// How many
+        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        n: u32,
+    },
+    /// Send a delivery again, or without one all dead letters
+    #[command(after_help = "Examples:\n  millrace webhooks replay wh_Qa8Ium1\n  millrace webhooks replay wh_Qa8Ium1 whd_3MPlbwmo")]
+    Replay {
+        /// The webhook's id
+        id: String,
+        /// A delivery's id
+        delivery: Option<String>,
+    },
+}

@@ -1,0 +1,188 @@
+//! YAML and JSON files: read with the lines that things stand on, and written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData, YamlEmitter};
+use serde_json::{Map, Number, Value};
+
+/// A file's content, and on which line each part of it begins.
+#[derive(Debug, Default)]
+pub(crate) struct Document {
+    pub(crate) value: Value,
+    /// Lines, from 1, by JSON pointer. A key's line where the part has one.
+    lines: BTreeMap<String, usize>,
+}
+
+/// Why a file cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) line: Option<usize>,
+    pub(crate) text: String,
+}
+
+impl Problem {
+    fn at(line: usize, text: impl Into<String>) -> Self {
+        Self { line: Some(line), text: text.into() }
+    }
+}
+
+impl Document {
+    /// Reads YAML, or JSON where the path ends in `.json`.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Problem> {
+        if path.extension().is_some_and(|e| e == "json") {
+            let value = serde_json::from_str(text).map_err(|e| Problem::at(e.line(), format!("it is not JSON: {e}")))?;
+            // JSON is YAML but for a few texts, whose lines are then not known.
+            let lines = Self::yaml(text).map(|d| d.lines).unwrap_or_default();
+            return Ok(Self { value, lines });
+        }
+        Self::yaml(text)
+    }
+
+    fn yaml(text: &str) -> Result<Self, Problem> {
+        let documents = MarkedYaml::load_from_str(text).map_err(|e| Problem::at(e.marker().line(), format!("it is not YAML: {}", e.info())))?;
+        match documents.as_slice() {
+            [] => Ok(Self::default()),
+            [node] => {
+                let mut lines = BTreeMap::new();
+                let value = value_of(node, "", &mut lines)?;
+                Ok(Self { value, lines })
+            }
+            [_, second, ..] => Err(Problem::at(second.span.start.line(), "it holds more than one document")),
+        }
+    }
+
+    /// The line of a part, else of what it is in.
+    pub(crate) fn line(&self, pointer: &str) -> Option<usize> {
+        let mut at = pointer;
+        loop {
+            if let Some(line) = self.lines.get(at) {
+                return Some(*line);
+            }
+            at = &at[..at.rfind('/')?];
+        }
+    }
+}
+
+/// A part's name in a JSON pointer.
+pub(crate) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+fn value_of(node: &MarkedYaml<'_>, at: &str, lines: &mut BTreeMap<String, usize>) -> Result<Value, Problem> {
+    let line = node.span.start.line();
+    lines.entry(at.to_owned()).or_insert(line);
+    match &node.data {
+        YamlData::Value(scalar) => scalar_of(scalar).ok_or_else(|| Problem::at(line, "this number is none that JSON has")),
+        YamlData::Sequence(items) => {
+            let items = items.iter().enumerate().map(|(index, item)| value_of(item, &format!("{at}/{index}"), lines));
+            items.collect::<Result<Vec<_>, _>>().map(Value::Array)
+        }
+        YamlData::Mapping(entries) => {
+            let mut object = Map::new();
+            for (key, value) in entries {
+                let name = match &key.data {
+                    YamlData::Value(Scalar::String(name)) => name.to_string(),
+                    YamlData::Value(scalar) => scalar_of(scalar).unwrap_or_default().to_string(),
+                    _ => return Err(Problem::at(key.span.start.line(), "a key here is not a text")),
+                };
+                if name == "<<" {
+                    return Err(Problem::at(
+                        key.span.start.line(),
+                        "merge keys (`<<`) are not supported; write the fields out, or use an anchor for a whole value",
+                    ));
+                }
+                let pointer = format!("{at}/{}", escaped(&name));
+                lines.insert(pointer.clone(), key.span.start.line());
+                object.insert(name, value_of(value, &pointer, lines)?);
+            }
+            Ok(Value::Object(object))
+        }
+        YamlData::Tagged(tag, _) => Err(Problem::at(line, format!("the tag `{tag}` is not supported"))),
+        YamlData::Representation(..) | YamlData::Alias(_) | YamlData::BadValue => Err(Problem::at(line, "this cannot be read as a value")),
+    }
+}
+
+fn scalar_of(scalar: &Scalar<'_>) -> Option<Value> {
+    Some(match scalar {
+        Scalar::Null => Value::Null,
+        Scalar::Boolean(flag) => Value::from(*flag),
+        Scalar::Integer(number) => Value::from(*number),
+        Scalar::FloatingPoint(number) => Value::Number(Number::from_f64(number.into_inner())?),
+        Scalar::String(text) => Value::from(text.as_ref()),
+    })
+}
+
+/// A value as YAML, with a line's end.
+pub(crate) fn write(value: &Value) -> String {
+    let mut text = String::new();
+    let mut emitter = YamlEmitter::new(&mut text);
+    emitter.multiline(true);
+    // Writing to a text does not fail.
+    let _ = emitter.dump(&yaml_of(value));
+    let text = text.strip_prefix("---").unwrap_or(&text).trim_start_matches('\n');
+    format!("{}\n", text.trim_end())
+}
+
+fn yaml_of(value: &Value) -> saphyr::Yaml<'_> {
+    use saphyr::Yaml;
+    match value {
+        Value::Null => Yaml::Value(Scalar::Null),
+        Value::Bool(flag) => Yaml::Value(Scalar::Boolean(*flag)),
+        Value::Number(number) => Yaml::Value(match (number.as_i64(), number.as_f64()) {
+            (Some(integer), _) => Scalar::Integer(integer),
+            (None, Some(float)) => Scalar::FloatingPoint(float.into()),
+            (None, None) => Scalar::String(number.to_string().into()),
+        }),
+        Value::String(text) => Yaml::Value(Scalar::String(text.as_str().into())),
+        Value::Array(items) => Yaml::Sequence(items.iter().map(yaml_of).collect()),
+        Value::Object(object) => {
+            Yaml::Mapping(object.iter().map(|(name, value)| (Yaml::Value(Scalar::String(name.as_str().into())), yaml_of(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(file: &str, text: &str) -> Result<Document, Problem> {
+        Document::parse(Path::new(file), text)
+    }
+
+    #[test]
+    fn parts_know_their_lines() {
+        let document = parse("w.yaml", "name: w\nsteps:\n  - namespace: a\n    props:\n      n: 1\n      a/b: [x]\n").expect("reads");
+        assert_eq!(document.value, json!({ "name": "w", "steps": [{ "namespace": "a", "props": { "n": 1, "a/b": ["x"] } }] }));
+        let lines = ["/name", "/steps/0", "/steps/0/props", "/steps/0/props/a~1b", "/steps/0/props/gone"].map(|at| document.line(at));
+        assert_eq!(lines, [Some(1), Some(3), Some(4), Some(6), Some(4)]);
+        let json = parse("w.json", "{\n  \"a\": {\n    \"b\": \"\\/\"\n  }\n}").expect("reads");
+        assert_eq!((json.value, json.lines.get("/a/b")), (json!({ "a": { "b": "/" } }), Some(&3)));
+        // What JSON has and YAML has not costs only the lines.
+        assert_eq!(parse("w.json", "{\"a\": \"\\ud83d\\ude00\"}").map(|d| d.value), Ok(json!({ "a": "😀" })));
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_where() {
+        for (file, text, line, word) in [
+            ("w.yaml", "a: 1\nb: [\n", 3, "not YAML"),
+            ("w.yaml", "a: 1\na: 2\n", 2, "not YAML"),
+            ("w.yaml", "a: 1\n---\nb: 1\n", 3, "more than one"),
+            ("w.yaml", "a: !include x\n", 1, "tag"),
+            ("w.yaml", "a: &x { b: 1 }\nc:\n  <<: *x\n", 3, "merge"),
+            ("w.yaml", "a: .nan\n", 1, "number"),
+            ("w.json", "{\n  \"a\": 1,\n}", 3, "not JSON"),
+        ] {
+            let problem = parse(file, text).expect_err("refuses");
+            assert!(problem.line == Some(line) && problem.text.contains(word), "{text:?}: {problem:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_the_same() {
+        let value = json!({ "name": "007", "yes": "true", "n": -1.5, "none": null, "code": "a\n  b\n", "list": [], "deep": [{ "a": [1, "{{steps.x}}"] }], "é: #": "- x" });
+        assert_eq!(parse("w.yaml", &write(&value)).map(|d| d.value), Ok(value));
+    }
+}

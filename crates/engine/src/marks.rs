@@ -1,0 +1,18 @@
+//! Marks of what was made from files ([`MadeFrom`]).
+
+use millrace_model::made_from::MadeFrom;
+
+use crate::EngineError;
+
+/// A mark that was asked for.
+pub(crate) fn checked(mark: Option<MadeFrom>) -> Result<Option<MadeFrom>, EngineError> {
+    if let Some(mark) = &mark {
+        mark.check().map_err(|e| EngineError::invalid("made_from", e.to_string()))?;
+    }
+    Ok(mark)
+}
+
+/// The mark after a change: the one that came with it, else the one before without its fingerprints.
+pub(crate) fn marked(given: Option<MadeFrom>, before: Option<MadeFrom>) -> Result<Option<MadeFrom>, EngineError> {
+    Ok(checked(given)?.or_else(|| before.map(MadeFrom::changed_by_others)))
+}

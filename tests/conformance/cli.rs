@@ -1,0 +1,173 @@
+//! The command line (reference 5, docs/cli.md).
+
+use millrace_tests::Server;
+use millrace_tests::cli::Shell;
+use serde_json::json;
+
+const FEED: &str = "export default { name: 'Feed', version: '0.0.1', key: 'acme-feed', type: 'source', props: { n: { type: 'integer', description: 'A number' } }, run(e) { this.$emit({ n: this.n, e }); } };";
+
+/// The commands that a help text lists.
+fn commands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    listed
+        .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
+        .filter_map(|l| l.split_whitespace().next())
+        .filter(|c| *c != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+fn help(shell: &Shell, path: &[&str], text: &mut String) {
+    let shown = shell.run(&[path, &["--help"]].concat()).ok();
+    text.push_str(&format!("$ millrace {} --help\n{shown}\n", path.join(" ")));
+    for command in commands(&shown) {
+        help(shell, &[path, &[command.as_str()]].concat(), text);
+    }
+}
+
+#[test]
+fn every_command_has_help_as_it_was_agreed() {
+    let shell = Shell::alone();
+    let top = shell.run(&["--help"]).ok();
+    insta::assert_snapshot!("help", top);
+    let listed = commands(&top);
+    assert!(listed.len() > 20, "{listed:?}");
+    for command in listed {
+        let mut text = String::new();
+        help(&shell, &[command.as_str()], &mut text);
+        assert!(text.contains("Example"), "the help of `{command}` shows no example");
+        insta::assert_snapshot!(format!("help-{command}"), text);
+    }
+}
+
+#[test]
+fn without_server_or_key_it_says_what_to_do() {
+    let shell = Shell::alone();
+    assert!(shell.run(&["list", "sources"]).fails(1).contains("run `millrace login`"));
+    let away = shell.run(&["list", "sources", "--url", "http://127.0.0.1:9", "--api-key", "k"]).fails(1);
+    assert!(away.contains("could not reach the server") && away.contains("millrace serve"), "{away}");
+    let json = shell.run(&["list", "sources", "--url", "http://127.0.0.1:9", "--api-key", "k", "--json"]).fails(1);
+    let error: serde_json::Value = serde_json::from_str(json.trim()).expect("JSON");
+    assert_eq!(error["code"], "unreachable");
+    for wrong in [&["nonsense"][..], &["list", "nonsense"], &["list"], &["deploy"], &["unpublish", "thing", "key"], &["events", "-n", "0", "x"]] {
+        let done = shell.command(wrong).env("MILLRACE_API_KEY", "k").output().expect("runs");
+        assert_eq!(done.status.code(), Some(2), "{wrong:?}: {done:?}");
+    }
+    assert!(shell.run(&["--version"]).ok().starts_with("millrace "));
+    for (name, word) in [("bash", "COMPREPLY"), ("zsh", "#compdef millrace"), ("fish", "complete -c millrace")] {
+        let script = shell.run(&["completions", name]).ok();
+        assert!(script.contains(word) && script.contains("rollback"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn profiles_keep_servers_and_keys() {
+    let server = Server::start().await;
+    let shell = Shell::alone();
+    let login = |args: &[&str]| shell.run_with(&[&["login"], args].concat(), &format!("{}\n{}\n", server.url, server.api_key)).ok();
+    login(&[]);
+    shell.run(&["list", "sources"]).ok();
+    login(&["--profile", "work"]);
+    assert!(shell.run_with(&["login", "--profile", "bad"], &format!("{}\nmr_wrong\n", server.url)).fails(1).contains("API key"));
+    shell.run(&["profile", "use", "work"]).ok();
+    let listed = shell.run(&["profile", "list", "--json"]).json();
+    let expected = json!([{ "name": "default", "url": server.url, "used": false }, { "name": "work", "url": server.url, "used": true }]);
+    assert_eq!(listed, expected);
+    assert!(!shell.run(&["profile", "list"]).ok().contains(&server.api_key));
+    shell.run(&["logout", "-p", "default"]).ok();
+    shell.run(&["list", "sources"]).ok();
+    shell.run(&["logout", "-p", "work"]).ok();
+    assert!(shell.run(&["list", "sources"]).fails(1).contains("there is no API key"));
+    assert!(shell.run(&["profile", "use", "work"]).fails(1).contains("there is no profile `work`"));
+}
+
+#[tokio::test]
+async fn init_app_action_and_source_write_components_that_work() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    for (args, file) in [
+        (&["init", "source", "New Things", "--http", "--db"][..], "new-things.mjs"),
+        (&["init", "action", "Say Hello"], "say-hello.mjs"),
+        (&["init", "app", "acme"], "acme.app.mjs"),
+    ] {
+        assert_eq!(shell.run(args).ok().trim(), file);
+        assert!(shell.run(args).fails(1).contains("is there already"));
+    }
+    shell.run(&["deploy", "new-things.mjs"]).ok();
+    shell.run(&["publish", "say-hello.mjs"]).ok();
+    let action = "import acme from './acme.app.mjs';\nexport default { name: 'Show', key: 'acme-show', version: '0.0.1', type: 'action', props: { acme, item: { propDefinition: [acme, 'item'] } }, run() { return this.item; } };\n";
+    shell.write(&[("show.mjs", action)]);
+    let published = shell.run(&["publish", "show.mjs", "--json"]).json();
+    assert_eq!(published["key"], "acme-show");
+    shell.run(&["unpublish", "component", "acme-show"]).ok();
+    assert_eq!(server.get("/components/acme-show").await.status, 404);
+}
+
+#[tokio::test]
+async fn commands_of_reference_5_work_and_give_json() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    shell.write(&[("feed.mjs", FEED)]);
+    let missing = shell.run(&["deploy", "feed.mjs"]).fails(1);
+    assert!(missing.contains("`n`") && missing.contains("--prop n=VALUE"), "{missing}");
+    let source = shell.run(&["deploy", "feed.mjs", "--prop", "n=1", "--json"]).json();
+    let id = source["id"].as_str().expect("an id");
+    shell.run(&["publish", "feed.mjs"]).ok();
+    let by_key = shell.run(&["deploy", "acme-feed", "--prop", "n=2", "--json"]).json();
+    assert_eq!(by_key["name_slug"], "feed-1");
+    let ran = shell.run(&["run", "feed", "--event", "{\"a\":1}", "--json"]).json();
+    assert_eq!(ran["status"], "succeeded");
+    assert_eq!(shell.run(&["events", "feed", "-n", "5"]).ok(), "{\"n\":1,\"e\":{\"a\":1}}\n");
+    assert_eq!(shell.run(&["events", id, "--json"]).json()[0]["event"]["n"], 1);
+    let updated = shell.run(&["update", "feed-1", "--name", "second", "--prop", "n=3", "--deactivate", "--json"]).json();
+    assert_eq!((&updated["name"], &updated["active"], &updated["configured_props"]["n"]), (&json!("second"), &json!(false), &json!(3)));
+    let described = shell.run(&["describe", "second"]).ok();
+    assert!(described.contains("name: second") && described.contains("n: 3"), "{described}");
+    let streams = shell.run(&["list", "st"]).ok();
+    assert!(streams.contains(&format!("{}/v1/sources/{id}/sse", server.url)), "{streams}");
+    for what in ["so", "sources", "components", "co", "workflows", "wf", "streams"] {
+        assert!(shell.run(&["list", what, "--json"]).json().is_array(), "{what}");
+    }
+    for args in [
+        &["logs", "feed"][..],
+        &["runs", "list", "feed"],
+        &["subscriptions", "list"],
+        &["accounts", "list"],
+        &["apps", "slack"],
+        &["keys", "list"],
+        &["webhooks", "list"],
+        &["registry", "list"],
+        &["data-stores", "list"],
+        &["workflows", "list"],
+        &["mail"],
+    ] {
+        assert!(shell.run(&[args, &["--json"]].concat()).json().is_array(), "{args:?}");
+    }
+    let piped = shell.run(&["list", "sources"]).ok();
+    assert!(!piped.contains('\u{1b}'), "no colours where there is no terminal: {piped:?}");
+    shell.run(&["delete", "second"]).ok();
+    assert!(shell.run(&["describe", "second"]).fails(1).contains("there is no source or workflow `second`"));
+}
+
+#[tokio::test]
+async fn webhooks_are_made_and_their_dead_letters_sent_again() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let made = shell.run(&["webhooks", "add", "http://127.0.0.1:9/hook", "--name", "orders", "--json"]).json();
+    let id = made["id"].as_str().expect("an id");
+    assert!(made["secret"].is_string());
+    let shown = shell.run(&["webhooks", "show", id, "--json"]).json();
+    assert_eq!((&shown["name"], shown.get("secret")), (&json!("orders"), None));
+    shell.write(&[("feed.mjs", FEED)]);
+    shell.run(&["deploy", "feed.mjs", "--prop", "n=1"]).ok();
+    shell.run(&["subscriptions", "add", "feed", id]).ok();
+    shell.run(&["run", "feed"]).ok();
+    let path = format!("/webhooks/{id}/deliveries");
+    server.until("an attempt", &path, |l| l["data"][0]["attempts"].as_i64() > Some(0)).await;
+    let deliveries = shell.run(&["webhooks", "deliveries", id, "--json"]).json();
+    assert_eq!(deliveries[0]["body"]["event"]["n"], 1);
+    assert!(shell.run(&["webhooks", "deliveries", id, "--status", "delivered"]).stderr.contains("there are none"));
+    assert_eq!(shell.run(&["webhooks", "replay", id, "--json"]).json()["queued"], 0);
+    shell.run(&["webhooks", "delete", id]).ok();
+    assert!(shell.run(&["webhooks", "show", id]).fails(1).contains(id));
+}
