@@ -167,7 +167,8 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
     assert_eq!(methods, ["GET", "POST", "GET", "GET", "PUT", "GET"]);
     for at in [1, 4] {
         let body = &seen[at].1;
-        assert_eq!((&body["name"], &body["triggers"], &body["steps"]), (&json!("w"), &json!([{ "type": "http" }]), &json!([])));
+        let triggers = json!([{ "type": "http", "props": { "auth": { "type": "none" } } }]);
+        assert_eq!((&body["name"], &body["triggers"], &body["steps"]), (&json!("w"), &triggers, &json!([])));
         // What the file does not say is set back.
         assert_eq!((&body["settings"]["auto_deploy"], &body["settings"]["concurrency"]), (&json!(true), &json!(false)));
     }
