@@ -279,7 +279,6 @@ async fn s2_9_s3_without_an_object_store_fails_and_says_what_to_set() {
 
 /// Against moto, an object store for tests (PyPI: `moto[server,s3]`), where it is installed.
 #[tokio::test]
-#[expect(clippy::print_stderr, reason = "what is left out, or found, is said")]
 async fn s2_9_s3_objects_are_written_where_they_belong() {
     let program = std::env::var("MOTO_SERVER").unwrap_or_else(|_| "moto_server".into());
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
