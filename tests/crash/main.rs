@@ -16,8 +16,7 @@ use serde_json::{Value, json};
 
 /// How long events are sent, and how often the server is killed meanwhile.
 const SENDING: Duration = Duration::from_secs(10);
-/// A run that was taken up three times and lost each time is given up: on a slow machine, one more would give up runs that never came to begin.
-const KILLS: u32 = 2;
+const KILLS: u32 = 3;
 
 /// Sends numbered events until told to stop; gives the numbers that were acknowledged.
 async fn send(url: String, client: u64, stop: Arc<AtomicBool>) -> Vec<u64> {

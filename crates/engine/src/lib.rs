@@ -134,7 +134,8 @@ pub struct EngineConfig {
     pub lease: Duration,
     /// Wall-clock limit of a source's run and of hooks.
     pub source_timeout: Duration,
-    /// Attempts of a run whose host died through no fault of its own.
+    /// Attempts of a run that was lost each time through no fault of its own: with its server, or with a host that others used. Code cannot end
+    /// the server, so that many losses say more of the machine than of the run; yet each start costs, and may repeat a step.
     pub attempts_max: i64,
     /// How often an event may be passed from workflow to workflow.
     pub hops_max: u32,
@@ -168,7 +169,7 @@ impl Default for EngineConfig {
             waiting_max: 10_000,
             lease: Duration::from_secs(30),
             source_timeout: Duration::from_secs(60),
-            attempts_max: 3,
+            attempts_max: 10,
             hops_max: 16,
             keep: Retention { keep_days: Some(30), keep_count: None },
             keep_audit_days: Some(365),

@@ -10,7 +10,7 @@ use millrace_model::Timestamp;
 use parking_lot::Mutex;
 
 /// Wrong keys of one address in a minute; then it waits.
-const WRONG_MAX: u32 = 30;
+const WRONG_MAX: u32 = 300;
 /// The span in which they are counted.
 const SPAN_MS: i64 = 60_000;
 /// Addresses, and keys that were good, which are remembered. What is forgotten counts from new.
