@@ -141,7 +141,7 @@ async fn heads_bodies_and_nesting_are_bounded() {
 }
 
 fn packed(zeros: usize) -> Vec<u8> {
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packed.write_all(&vec![0; zeros]).expect("packs");
     packed.finish().expect("packs")
 }
