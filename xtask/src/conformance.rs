@@ -141,6 +141,9 @@ fn of_rust(text: &str) -> Vec<(Vec<String>, String)> {
             comment.push_str(words);
         } else if line.starts_with("#[tokio::test") || line.starts_with("#[test]") {
             is_test = true;
+        } else if line.starts_with("#[ignore") {
+            // A measurement shows nothing.
+            is_test = false;
         } else if !line.starts_with("#[") {
             let function = line.strip_prefix("async fn ").or_else(|| line.strip_prefix("fn ")).and_then(|rest| rest.split('(').next());
             if let (Some(name), true) = (function, is_test) {
