@@ -44,7 +44,7 @@ pub(crate) fn init(show: Show, name: &str, timer: bool, parent: &Path) -> Result
         )
     } else {
         format!(
-            "name: {name}\ntriggers:\n  - type: http\nsteps:\n  - namespace: greet\n    code_file: steps/greet.mjs\n    props:\n      who: \"{{{{steps.trigger.event.query.name ?? 'world'}}}}\"\n"
+            "name: {name}\ntriggers:\n  - type: http\nsteps:\n  - namespace: greet\n    code_file: steps/greet.mjs\n    props:\n      who: \"{{{{steps.trigger.event.query?.name ?? 'world'}}}}\"\n"
         )
     };
     let step = if timer { ("steps/clock.mjs", TIMER_STEP) } else { ("steps/greet.mjs", HTTP_STEP) };
