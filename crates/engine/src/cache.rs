@@ -11,7 +11,7 @@ use millrace_model::source::HttpInterface;
 use millrace_model::tenant::Caller;
 use parking_lot::RwLock;
 
-use crate::program::Program;
+use crate::run::program::Program;
 
 /// Entries of each kind before a part is emptied.
 const ENTRIES_MAX: usize = 20_000;

@@ -3,69 +3,15 @@
 //! Knows no SQL and no HTTP. Start at [`Engine::handle_endpoint`] (accept), then `execute` (run) and `settle`.
 
 mod accept;
-mod accounts;
-mod actions;
-mod app_hooks;
-mod apps;
-mod asks;
-mod audit;
 mod cache;
-mod components;
-mod configure;
-mod context;
-mod data_stores;
-mod deferred;
 mod deliver;
-mod deliver_http;
-mod deliver_webhooks;
-mod dispatch;
-mod domains;
-mod endpoint_auth;
+mod deploy;
 mod error;
-mod error_events;
-mod events;
-mod execute;
-mod history;
-mod hooks;
-mod http_event;
-mod keyring;
-mod keys;
-mod mailer;
-mod marks;
-mod metrics;
-mod notice;
-mod oauth;
-mod oauth_clients;
-mod pauses;
-mod places;
-mod platform_api;
-mod program;
-mod progress;
-mod reach;
-mod readiness;
-mod registries;
-mod replays;
-mod s3;
-mod scheduler;
-mod secrets;
-mod sends;
+mod observe;
+mod run;
 mod settle;
-mod sink;
-mod sources;
-mod streams;
-mod subscriptions;
 mod tasks;
 mod tenants;
-mod traces;
-mod turns;
-mod uploads;
-mod views;
-mod webhooks;
-mod workflow_parts;
-mod workflow_tests;
-mod workflows;
-mod writes;
-mod wrong_keys;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -82,37 +28,37 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-pub use accounts::{AccountView, NewAccount, UpdateAccount};
-pub use actions::ActionRun;
-pub use app_hooks::AppEvent;
-pub use apps::{AppFilter, NewApp};
-pub use audit::Deed;
-pub use components::CodeRef;
-pub use configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
+pub use accept::app_hooks::AppEvent;
+pub use accept::uploads::{FilesIn, Pieces};
+pub use deliver::mailer::check_smtp;
+pub use deliver::s3::S3Config;
+pub use deliver::webhooks::NewWebhook;
+pub use deploy::components::CodeRef;
+pub use deploy::configure::{OptionsAnswer, OptionsRequest, PropsAnswer};
+pub use deploy::registries::{RegistryEntry, RegistryUpload, RegistryView};
+pub use deploy::sources::{NewSource, UpdateSource};
+pub use deploy::workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
+pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
-pub use history::{Export, RetentionView};
-pub use keyring::{MasterKeyError, MasterKeys};
-pub use keys::{NewApiKey, UpdateApiKey};
-pub use mailer::check_smtp;
-pub use metrics::{Door, Metrics};
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Mail, PauseEnd, RunFilter, SubscriptionKey};
-pub use oauth::{ConnectLink, NewConnection};
-pub use oauth_clients::IssuedToken;
-pub use readiness::Readiness;
-pub use registries::{RegistryEntry, RegistryUpload, RegistryView};
-pub use replays::{NewReplay, ReplayChange, ReplayView};
-pub use s3::S3Config;
-pub use secrets::MasterKey;
-pub use sources::{NewSource, UpdateSource};
-pub use streams::{StepEnd, StreamItem};
+pub use observe::history::{Export, RetentionView};
+pub use observe::metrics::{Door, Metrics};
+pub use observe::readiness::Readiness;
+pub use observe::streams::{StepEnd, StreamItem};
+pub use observe::traces::TraceConfig;
+pub use observe::views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
+pub use run::actions::ActionRun;
+pub use run::replays::{NewReplay, ReplayChange, ReplayView};
+pub use run::workflow_tests::{NewTest, TestEvent};
+pub use tenants::accounts::{AccountView, NewAccount, UpdateAccount};
+pub use tenants::apps::{AppFilter, NewApp};
+pub use tenants::audit::Deed;
+pub use tenants::keyring::{MasterKeyError, MasterKeys};
+pub use tenants::keys::{NewApiKey, UpdateApiKey};
+pub use tenants::oauth::{ConnectLink, NewConnection};
+pub use tenants::oauth_clients::IssuedToken;
+pub use tenants::secrets::MasterKey;
 pub use tenants::{FirstTenant, Me, NewOrganization};
-pub use traces::TraceConfig;
-pub use uploads::{FilesIn, Pieces};
-pub use views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
-pub use webhooks::NewWebhook;
-pub use workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
-pub use workflow_tests::{NewTest, TestEvent};
-pub use workflows::ReplayFrom;
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -211,26 +157,26 @@ struct Inner {
     runner: Runner,
     clock: Arc<dyn Clock>,
     ids: Arc<IdSource>,
-    keyring: secrets::Keyring,
+    keyring: tenants::secrets::Keyring,
     master_keys: Arc<dyn MasterKeys>,
     /// One change of the master key at a time within this node.
     rotating: tokio::sync::Mutex<()>,
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
-    rates: keys::Rates,
-    domains: domains::Domains,
-    wrong_keys: wrong_keys::WrongKeys,
+    rates: tenants::keys::Rates,
+    domains: accept::domains::Domains,
+    wrong_keys: tenants::wrong_keys::WrongKeys,
     /// Reaches what code sends to.
-    sending: reach::Reach,
+    sending: deliver::reach::Reach,
     /// Reaches providers of OAuth.
-    providers: reach::Reach,
-    search_indexes: registries::SearchIndexes,
-    streams: streams::Streams,
+    providers: deliver::reach::Reach,
+    search_indexes: deploy::registries::SearchIndexes,
+    streams: observe::streams::Streams,
     metrics: Metrics,
-    traces: traces::Traces,
+    traces: observe::traces::Traces,
     /// Places for runs under way, and who waits for one.
-    places: places::Places,
+    places: run::places::Places,
     /// Runs that this node holds, with their attempts: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
     /// When the first of their leases may end; by a clock that was moved, sooner than the lease keeper comes.
@@ -240,13 +186,13 @@ struct Inner {
     /// Who waits for a queued run's answer or end.
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
-    turns: turns::Turns,
+    turns: settle::turns::Turns,
     /// The order in which sources wrote to their `$.service.db`.
-    writes: Arc<writes::Writes>,
+    writes: Arc<run::writes::Writes>,
     /// One refresh of an account's token at a time within this node.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
-    responders: Mutex<HashMap<millrace_model::ids::RunId, sink::Responder>>,
+    responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
     wake_dispatch: Notify,
     wake_scheduler: Notify,
     wake_mailer: Notify,
@@ -260,7 +206,7 @@ impl Engine {
     /// Takes up what an earlier process left and starts the dispatcher, scheduler, lease keeper, mailer, deliverers and pruner.
     pub async fn start(config: EngineConfig, parts: Parts) -> Result<Self, EngineError> {
         let Parts { store, bundler, runner, clock, ids, master_keys } = parts;
-        let keyring = secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
+        let keyring = tenants::secrets::Keyring::load(&store, &master_keys, &ids, clock.now()).await?;
         tokio::fs::create_dir_all(&config.artifact_dir).await.map_err(|e| EngineError::internal("could not create the artifact folder", e))?;
         let node = format!("node_{}", ids.base62(12));
         if store.single_node() {
@@ -269,10 +215,10 @@ impl Engine {
                 tracing::info!(requeued, "runs that an earlier process left are queued again");
             }
         }
-        let places = places::Places::new(config.running_max, config.waiting_max);
-        let sending = reach::Reach::new(config.egress.clone(), deliver_http::common);
-        let providers = reach::Reach::new(config.egress.clone(), oauth::common);
-        let (traces, spans) = traces::Traces::new(config.traces.as_ref())?;
+        let places = run::places::Places::new(config.running_max, config.waiting_max);
+        let sending = deliver::reach::Reach::new(config.egress.clone(), deliver::http::common);
+        let providers = deliver::reach::Reach::new(config.egress.clone(), tenants::oauth::common);
+        let (traces, spans) = observe::traces::Traces::new(config.traces.as_ref())?;
         let engine = Self(Arc::new(Inner {
             config,
             store,
@@ -285,13 +231,13 @@ impl Engine {
             rotating: tokio::sync::Mutex::default(),
             node,
             cache: cache::Cache::default(),
-            rates: keys::Rates::default(),
-            domains: domains::Domains::default(),
-            wrong_keys: wrong_keys::WrongKeys::default(),
+            rates: tenants::keys::Rates::default(),
+            domains: accept::domains::Domains::default(),
+            wrong_keys: tenants::wrong_keys::WrongKeys::default(),
             sending,
             providers,
-            search_indexes: registries::SearchIndexes::default(),
-            streams: streams::Streams::default(),
+            search_indexes: deploy::registries::SearchIndexes::default(),
+            streams: observe::streams::Streams::default(),
             metrics: Metrics::default(),
             traces,
             places,
@@ -299,7 +245,7 @@ impl Engine {
             leases_until: AtomicI64::new(0),
             latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
-            turns: turns::Turns::default(),
+            turns: settle::turns::Turns::default(),
             writes: Arc::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),

@@ -1,0 +1,121 @@
+//! Hosts that are endpoints: `{key}.{endpoint domain}` for all, and domains of one's own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use millrace_model::Timestamp;
+use millrace_model::domain::{EndpointDomain, host_of, is_domain};
+use millrace_model::ids::HttpInterfaceId;
+use millrace_model::page::{Listing, Page};
+use millrace_model::tenant::Caller;
+use millrace_store::StoreError;
+use parking_lot::RwLock;
+
+use crate::run::execute::error_chain;
+use crate::{Engine, EngineError};
+
+/// How long the domains that were read are believed: another server may have changed them.
+const BELIEVED_MS: i64 = 5_000;
+/// Domains of one organization.
+const DOMAINS_MAX: u64 = 1_000;
+
+/// Keys of endpoints by domain.
+type KeysByDomain = Arc<HashMap<String, String>>;
+
+/// The domains of endpoints, and when they were read.
+#[derive(Default)]
+pub(crate) struct Domains(RwLock<Option<(Timestamp, KeysByDomain)>>);
+
+impl Engine {
+    /// The key of the endpoint that a request's host stands for; None: the host is this server's own.
+    pub async fn endpoint_of_host(&self, host: &str) -> Option<String> {
+        let host = host_of(host)?;
+        if host_of(self.base_host()).is_some_and(|own| own == host) {
+            return None;
+        }
+        if let Some(domain) = self.0.config.endpoint_domain.as_deref().and_then(host_of)
+            && let Some(key) = host.strip_suffix(&domain).and_then(|rest| rest.strip_suffix('.'))
+        {
+            return Some(key.to_owned());
+        }
+        self.domains().await.get(&host).cloned()
+    }
+
+    fn base_host(&self) -> &str {
+        let base = &self.0.config.base_url;
+        base.split_once("://").map_or(base.as_str(), |(_, rest)| rest.split('/').next().unwrap_or(rest))
+    }
+
+    async fn domains(&self) -> KeysByDomain {
+        let now = self.now();
+        if let Some((_, domains)) = self.0.domains.0.read().as_ref().filter(|(at, _)| (0..BELIEVED_MS).contains(&(now.ms() - at.ms()))) {
+            return domains.clone();
+        }
+        match self.0.store.endpoint_domains().await {
+            Ok(domains) => {
+                let domains: KeysByDomain = Arc::new(domains.into_iter().collect());
+                *self.0.domains.0.write() = Some((now, domains.clone()));
+                domains
+            }
+            Err(error) => {
+                // Whether the server lives is asked by any host, and must not hang on the database.
+                tracing::warn!(error = error_chain(&error), "could not read the domains of endpoints; those that were known stay");
+                self.0.domains.0.read().as_ref().map(|(_, domains)| domains.clone()).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Lets a domain stand for an endpoint. Its name must lead here: that is the operator's to see to.
+    pub async fn create_domain(&self, caller: &Caller, domain: &str, endpoint: &HttpInterfaceId) -> Result<EndpointDomain, EngineError> {
+        let domain = domain.trim_end_matches('.').to_ascii_lowercase();
+        if !is_domain(&domain) {
+            let shown: String = domain.chars().take(80).collect();
+            return Err(EngineError::invalid(
+                "domain",
+                format!("`{shown}` is not a domain; allowed are names such as hooks.example.com, without scheme, port and path"),
+            ));
+        }
+        let taken = [Some(self.base_host()), self.0.config.endpoint_domain.as_deref()].into_iter().flatten().filter_map(host_of);
+        for own in taken {
+            if domain == own || domain.strip_suffix(&own).is_some_and(|rest| rest.ends_with('.')) {
+                return Err(EngineError::Conflict { code: "taken", message: format!("`{domain}` is this server's own") });
+            }
+        }
+        if self.0.store.http_interface(&caller.org_id, endpoint).await?.is_none() {
+            return Err(EngineError::not_found("endpoint", endpoint));
+        }
+        if self.0.store.list_endpoint_domains(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= DOMAINS_MAX {
+            return Err(EngineError::Conflict {
+                code: "too_many_domains",
+                message: format!("the organization has {DOMAINS_MAX} domains, the most it may have"),
+            });
+        }
+        let record = EndpointDomain { id: domain, org_id: caller.org_id.clone(), endpoint_id: endpoint.clone(), created_at: self.now() };
+        match self.0.store.create_endpoint_domain(record.clone()).await {
+            Err(StoreError::Taken(_)) => {
+                Err(EngineError::Conflict { code: "taken", message: format!("the domain `{}` stands for an endpoint already", record.id) })
+            }
+            other => {
+                other?;
+                self.forget_domains();
+                Ok(record)
+            }
+        }
+    }
+
+    /// The organization's domains, newest first.
+    pub async fn list_domains(&self, caller: &Caller, page: &Page) -> Result<Listing<EndpointDomain>, EngineError> {
+        Ok(self.0.store.list_endpoint_domains(&caller.org_id, page).await?)
+    }
+
+    /// Lets a domain stand for nothing any more.
+    pub async fn delete_domain(&self, caller: &Caller, domain: &str) -> Result<(), EngineError> {
+        let there = self.0.store.delete_endpoint_domain(&caller.org_id, &domain.to_ascii_lowercase()).await?;
+        self.forget_domains();
+        if there { Ok(()) } else { Err(EngineError::not_found("domain", domain)) }
+    }
+
+    fn forget_domains(&self) {
+        *self.0.domains.0.write() = None;
+    }
+}

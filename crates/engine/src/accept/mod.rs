@@ -1,0 +1,222 @@
+//! Accepting events: once this answers well, the event is durable and will be run.
+
+pub(crate) mod app_hooks;
+pub(crate) mod deferred;
+pub(crate) mod domains;
+pub(crate) mod endpoint_auth;
+pub(crate) mod http_event;
+pub(crate) mod platform_api;
+pub(crate) mod uploads;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_model::http::{EndpointRequest, EndpointResponse};
+use millrace_model::ids::RunId;
+use millrace_model::run::{NewRun, Run, Start};
+use millrace_model::source::HttpInterface;
+use millrace_model::subscription::TEST;
+use millrace_model::tenant::Caller;
+use millrace_model::workflow::Settings;
+use millrace_store::{Effects, fail_point};
+use tokio::sync::oneshot;
+use url::form_urlencoded;
+
+use crate::accept::http_event::{Receiver, http_event};
+use crate::run::context::Origin;
+use crate::run::execute::Held;
+use crate::run::program::Program;
+use crate::run::sink::Responder;
+use crate::{Engine, EngineError};
+
+/// Beyond a run's own limit, how long its client is kept waiting for a place among the runs under way.
+const ANSWER_GRACE: Duration = Duration::from_secs(5);
+
+impl Engine {
+    /// Accepts a request to a generated endpoint and gives the answer (spec 4.4, reference 3).
+    pub async fn handle_endpoint(&self, key: &str, mut request: EndpointRequest) -> Result<EndpointResponse, EngineError> {
+        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let (receiver, limit) = match &*program {
+            Program::Source(_) => (Receiver::Source, self.0.config.source_timeout),
+            Program::Workflow(workflow) => (Receiver::Workflow, workflow.timeout(true)),
+        };
+        let mut verified = false;
+        if let Program::Workflow(workflow) = &*program
+            && let Some((_, authorization)) = workflow.authorizations.iter().find(|(id, _)| id == endpoint.id.as_str())
+        {
+            verified = self.authorize(&endpoint.org_id, authorization, &mut request).await?;
+        }
+        let event = http_event(&request, receiver);
+        if asks_for(&request, "x-pd-notrigger") {
+            self.keep_test_event(&endpoint, event).await?;
+            return Ok(success_page());
+        }
+        let origin = Origin { verified, keeps_nothing: asks_for(&request, "x-pd-nostore"), ..Origin::first("HTTP", endpoint.id.as_str()) };
+        let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        let traced = self.0.traces.is_on().then(|| (run.context.clone(), self.now()));
+        let answer = if endpoint.custom_response {
+            self.accept_and_wait(run, program, receiver, limit).await
+        } else {
+            self.accept_event(run, program, None).await.map(|()| success_page())
+        };
+        if let Some((context, began)) = traced {
+            self.trace_request(&context, began, &request.method, answer.as_ref().ok().map(|a| a.status));
+        }
+        answer
+    }
+
+    /// Whether an endpoint takes requests only of who proves who they are.
+    pub async fn asks_for_proof(&self, key: &str) -> Result<bool, EngineError> {
+        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        Ok(matches!(&*program, Program::Workflow(workflow) if workflow.authorizations.iter().any(|(id, _)| id == endpoint.id.as_str())))
+    }
+
+    /// That a request to an endpoint is of somebody who may make it: before anything of it is kept.
+    pub async fn admit(&self, key: &str, mut request: EndpointRequest) -> Result<(), EngineError> {
+        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        if let Program::Workflow(workflow) = &*program
+            && let Some((_, authorization)) = workflow.authorizations.iter().find(|(id, _)| id == endpoint.id.as_str())
+        {
+            self.authorize(&endpoint.org_id, authorization, &mut request).await?;
+        }
+        Ok(())
+    }
+
+    async fn accept_and_wait(&self, run: NewRun, program: Arc<Program>, receiver: Receiver, limit: Duration) -> Result<EndpointResponse, EngineError> {
+        let id = run.id.clone();
+        let (responder, answer) = oneshot::channel();
+        self.accept_event(run, program, Some(responder)).await?;
+        match tokio::time::timeout(limit + ANSWER_GRACE, answer).await {
+            Ok(Ok(Some(response))) => Ok(response),
+            _ => {
+                self.0.responders.lock().remove(&id);
+                Ok(no_response(receiver))
+            }
+        }
+    }
+
+    /// Keeps an event for tests; nothing runs.
+    async fn keep_test_event(&self, endpoint: &HttpInterface, event: String) -> Result<(), EngineError> {
+        let event = self.new_event(endpoint.owner.as_str(), &endpoint.org_id, TEST.into(), event, "{}".into());
+        Ok(self.0.store.settle_effects(Effects { events: vec![event], ..Effects::default() }).await?)
+    }
+
+    /// Queues a run of a workflow with limits: who claims it counts what is under way. With several servers another may run it; then
+    /// nobody here learns what its code answers.
+    async fn accept_queued(&self, run: NewRun, settings: &Settings, responder: Option<Responder>) -> Result<(), EngineError> {
+        let id = run.id.clone();
+        let run = NewRun { start: Start::Queued, ..run };
+        if let Some(responder) = responder {
+            self.0.responders.lock().insert(id.clone(), responder);
+        }
+        if let Err(error) = self.0.store.accept_queued(run, settings.queue_max.unwrap_or(u32::MAX)).await {
+            self.0.responders.lock().remove(&id);
+            return Err(error.into());
+        }
+        self.0.wake_dispatch.notify_one();
+        Ok(())
+    }
+
+    /// Makes an event's run durable, and starts it where nothing holds it back.
+    pub(crate) async fn accept_event(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
+        match &*program {
+            Program::Workflow(workflow) if workflow.settings.limits().is_some() => {
+                if self.0.tasks.stopping() {
+                    return Err(EngineError::Overloaded);
+                }
+                self.accept_queued(run, &workflow.settings, responder).await
+            }
+            _ => self.accept_here(run, program, responder).await,
+        }
+    }
+
+    pub(crate) async fn endpoint(&self, key: &str) -> Result<Option<Arc<HttpInterface>>, EngineError> {
+        if let Some(endpoint) = self.0.cache.endpoint(key) {
+            return Ok(Some(endpoint));
+        }
+        let read_at = self.0.cache.generation();
+        let endpoint = self.0.store.endpoint(key).await?.map(Arc::new);
+        if let Some(endpoint) = &endpoint {
+            self.0.cache.put_endpoint(read_at, endpoint.clone());
+        }
+        Ok(endpoint)
+    }
+
+    /// Makes a run durable as claimed by this node, and starts it.
+    async fn accept_here(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
+        let admission = if self.0.tasks.stopping() { None } else { self.0.places.admit(&run.org_id, &run.owner) };
+        let Some(admission) = admission else { return Err(EngineError::Overloaded) };
+        let held = Held::claimed_here(&run);
+        self.hold(&held);
+        if let Err(error) = self.0.store.accept(run, &self.0.node).await {
+            self.unhold(&held.id, held.attempt);
+            return Err(error.into());
+        }
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            let place = admission.place().await;
+            engine.execute(held, Some(program), responder).await;
+            drop(place);
+        });
+        fail_point!("engine.accept.before_answer");
+        Ok(())
+    }
+
+    /// Accepts a run that nobody waits for.
+    pub(crate) async fn accept_run(&self, program: Arc<Program>, origin: &Origin, event: String) -> Result<RunId, EngineError> {
+        let run = self.new_run(&program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        let id = run.id.clone();
+        self.accept_event(run, program, None).await?;
+        Ok(id)
+    }
+
+    /// Accepts a run for a caller who waits for its end.
+    pub(crate) async fn run_and_wait(&self, caller: &Caller, program: &Arc<Program>, origin: &Origin, event: String) -> Result<Run, EngineError> {
+        let run = self.new_run(program, origin, event, Start::Claimed { lease_until: self.lease_until() })?;
+        self.wait_for(caller, program, run).await
+    }
+
+    /// Accepts a run that starts as claimed, and waits for its end.
+    pub(crate) async fn wait_for(&self, caller: &Caller, program: &Arc<Program>, run: NewRun) -> Result<Run, EngineError> {
+        let id = run.id.clone();
+        let ended = self.when_settled(&id);
+        self.accept_here(run, program.clone(), None).await?;
+        // The sender goes away unsent only when the server stops; the record then tells how far it came.
+        let _ = ended.await;
+        self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))
+    }
+
+    /// Ends when the run is settled by this node.
+    fn when_settled(&self, id: &RunId) -> oneshot::Receiver<()> {
+        let (tell, told) = oneshot::channel();
+        self.0.waiters.lock().insert(id.clone(), tell);
+        told
+    }
+}
+
+/// Whether a request asks for something special by a header or in its query (reference 4).
+fn asks_for(request: &EndpointRequest, name: &str) -> bool {
+    let by_header = request.headers.iter().any(|(n, value)| n == name && value.trim() == "1");
+    by_header || (request.query.contains(name) && form_urlencoded::parse(request.query.as_bytes()).any(|(n, value)| n == name && value == "1"))
+}
+
+/// The default answer of an endpoint.
+fn success_page() -> EndpointResponse {
+    EndpointResponse {
+        status: 200,
+        headers: vec![("content-type".into(), "text/html; charset=utf-8".into())],
+        body: b"<p><b>Success!</b></p><p>The event was accepted. To send another response, call <code>$.respond()</code> in a workflow or set <code>customResponse</code> in a source.</p>".to_vec(),
+    }
+}
+
+/// What is sent where the code answers itself and did not.
+pub(crate) fn no_response(receiver: Receiver) -> EndpointResponse {
+    let (status, text) = match receiver {
+        Receiver::Workflow => (400, "No $.respond called in workflow"),
+        Receiver::Source => (500, "The source has customResponse: true and did not call this.http.respond()"),
+    };
+    EndpointResponse { status, headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())], body: text.into() }
+}

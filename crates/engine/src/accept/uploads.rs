@@ -1,0 +1,186 @@
+//! Files in requests to endpoints (reference 3): kept for half an hour, at an address that only who was given it knows.
+
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use millrace_model::ids::UploadId;
+use millrace_model::upload::{KEPT_MS, PART_BYTES, Upload};
+use multer::{Constraints, Multipart, SizeLimit};
+use serde_json::{Map, Value, json};
+
+use crate::accept::http_event::add_pair;
+use crate::{Engine, EngineError};
+
+/// Parts of a form.
+const FIELDS_MAX: usize = 1_000;
+/// A longer name of a file is cut.
+const NAME_CHARS_MAX: usize = 255;
+/// A part of a media type that is no more than this is one.
+const MEDIA_TYPE_BYTES_MAX: usize = 200;
+/// What addresses are coded for.
+const PURPOSE: &str = "upload";
+/// What a sender that names none means (RFC 9110).
+const BYTES: &str = "application/octet-stream";
+
+/// What of a request's body becomes files.
+#[derive(Clone, Debug)]
+pub enum FilesIn {
+    /// The files of a form, which stand in it in their places.
+    Form {
+        /// What separates its parts.
+        boundary: String,
+        /// How many bytes its other fields may have together.
+        text_max: usize,
+    },
+    /// All of it.
+    Body {
+        /// Its media type, as the sender gave it.
+        media_type: String,
+    },
+}
+
+/// A body in the pieces that it comes in. An error is that of the connection.
+pub type Pieces = std::pin::Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
+
+impl Engine {
+    /// Keeps the files of a request's body and gives what code sees as the body.
+    pub async fn take_files(&self, key: &str, files: FilesIn, body: Pieces) -> Result<Value, EngineError> {
+        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let mut left = Left(self.0.config.upload_max_bytes, self.0.config.upload_max_bytes);
+        match files {
+            FilesIn::Body { media_type } => {
+                let pieces = body.map_err(|_| broken());
+                let url = self.keep(&endpoint.org_id, ("body", &media_type), pieces, &mut left).await?;
+                Ok(json!({ "raw_body_url": url }))
+            }
+            FilesIn::Form { boundary, text_max } => {
+                let max = u64::try_from(left.0.saturating_add(text_max)).unwrap_or(u64::MAX);
+                let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(max));
+                let mut form = Multipart::with_constraints(body, boundary, constraints);
+                let (mut fields, mut text_left, mut count) = (Map::new(), text_max, 0);
+                while let Some(field) = form.next_field().await.map_err(|e| refused(&e, max))? {
+                    count += 1;
+                    if count > FIELDS_MAX {
+                        return Err(EngineError::TooLarge { message: format!("the form has more than {FIELDS_MAX} fields") });
+                    }
+                    let name = field.name().unwrap_or_default().to_owned();
+                    let value = match field.file_name().map(str::to_owned) {
+                        Some(file_name) => {
+                            let media_type = field.content_type().map_or_else(|| BYTES.to_owned(), ToString::to_string);
+                            let pieces = field.map_err(|e| refused(&e, max));
+                            let url = self.keep(&endpoint.org_id, (&file_name, &media_type), pieces, &mut left).await?;
+                            json!({ "filename": file_name, "mimetype": media_type, "url": url })
+                        }
+                        None => {
+                            let text = field.text().await.map_err(|e| refused(&e, max))?;
+                            text_left = text_left.checked_sub(text.len()).ok_or_else(|| {
+                                let message = format!("the form's fields have more than {text_max} bytes beside its files (--http-body-max-bytes)");
+                                EngineError::TooLarge { message }
+                            })?;
+                            Value::from(text)
+                        }
+                    };
+                    add_pair(&mut fields, name, value);
+                }
+                Ok(Value::Object(fields))
+            }
+        }
+    }
+
+    /// Keeps a file and gives its address.
+    async fn keep(
+        &self,
+        org: &millrace_model::ids::OrgId,
+        (file_name, media_type): (&str, &str),
+        pieces: impl Stream<Item = Result<Bytes, EngineError>>,
+        left: &mut Left,
+    ) -> Result<String, EngineError> {
+        let upload = Upload {
+            id: UploadId::generate(&self.0.ids),
+            org_id: org.clone(),
+            file_name: file_name.chars().take(NAME_CHARS_MAX).collect(),
+            media_type: if media_type.len() <= MEDIA_TYPE_BYTES_MAX { media_type.to_owned() } else { BYTES.to_owned() },
+            size: 0,
+            expires_at: self.now().plus_ms(KEPT_MS),
+        };
+        let id = upload.id.clone();
+        self.0.store.create_upload(upload).await?;
+        let (mut part, mut position, mut size) = (BytesMut::new(), 0, 0_i64);
+        let mut pieces = std::pin::pin!(pieces);
+        // What breaks off leaves parts that nobody knows the address of; they go with their time.
+        while let Some(piece) = pieces.next().await {
+            let piece = piece?;
+            left.take(piece.len())?;
+            size += i64::try_from(piece.len()).unwrap_or(i64::MAX);
+            part.extend_from_slice(&piece);
+            while part.len() >= PART_BYTES {
+                self.0.store.add_upload_part(&id, position, part.split_to(PART_BYTES).to_vec()).await?;
+                position += 1;
+            }
+        }
+        if !part.is_empty() {
+            self.0.store.add_upload_part(&id, position, part.to_vec()).await?;
+        }
+        self.0.store.finish_upload(&id, size).await?;
+        Ok(format!("{}/uploads/{}", self.0.config.base_url, self.upload_token(&id)))
+    }
+
+    fn upload_token(&self, id: &UploadId) -> String {
+        format!("{id}-{}", self.0.keyring.code(PURPOSE, id.as_str()))
+    }
+
+    /// The file that an address leads to. `NotFound` for an address that was not given out here; `Gone` once its time is over.
+    pub async fn upload(&self, token: &str) -> Result<Upload, EngineError> {
+        let unknown = || EngineError::not_found("file", token.chars().take(80).collect::<String>());
+        let id: UploadId = token.split_once('-').and_then(|(id, _)| id.parse().ok()).ok_or_else(unknown)?;
+        let expected = self.upload_token(&id);
+        let same = expected.len() == token.len() && expected.bytes().zip(token.bytes()).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0;
+        if !same {
+            return Err(unknown());
+        }
+        let upload = self.0.store.upload(&id).await?.filter(|upload| upload.expires_at > self.now());
+        upload.ok_or_else(|| EngineError::Gone { message: format!("this file was kept for {} minutes and is gone", KEPT_MS / 60_000) })
+    }
+
+    /// The parts of a file, in order.
+    pub fn upload_parts(&self, upload: &Upload) -> Pieces {
+        let (engine, id) = (self.clone(), upload.id.clone());
+        Box::pin(futures::stream::try_unfold(0, move |position| {
+            let (engine, id) = (engine.clone(), id.clone());
+            async move {
+                let part = engine.0.store.upload_part(&id, position).await.map_err(std::io::Error::other)?;
+                Ok(part.map(|bytes| (Bytes::from(bytes), position + 1)))
+            }
+        }))
+    }
+}
+
+/// How many bytes files may still have, and how many they could have at first.
+struct Left(usize, usize);
+
+impl Left {
+    fn take(&mut self, bytes: usize) -> Result<(), EngineError> {
+        let Self(left, max) = self;
+        *left = left.checked_sub(bytes).ok_or_else(|| too_large(*max))?;
+        Ok(())
+    }
+}
+
+fn too_large(max: usize) -> EngineError {
+    EngineError::TooLarge { message: format!("the files are larger than {max} bytes, the limit of this server (--upload-max-bytes)") }
+}
+
+fn broken() -> EngineError {
+    EngineError::Invalid { code: "unreadable_body", message: "the body could not be read to its end".into(), details: json!({}) }
+}
+
+fn refused(error: &multer::Error, max: u64) -> EngineError {
+    match error {
+        multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => too_large(usize::try_from(max).unwrap_or(usize::MAX)),
+        multer::Error::StreamReadFailed(_) => broken(),
+        error => EngineError::Invalid {
+            code: "malformed_form",
+            message: format!("the body is not the form that its `Content-Type` says: {error}"),
+            details: json!({}),
+        },
+    }
+}

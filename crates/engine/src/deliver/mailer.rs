@@ -1,0 +1,113 @@
+//! The outbox: mails are queued durably and retried until the server takes them.
+
+use std::time::Duration;
+
+use lettre::message::{Mailbox, MultiPart, SinglePart};
+use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+use millrace_store::{Mail, MailResult};
+
+use crate::Engine;
+use crate::run::execute::error_chain;
+
+/// How often the outbox is looked at though nothing woke the mailer.
+const POLL: Duration = Duration::from_secs(5);
+/// A try that takes longer has failed; a claimed mail is hidden from others for twice that.
+const TRY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Waits between tries, seconds; after the last the mail has failed for good: about two days in all.
+const RETRY_SECONDS: [i64; 12] = [5, 15, 60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400];
+
+/// Connects to a mail server and greets it; nothing is sent.
+///
+/// # Errors
+/// In words, without the address: it may hold a password.
+pub async fn check_smtp(url: &str, timeout: Duration) -> Result<(), String> {
+    let transport =
+        AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|_| "the address is not valid; expected is smtp://user:password@host:port".to_owned())?;
+    let transport: AsyncSmtpTransport<Tokio1Executor> = transport.timeout(Some(timeout)).build();
+    match tokio::time::timeout(timeout, transport.test_connection()).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err("the server answers, but takes no mail".into()),
+        Ok(Err(error)) => Err(error_chain(&error)),
+        Err(_) => Err("the server did not answer in time".into()),
+    }
+}
+
+impl Engine {
+    pub(crate) fn spawn_mailer(&self) {
+        let Some(url) = self.0.config.smtp_url.clone() else {
+            tracing::info!("no SMTP server is configured (--smtp-url): mail stays in the outbox, see `millrace mail`");
+            return;
+        };
+        let transport = match AsyncSmtpTransport::<Tokio1Executor>::from_url(&url) {
+            Ok(builder) => builder.timeout(Some(TRY_TIMEOUT)).build(),
+            Err(error) => {
+                // The address may hold a password: it is not shown.
+                tracing::error!(error = error_chain(&error), "the SMTP address is not valid; mail stays in the outbox");
+                return;
+            }
+        };
+        self.keep_going("mailer", move |engine, stop| {
+            let transport = transport.clone();
+            async move {
+                loop {
+                    engine.send_due(&transport).await;
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = engine.0.wake_mailer.notified() => {}
+                        () = tokio::time::sleep(POLL) => {}
+                    }
+                }
+            }
+        });
+    }
+
+    async fn send_due(&self, transport: &AsyncSmtpTransport<Tokio1Executor>) {
+        let now = self.now();
+        let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
+        let mails = match self.0.store.claim_mail(now, hidden_until, 10).await {
+            Ok(mails) => mails,
+            Err(error) => {
+                tracing::error!(error = error_chain(&error), "could not read the outbox");
+                return;
+            }
+        };
+        for mail in mails {
+            let sent = match self.message(&mail) {
+                Ok(message) => tokio::time::timeout(TRY_TIMEOUT, transport.send(message))
+                    .await
+                    .map_err(|_| "the SMTP server did not answer in time".to_owned())
+                    .and_then(|r| r.map(|_| ()).map_err(|e| error_chain(&e))),
+                Err(error) => Err(error),
+            };
+            let result = match sent {
+                Ok(()) => MailResult::Sent,
+                Err(error) => self.after_failure(&mail, error),
+            };
+            if let Err(error) = self.0.store.mail_result(&mail.id, result).await {
+                tracing::error!(mail.id = %mail.id, error = error_chain(&error), "could not record what became of a mail; it may be sent again");
+            }
+        }
+    }
+
+    fn after_failure(&self, mail: &Mail, error: String) -> MailResult {
+        tracing::warn!(mail.id = %mail.id, attempt = mail.attempts + 1, error, "a mail could not be sent");
+        match usize::try_from(mail.attempts).ok().and_then(|n| RETRY_SECONDS.get(n)) {
+            Some(seconds) => MailResult::Retry { at: self.now().plus_ms(seconds * 1000), error },
+            None => MailResult::Failed { error },
+        }
+    }
+
+    fn message(&self, mail: &Mail) -> Result<Message, String> {
+        let from: Mailbox = self.0.config.mail_from.parse().map_err(|e| format!("the sender `{}` is not an address: {e}", self.0.config.mail_from))?;
+        let to: Mailbox = mail.recipient.parse().map_err(|e| format!("the recipient `{}` is not an address: {e}", mail.recipient))?;
+        // The id makes a mail that is sent twice recognizable.
+        let builder = Message::builder().from(from).to(to).subject(&mail.subject).message_id(Some(format!("<{}@millrace>", mail.id)));
+        let built = match &mail.html {
+            None => builder.body(mail.text.clone()),
+            Some(html) if mail.text.is_empty() => builder.singlepart(SinglePart::html(html.clone())),
+            Some(html) => builder.multipart(MultiPart::alternative_plain_html(mail.text.clone(), html.clone())),
+        };
+        built.map_err(|e| e.to_string())
+    }
+}

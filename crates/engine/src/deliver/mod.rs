@@ -1,0 +1,283 @@
+//! Deliveries after a run: each is tried until it is taken, refused for good, or given up. What was taken while the server
+//! died may come twice; requests carry the delivery's id, objects have a name of their own and mails are queued once.
+
+pub(crate) mod http;
+pub(crate) mod mailer;
+pub(crate) mod reach;
+pub(crate) mod s3;
+pub(crate) mod webhook_lanes;
+pub(crate) mod webhooks;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lettre::message::Mailboxes;
+use millrace_model::ids::MailId;
+use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Mail, MailStatus};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::Engine;
+use crate::run::execute::error_chain;
+
+/// How often deliveries are looked at though nothing woke the deliverer.
+const POLL: Duration = Duration::from_secs(2);
+/// A try that takes longer has failed; a claimed delivery is hidden from others for twice that.
+pub(crate) const TRY_TIMEOUT: Duration = Duration::from_secs(15);
+/// Deliveries under way at once.
+const UNDER_WAY_MAX: usize = 16;
+/// Tries, after which it has failed for good.
+const ATTEMPTS_MAX: i64 = 8;
+/// The wait after the first try, milliseconds; each further one is so many times longer: about an hour and a half in all.
+const FIRST_WAIT_MS: i64 = 5_000;
+const WAIT_FACTOR: i64 = 3;
+/// How much a wait may be shortened, percent: what failed together is not tried again together.
+const JITTER_PERCENT: i64 = 20;
+/// Recipients of one e-mail.
+const RECIPIENTS_MAX: usize = 10;
+
+/// How a try ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Tried {
+    /// It was taken.
+    Taken { status: Option<u16> },
+    /// It may be taken later.
+    Later { status: Option<u16>, error: String },
+    /// It will never be.
+    Never { status: Option<u16>, error: String },
+}
+
+impl Tried {
+    pub(crate) fn never(error: impl Into<String>) -> Self {
+        Self::Never { status: None, error: error.into() }
+    }
+
+    /// By an HTTP status.
+    pub(crate) fn by_status(status: u16, said: &str) -> Self {
+        let answered = || format!("answered with status {status}{said}");
+        match status {
+            100..=399 => Self::Taken { status: Some(status) },
+            408 | 425 | 429 | 500..=599 => Self::Later { status: Some(status), error: answered() },
+            _ => Self::Never { status: Some(status), error: answered() },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Email {
+    subject: String,
+    text: Option<String>,
+    html: Option<String>,
+    to: Option<Value>,
+}
+
+impl Engine {
+    pub(crate) fn spawn_deliverer(&self) {
+        // For the operator's own object store; what code names is reached by clients of its own.
+        let http = match reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).timeout(TRY_TIMEOUT).build() {
+            Ok(http) => http,
+            Err(error) => {
+                tracing::error!(error = error_chain(&error), "no HTTP client could be made; what code sends stays queued");
+                return;
+            }
+        };
+        let places = Arc::new(Semaphore::new(UNDER_WAY_MAX));
+        self.keep_going("deliverer", move |engine, stop| {
+            let (http, places) = (http.clone(), places.clone());
+            async move {
+                loop {
+                    engine.deliver_due(&http, &places).await;
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = engine.0.wake_deliverer.notified() => {}
+                        () = tokio::time::sleep(POLL) => {}
+                    }
+                }
+            }
+        });
+    }
+
+    /// Starts what is due, as far as there are places; each that ends looks for the next.
+    async fn deliver_due(&self, http: &reqwest::Client, places: &Arc<Semaphore>) {
+        let free = places.available_permits();
+        if free == 0 || self.0.tasks.stopping() {
+            return;
+        }
+        let now = self.now();
+        let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
+        let due = match self.0.store.claim_deliveries(now, hidden_until, u32::try_from(free).unwrap_or(1)).await {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::error!(error = error_chain(&error), "could not read what is to be delivered");
+                return;
+            }
+        };
+        for delivery in due {
+            // Only this task takes places.
+            let Ok(place) = places.clone().try_acquire_owned() else { return };
+            let (engine, http) = (self.clone(), http.clone());
+            self.0.tasks.spawn(async move {
+                engine.deliver(&http, &delivery).await;
+                drop(place);
+                engine.0.wake_deliverer.notify_one();
+            });
+        }
+    }
+
+    async fn deliver(&self, http: &reqwest::Client, delivery: &Delivery) {
+        let trying = async {
+            match delivery.kind {
+                DeliveryKind::Http => http::send(&self.0.sending, delivery).await,
+                DeliveryKind::S3 => s3::put(http, self.0.config.s3.as_ref(), delivery, self.now()).await,
+                DeliveryKind::Email => self.queue_email(delivery).await,
+            }
+        };
+        let tried = tokio::time::timeout(TRY_TIMEOUT, trying)
+            .await
+            .unwrap_or_else(|_| Tried::Later { status: None, error: format!("no answer within {} s", TRY_TIMEOUT.as_secs()) });
+        let result = self.delivery_result(delivery, tried);
+        if let Some(error) = &result.error {
+            tracing::info!(delivery.id = %delivery.id, run.id = %delivery.run_id, attempt = delivery.attempts + 1, error, "a delivery failed");
+        }
+        if let Err(error) = self.0.store.delivery_result(&delivery.id, result).await {
+            tracing::error!(delivery.id = %delivery.id, error = error_chain(&error), "could not record a delivery; it may be tried again");
+        }
+    }
+
+    fn delivery_result(&self, delivery: &Delivery, tried: Tried) -> DeliveryResult {
+        let at = self.now();
+        let (status, error, retry_at) = match tried {
+            Tried::Taken { status } => (status, None, None),
+            Tried::Never { status, error } => (status, Some(error), None),
+            Tried::Later { status, error } => {
+                let random = i64::from(u16::from_le_bytes(self.0.ids.bytes()));
+                (status, Some(error), wait_ms(delivery.attempts + 1, random).map(|ms| at.plus_ms(ms)))
+            }
+        };
+        DeliveryResult { response_status: status.map(i64::from), error: error.map(|e| e.chars().take(1000).collect()), retry_at, at }
+    }
+
+    /// To the outbox, which tries again by itself: one mail for each recipient, the owner where none is given.
+    async fn queue_email(&self, delivery: &Delivery) -> Tried {
+        let later = |error: &dyn std::error::Error| Tried::Later { status: None, error: error_chain(error) };
+        let email: Email = match serde_json::from_str(&delivery.payload) {
+            Ok(email) => email,
+            Err(error) => return Tried::never(format!("the e-mail cannot be read: {error}")),
+        };
+        let recipients = match &email.to {
+            Some(to) => match recipients(to) {
+                Ok(recipients) => recipients,
+                Err(error) => return Tried::never(error),
+            },
+            None => match self.0.store.organization(&delivery.org_id).await {
+                Ok(Some(organization)) => vec![organization.email],
+                Ok(None) => return Tried::never("the organization is gone"),
+                Err(error) => return later(&error),
+            },
+        };
+        let tail = delivery.id.as_str().trim_start_matches(millrace_model::ids::DeliveryId::PREFIX);
+        for (n, recipient) in recipients.into_iter().enumerate() {
+            let mail = Mail {
+                // Made of the delivery's: a second try queues nothing twice.
+                id: MailId::from_row(format!("{}{tail}{n}", MailId::PREFIX)),
+                org_id: delivery.org_id.clone(),
+                recipient,
+                subject: crate::settle::notice::one_line(&email.subject),
+                text: email.text.clone().unwrap_or_default(),
+                html: email.html.clone().filter(|html| !html.is_empty()),
+                status: MailStatus::Queued,
+                attempts: 0,
+                last_error: None,
+                created_at: self.now(),
+            };
+            if let Err(error) = self.0.store.queue_mail(mail).await {
+                return later(&error);
+            }
+        }
+        self.0.wake_mailer.notify_one();
+        Tried::Taken { status: None }
+    }
+}
+
+/// How long to wait after so many tries; none: no more. `random` is any number.
+fn wait_ms(tries: i64, random: i64) -> Option<i64> {
+    if tries >= ATTEMPTS_MAX {
+        return None;
+    }
+    let full = FIRST_WAIT_MS * WAIT_FACTOR.pow(u32::try_from(tries - 1).unwrap_or(0));
+    Some(full - full * (random % (JITTER_PERCENT + 1)) / 100)
+}
+
+/// A text or a list of texts, each one address or several.
+fn recipients(to: &Value) -> Result<Vec<String>, String> {
+    let texts: Vec<&str> = match to {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let mut all = Vec::new();
+    for text in texts {
+        let parsed: Mailboxes = text.parse().map_err(|e| format!("`{}` is not an e-mail address: {e}", text.chars().take(80).collect::<String>()))?;
+        all.extend(parsed.iter().map(ToString::to_string));
+    }
+    match all.len() {
+        1..=RECIPIENTS_MAX => Ok(all),
+        n => Err(format!("an e-mail has 1 to {RECIPIENTS_MAX} recipients; this has {n}")),
+    }
+}
+
+/// Where a delivery goes, without what may be secret.
+pub(crate) fn target(delivery: &Delivery) -> String {
+    let payload: Value = serde_json::from_str(&delivery.payload).unwrap_or_default();
+    let text = |field: &str| payload[field].as_str().unwrap_or("").to_owned();
+    match delivery.kind {
+        DeliveryKind::Http => {
+            let method = payload["method"].as_str().unwrap_or("GET");
+            let place = url::Url::parse(&text("url")).map(|mut url| {
+                url.set_query(None);
+                url.set_fragment(None);
+                // Fails only for addresses that have no user.
+                let _ = url.set_username("").and(url.set_password(None));
+                url.to_string()
+            });
+            format!("{method} {}", place.unwrap_or_default())
+        }
+        DeliveryKind::Email => match &payload["to"] {
+            Value::Null => "the owner".into(),
+            to => recipients(to).unwrap_or_default().join(", "),
+        },
+        DeliveryKind::S3 => format!("s3://{}/{}", text("bucket"), text("prefix")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn waits_grow_are_shortened_at_random_and_end() {
+        let waits: Vec<_> = (1..=ATTEMPTS_MAX).map(|tries| wait_ms(tries, 0)).collect();
+        assert_eq!(waits[..3], [Some(5_000), Some(15_000), Some(45_000)]);
+        assert_eq!((waits[6], waits[7]), (Some(3_645_000), None));
+        assert_eq!((wait_ms(1, 20), wait_ms(1, 21)), (Some(4_000), Some(5_000)));
+    }
+
+    #[test]
+    fn recipients_are_addresses_and_few() {
+        assert_eq!(recipients(&json!("a@x.test, B <b@x.test>")), Ok(vec!["a@x.test".into(), "B <b@x.test>".into()]));
+        assert_eq!(recipients(&json!(["a@x.test", "c@x.test"])).map(|r| r.len()), Ok(2));
+        for bad in [json!("nobody"), json!([]), json!(7), json!(vec!["a@x.test"; 11]), json!("a@x.test\nBcc: b@x.test")] {
+            assert!(recipients(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn statuses_tell_what_becomes_of_a_delivery() {
+        assert_eq!(Tried::by_status(204, ""), Tried::Taken { status: Some(204) });
+        assert!(matches!(Tried::by_status(404, ""), Tried::Never { .. }) && matches!(Tried::by_status(429, ""), Tried::Later { .. }));
+    }
+}

@@ -1,0 +1,245 @@
+//! Deliveries to webhooks: each is queued with the run that made its event, and tried until the receiver takes it.
+//!
+//! A webhook has a lane of its own while it has deliveries due: a receiver that hangs holds up nobody else's.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::future::join_all;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use millrace_model::ids::WebhookId;
+use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery, next_try};
+use millrace_store::WebhookTry;
+use parking_lot::Mutex;
+use reqwest::StatusCode;
+use sha2::Sha256;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::deliver::reach::{Reach, Unreachable};
+use crate::deliver::webhooks::SECRET_PREFIX;
+use crate::run::execute::error_chain;
+use crate::{Engine, EngineError, VERSION};
+
+/// How often due deliveries are looked for though nothing woke the task.
+const POLL: Duration = Duration::from_secs(1);
+/// A try that takes longer has failed.
+const TRY_TIMEOUT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A claimed delivery is hidden from others for so long; then whoever claimed it is taken to have died.
+const HIDDEN_MS: i64 = 30_000;
+/// Webhooks that are sent to at once.
+const LANES_MAX: usize = 32;
+/// Deliveries to one webhook at once, and batches before another webhook may have the lane.
+const BATCH: u32 = 8;
+const BATCHES_MAX: u32 = 16;
+/// What is read of an answer; the rest is thrown away with the connection.
+const ANSWER_BYTES_MAX: usize = 16 << 10;
+/// How long a success may take to end its answer, whose body nobody needs.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Of a refusal's body, so much is kept with the error.
+const ERROR_CHARS_MAX: usize = 300;
+/// Deliveries whose time is over, given up in a round.
+const EXPIRE_MAX: u32 = 1000;
+const EXPIRED: &str = "the webhook was down or paused for so long that it was never tried";
+
+/// How a try ended.
+struct Tried {
+    answered: Option<StatusCode>,
+    /// Why it failed.
+    error: Option<String>,
+    /// When the receiver asked to be asked again.
+    retry_after_ms: Option<i64>,
+    /// The egress policy closes its address: nothing was sent.
+    is_closed: bool,
+}
+
+impl Tried {
+    /// Whether the receiver is there, whatever it says of this event.
+    fn is_up(&self) -> bool {
+        // Of one that may not be asked nothing is known, and nothing is won by waiting for it.
+        self.is_closed || self.answered.is_some_and(|s| !s.is_server_error() && s != StatusCode::TOO_MANY_REQUESTS && s != StatusCode::REQUEST_TIMEOUT)
+    }
+}
+
+/// The webhooks that are being sent to.
+#[derive(Clone)]
+struct Lanes {
+    reach: Arc<Reach>,
+    busy: Arc<Mutex<HashSet<WebhookId>>>,
+    places: Arc<Semaphore>,
+}
+
+impl Engine {
+    pub(crate) fn spawn_webhook_deliverer(&self) {
+        let reach = Arc::new(Reach::new(self.0.config.egress.clone(), common));
+        let lanes = Lanes { reach, busy: Arc::default(), places: Arc::new(Semaphore::new(LANES_MAX)) };
+        self.keep_going("webhooks", move |engine, stop| {
+            let lanes = lanes.clone();
+            async move {
+                loop {
+                    if let Err(error) = engine.open_lanes(&lanes).await {
+                        tracing::error!(error = error_chain(&error), "could not look for deliveries; trying again");
+                    }
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = engine.0.wake_webhooks.notified() => {}
+                        () = tokio::time::sleep(POLL) => {}
+                    }
+                }
+            }
+        });
+    }
+
+    async fn open_lanes(&self, lanes: &Lanes) -> Result<(), EngineError> {
+        let now = self.now();
+        let expired = self.0.store.expire_webhook_deliveries(now, EXPIRE_MAX, EXPIRED).await?;
+        if expired > 0 {
+            tracing::warn!(expired, "deliveries to webhooks were given up");
+        }
+        let due = self.0.store.due_webhooks(now, 2 * LANES_MAX as u32).await?;
+        for webhook in due {
+            let Ok(place) = lanes.places.clone().try_acquire_owned() else { break };
+            if !lanes.busy.lock().insert(webhook.id.clone()) {
+                continue;
+            }
+            let (engine, lanes) = (self.clone(), lanes.clone());
+            self.0.tasks.spawn(async move {
+                let id = webhook.id.clone();
+                if let Err(error) = engine.serve_lane(&lanes.reach, webhook).await {
+                    tracing::error!(webhook.id = %id, error = error_chain(&error), "could not go on with a webhook's deliveries; trying again");
+                }
+                lanes.busy.lock().remove(&id);
+                drop(place);
+                engine.0.wake_webhooks.notify_one();
+            });
+        }
+        Ok(())
+    }
+
+    async fn serve_lane(&self, reach: &Reach, webhook: Webhook) -> Result<(), EngineError> {
+        let secret = self.0.keyring.open(webhook.id.as_str(), &webhook.secret)?;
+        let mut health = webhook.health;
+        for _ in 0..BATCHES_MAX {
+            let now = self.now();
+            if self.0.tasks.stopping() || health.paused_until.is_some_and(|until| until > now) {
+                break;
+            }
+            let limit = if health.is_probing() { 1 } else { BATCH };
+            let batch = self.0.store.claim_webhook_deliveries(webhook.id.as_str(), now, now.plus_ms(HIDDEN_MS), limit).await?;
+            if batch.is_empty() {
+                break;
+            }
+            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(reach, &webhook, &secret, delivery))).await;
+            let mut tries = Vec::with_capacity(batch.len());
+            for (delivery, tried) in batch.iter().zip(tried) {
+                health = health.after(tried.is_up(), self.now());
+                tries.push(self.judge(&webhook, delivery, tried));
+            }
+            if health.failures > 0 && health.paused_until.is_some() {
+                tracing::warn!(webhook.id = %webhook.id, failures = health.failures, "a webhook is down; its deliveries wait");
+            }
+            self.0.store.record_webhook_deliveries(&webhook.id, tries, health).await?;
+        }
+        Ok(())
+    }
+
+    /// What becomes of a delivery after a try.
+    fn judge(&self, webhook: &Webhook, delivery: &WebhookDelivery, tried: Tried) -> WebhookTry {
+        let answered = tried.answered.map(|s| s.as_u16());
+        let id = delivery.id.clone();
+        let Some(error) = tried.error else {
+            return WebhookTry { id, status: DeliveryStatus::Delivered, answered, error: None, next_at: None };
+        };
+        // Gone: the receiver will never take it. Closed: once the operator opens the address, it can be replayed.
+        let gone = tried.is_closed || tried.answered == Some(StatusCode::GONE);
+        let chance = f64::from(u32::from_le_bytes(self.0.ids.bytes::<4>())) / f64::from(u32::MAX);
+        let next_at = if gone { None } else { next_try(delivery.attempts + 1, chance, self.now(), tried.retry_after_ms, delivery.give_up_at) };
+        if next_at.is_none() {
+            tracing::warn!(webhook.id = %webhook.id, delivery.id = %id, error, "a delivery was given up; it can be replayed");
+        }
+        let status = if next_at.is_some() { DeliveryStatus::Queued } else { DeliveryStatus::Failed };
+        WebhookTry { id, status, answered, error: Some(error), next_at }
+    }
+
+    async fn try_delivery(&self, reach: &Reach, webhook: &Webhook, secret: &str, delivery: &WebhookDelivery) -> Tried {
+        let secs = self.now().secs();
+        let failed = |error: String| Tried { answered: None, error: Some(error), retry_after_ms: None, is_closed: false };
+        let signature = match sign(secret, delivery.id.as_str(), secs, &delivery.body) {
+            Ok(signature) => signature,
+            Err(error) => return failed(error),
+        };
+        let Ok(url) = Url::parse(&webhook.url) else { return failed("the webhook's address is damaged".into()) };
+        let client = match reach.client(&url).await {
+            Ok(client) => client,
+            Err(why) => return Tried { is_closed: matches!(why, Unreachable::Closed(_)), ..failed(why.to_string()) },
+        };
+        let request = client
+            .post(url)
+            .header("content-type", "application/json")
+            .header("webhook-id", delivery.id.as_str())
+            .header("webhook-timestamp", secs)
+            .header("webhook-signature", signature)
+            .body(delivery.body.clone());
+        let response = match request.send().await {
+            Ok(response) => response,
+            // The address may hold a password: it is not part of the text.
+            Err(error) => return failed(error_chain(&error.without_url())),
+        };
+        let status = response.status();
+        let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let retry_after_ms = header("retry-after").and_then(|secs| secs.trim().parse::<i64>().ok()).map(|secs| secs.saturating_mul(1000));
+        let body = tokio::time::timeout(ANSWER_TIMEOUT, start_of(response)).await.unwrap_or_default();
+        let error = match status {
+            s if s.is_success() => None,
+            s if s.is_redirection() => Some(format!("the receiver answered {}, a redirect, which is not followed", s.as_u16())),
+            s => Some(format!("the receiver answered {}: {body}", s.as_u16()).trim_end_matches([':', ' ']).to_owned()),
+        };
+        Tried { answered: Some(status), error, retry_after_ms, is_closed: false }
+    }
+}
+
+/// What clients for webhooks have in common. An answer is taken as it is sent: a small one cannot become a large one here.
+fn common() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT).no_gzip().user_agent(format!("Millrace-Webhooks/{VERSION}"))
+}
+
+/// The start of an answer's body, as text on one line.
+async fn start_of(mut response: reqwest::Response) -> String {
+    let mut bytes = Vec::new();
+    // A body that breaks off tells what it told so far.
+    while let Ok(Some(chunk)) = response.chunk().await {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > ANSWER_BYTES_MAX {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ERROR_CHARS_MAX).collect()
+}
+
+/// The signature of Standard Webhooks: HMAC-SHA256 over id, time and body, in base64.
+fn sign(secret: &str, id: &str, timestamp: i64, body: &str) -> Result<String, String> {
+    let damaged = "the webhook's secret is damaged";
+    let key = STANDARD.decode(secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret)).map_err(|_| damaged)?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| damaged)?;
+    mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
+    Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signature_is_that_of_standard_webhooks() {
+        // The example of the specification's reference libraries.
+        let signed = sign("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
+        assert_eq!(signed.as_deref(), Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
+        assert!(sign("whsec_***", "a", 1, "{}").is_err());
+    }
+}

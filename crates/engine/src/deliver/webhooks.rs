@@ -1,0 +1,193 @@
+//! Webhooks: addresses that listen. What is on its way to them is sent by `deliver`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use millrace_model::event::Event;
+use millrace_model::ids::{WebhookDeliveryId, WebhookId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::tenant::Caller;
+use millrace_model::webhook::{DeliveryStatus, GIVE_UP_AFTER_MS, Health, Webhook, WebhookDelivery};
+use millrace_store::WebhookReplay;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::{Engine, EngineError};
+
+/// What a secret begins with, as Standard Webhooks writes it.
+pub(crate) const SECRET_PREFIX: &str = "whsec_";
+/// Webhooks of one organization.
+const WEBHOOKS_MAX: u64 = 1_000;
+/// Dead letters replayed by one request; the rest by the next.
+const REPLAY_MAX: u32 = 10_000;
+
+/// A webhook to be made.
+#[derive(Clone, Debug)]
+pub struct NewWebhook {
+    /// Where events are sent.
+    pub url: String,
+    /// Shown name.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+}
+
+/// An event as it is sent: the same as in a list of event summaries (reference 2).
+#[derive(Serialize)]
+struct Sent<'a> {
+    id: String,
+    indexed_at_ms: i64,
+    event: &'a RawValue,
+    metadata: Map<String, Value>,
+}
+
+impl Engine {
+    /// Makes a webhook; what signs its deliveries is shown this once.
+    pub async fn create_webhook(&self, caller: &Caller, new: NewWebhook) -> Result<(Webhook, String), EngineError> {
+        let url = webhook_url(&new.url)?;
+        if let Some(refusal) = Url::parse(&url).ok().and_then(|url| crate::deliver::reach::closed(&self.0.config.egress, &url)) {
+            return Err(EngineError::invalid(
+                "url",
+                format!("`url` leads to {}, {}; whoever runs the server opens it with --egress-allow {}", refusal.address.ip(), refusal.rule, refusal.address),
+            ));
+        }
+        let name = line("name", new.name, 100)?;
+        let description = line("description", new.description, 1000)?;
+        if self.0.store.list_webhooks(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= WEBHOOKS_MAX {
+            let message = format!("the organization has {WEBHOOKS_MAX} webhooks, the most it may have; delete some first");
+            return Err(EngineError::Conflict { code: "too_many_webhooks", message });
+        }
+        let (id, now) = (WebhookId::generate(&self.0.ids), self.now());
+        let secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(self.0.ids.bytes::<32>()));
+        let webhook = Webhook {
+            secret: self.0.keyring.seal(&self.0.ids, id.as_str(), &secret)?,
+            id,
+            org_id: caller.org_id.clone(),
+            user_id: caller.user_id.clone(),
+            name,
+            description,
+            url,
+            active: true,
+            health: Health::default(),
+            created_at: now,
+            updated_at: now,
+        };
+        self.0.store.create_webhook(webhook.clone()).await?;
+        Ok((webhook, secret))
+    }
+
+    /// A webhook of the organization.
+    pub async fn webhook(&self, caller: &Caller, id: &WebhookId) -> Result<Webhook, EngineError> {
+        self.0.store.webhook(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("webhook", id))
+    }
+
+    /// The webhooks, newest first.
+    pub async fn list_webhooks(&self, caller: &Caller, page: &Page) -> Result<Listing<Webhook>, EngineError> {
+        Ok(self.0.store.list_webhooks(&caller.org_id, page).await?)
+    }
+
+    /// Removes a webhook and its subscriptions. What was on its way is not sent.
+    pub async fn delete_webhook(&self, caller: &Caller, id: &WebhookId) -> Result<(), EngineError> {
+        let there = self.0.store.delete_webhook(&caller.org_id, id).await?;
+        self.0.cache.forget_listeners();
+        if there { Ok(()) } else { Err(EngineError::not_found("webhook", id)) }
+    }
+
+    /// What was or is to be sent to a webhook, newest first; failed ones are its dead letters.
+    pub async fn list_webhook_deliveries(
+        &self,
+        caller: &Caller,
+        id: &WebhookId,
+        status: Option<DeliveryStatus>,
+        page: &Page,
+    ) -> Result<Listing<WebhookDelivery>, EngineError> {
+        self.webhook(caller, id).await?;
+        Ok(self.0.store.list_webhook_deliveries(&caller.org_id, id.as_str(), status, page).await?)
+    }
+
+    /// Sends a delivery again, or without `delivery` all dead letters, the oldest first. How many are queued now.
+    pub async fn replay_webhook_deliveries(&self, caller: &Caller, id: &WebhookId, delivery: Option<WebhookDeliveryId>) -> Result<u64, EngineError> {
+        self.webhook(caller, id).await?;
+        let now = self.now();
+        let replay = WebhookReplay {
+            org_id: caller.org_id.clone(),
+            target_id: id.to_string(),
+            id: delivery.clone(),
+            now,
+            give_up_at: now.plus_ms(GIVE_UP_AFTER_MS),
+            limit: REPLAY_MAX,
+        };
+        let count = self.0.store.replay_webhook_deliveries(replay).await?;
+        if let (Some(delivery), 0) = (delivery, count) {
+            let there = self.0.store.webhook_delivery(&caller.org_id, &delivery).await?.is_some_and(|d| d.target_id == id.as_str());
+            if !there {
+                return Err(EngineError::not_found("delivery", delivery));
+            }
+        }
+        self.0.wake_webhooks.notify_one();
+        Ok(count)
+    }
+
+    /// An event to be sent to a webhook.
+    pub(crate) fn webhook_delivery(&self, event: &Event, target: &str) -> Result<WebhookDelivery, EngineError> {
+        let damaged = |e| EngineError::internal("could not write an event", e);
+        let payload = serde_json::from_str::<&RawValue>(&event.payload).map_err(damaged)?;
+        let mut metadata: Map<String, Value> = serde_json::from_str(&event.metadata).map_err(damaged)?;
+        for (field, value) in [("emitter_id", &event.emitter_id), ("emit_id", &event.emit_id), ("name", &event.name)] {
+            metadata.insert(field.into(), json!(value));
+        }
+        let sent = Sent { id: event.id.to_string(), indexed_at_ms: event.id.ms, event: payload, metadata };
+        let now = self.now();
+        Ok(WebhookDelivery {
+            id: WebhookDeliveryId::generate(&self.0.ids),
+            org_id: event.org_id.clone(),
+            target_id: target.to_owned(),
+            event_key: format!("{}:{}", event.emitter_id, event.id),
+            body: serde_json::to_string(&sent).map_err(damaged)?,
+            status: DeliveryStatus::Queued,
+            attempts: 0,
+            last_status: None,
+            last_error: None,
+            next_at: now,
+            give_up_at: now.plus_ms(GIVE_UP_AFTER_MS),
+            created_at: now,
+        })
+    }
+}
+
+fn webhook_url(text: &str) -> Result<String, EngineError> {
+    let refused = || {
+        let shown: String = text.chars().take(80).collect();
+        EngineError::invalid("url", format!("`{shown}` is not the address of a webhook; it starts with http:// or https:// and names a host"))
+    };
+    if text.is_empty() {
+        return Err(EngineError::missing("url", "`url` is required: where events are sent"));
+    }
+    let url = Url::parse(text).map_err(|_| refused())?;
+    let fits = matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(|host| !host.is_empty()) && text.len() <= 2048;
+    if fits { Ok(url.into()) } else { Err(refused()) }
+}
+
+fn line(field: &str, text: Option<String>, max: usize) -> Result<Option<String>, EngineError> {
+    match text {
+        Some(text) if text.chars().count() > max || text.chars().any(char::is_control) => {
+            Err(EngineError::invalid(field, format!("`{field}` has at most {max} characters on one line")))
+        }
+        text => Ok(text.filter(|text| !text.is_empty())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_webhook_is_at_a_host() {
+        assert_eq!(webhook_url("https://a.test:8443/x?y=1").ok().as_deref(), Some("https://a.test:8443/x?y=1"));
+        assert_eq!(webhook_url("http://127.0.0.1").ok().as_deref(), Some("http://127.0.0.1/"));
+        for wrong in ["", "a.test", "ftp://a.test", "https://", "javascript:alert(1)", &format!("http://a.test/{}", "x".repeat(2048))] {
+            assert!(webhook_url(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Saving components: code → artifact → what the module says of itself. Nothing is stored unless all of it works.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_bundle::{BundleError, BundleRequest, Entry, Lock};
+use millrace_model::component::{Artifact, CodeFiles, ComponentType, Manifest, SavedComponent};
+use millrace_model::ids::ComponentId;
+use millrace_model::page::{Listing, Page};
+use millrace_model::slug::slugify;
+use millrace_model::tenant::Caller;
+use millrace_runner::{Call, IsolateSpec, ModuleSpec};
+use serde_json::{json, value::to_raw_value};
+
+use crate::run::sink::Ignore;
+use crate::tenants::secrets::sha256_hex;
+use crate::{Engine, EngineError, ErrorKind};
+
+/// Wall-clock limit of loading a module to read its manifest.
+const DESCRIBE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Name of a component's only module in its isolate.
+pub(crate) const MODULE: &str = "component";
+
+/// Where a component's code comes from.
+#[derive(Clone, Debug)]
+pub enum CodeRef {
+    /// A saved component.
+    Component(ComponentId),
+    /// The published component with that key, else the one of a registry.
+    Key(String),
+    /// Source text, with the files that its relative imports reach.
+    Code {
+        /// The entry's text.
+        code: String,
+        /// Texts by path relative to one root.
+        files: BTreeMap<String, String>,
+        /// The entry's path below that root.
+        entry: Option<String>,
+        /// Where the code came from, kept as metadata.
+        url: Option<String>,
+    },
+    /// An address of the code.
+    Url(String),
+}
+
+/// A component that was built but not stored.
+pub(crate) struct Built {
+    pub(crate) component: SavedComponent,
+    pub(crate) artifact: Artifact,
+}
+
+impl Engine {
+    /// Builds and stores a component; with `publish` it answers to its key from now on.
+    pub async fn save_component(&self, caller: &Caller, code: CodeRef, publish: bool) -> Result<SavedComponent, EngineError> {
+        let is_registered = matches!(code, CodeRef::Key(_));
+        let mut built = match code {
+            CodeRef::Key(key) => {
+                let code = self.registry_code(caller, &key).await?.ok_or_else(|| EngineError::not_found("component", key))?;
+                self.build_component(caller, &code, None).await?
+            }
+            code => self.build_component(caller, &code, None).await?,
+        };
+        if is_registered {
+            // The registry keeps the files.
+            built.component.files = None;
+        }
+        let kind = built.component.manifest.check()?;
+        let mut component = SavedComponent { component_type: kind, ..built.component };
+        if let Some(known) = self.same_component(&component).await?
+            && (known.published || !publish)
+        {
+            return Ok(known);
+        }
+        if publish {
+            if component.manifest.key.as_deref().unwrap_or("").trim().is_empty() {
+                return Err(EngineError::Component {
+                    code: "invalid_component",
+                    message: format!(
+                        "the component `{}` has no `key`; publishing needs one, such as `app_name-do-something`",
+                        component.manifest.name.as_deref().unwrap_or("")
+                    ),
+                    details: json!({ "field": "key" }),
+                });
+            }
+            component.published = true;
+        }
+        self.0.store.put_artifact(built.artifact).await?;
+        self.0.store.create_component(component.clone()).await?;
+        Ok(component)
+    }
+
+    /// A component by id, by the hash of its code, or by its published key, with `@version` behind it or without.
+    pub async fn component(&self, caller: &Caller, name: &str) -> Result<SavedComponent, EngineError> {
+        let store = &self.0.store;
+        let found = match name.parse::<ComponentId>() {
+            Ok(id) => store.component(&caller.org_id, &id).await?,
+            Err(_) if is_hash(name) => store.component_by_hash(&caller.org_id, name, None).await?,
+            Err(_) => {
+                let (key, version) = key_and_version(name);
+                store.component_by_key(&caller.org_id, key, version).await?
+            }
+        };
+        found.ok_or_else(|| EngineError::not_found("component", name))
+    }
+
+    /// The published components.
+    pub async fn list_components(&self, caller: &Caller, page: &Page) -> Result<Listing<SavedComponent>, EngineError> {
+        Ok(self.0.store.list_components(&caller.org_id, page).await?)
+    }
+
+    /// Takes a published component's key away; workflows that use it go on.
+    pub async fn unpublish_component(&self, caller: &Caller, key: &str) -> Result<(), EngineError> {
+        match self.0.store.unpublish_component(&caller.org_id, key).await {
+            Err(millrace_store::StoreError::NotFound) => Err(EngineError::not_found("component", key)),
+            other => Ok(other?),
+        }
+    }
+
+    /// The saved component that `code` names, or a new one, built; `earlier`: whose package lock a redeploy keeps.
+    pub(crate) async fn resolve_component(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+        earlier: Option<&SavedComponent>,
+    ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
+        match code {
+            CodeRef::Component(id) => Ok((self.component(caller, id.as_str()).await?, None)),
+            CodeRef::Key(key) => match self.component(caller, key).await {
+                Err(error) if error.kind() == ErrorKind::NotFound => match self.registry_code(caller, key).await? {
+                    // The registry keeps the files.
+                    Some(code) => self.built_or_known(caller, &code, earlier, false).await,
+                    None => Err(error),
+                },
+                found => Ok((found?, None)),
+            },
+            CodeRef::Code { .. } | CodeRef::Url(_) => self.built_or_known(caller, code, earlier, true).await,
+        }
+    }
+
+    /// What the code is built to; where the same code was built to the same before, the component that was saved then.
+    async fn built_or_known(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+        earlier: Option<&SavedComponent>,
+        keeps_files: bool,
+    ) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
+        let Built { mut component, artifact } = self.build_component(caller, code, earlier).await?;
+        if !keeps_files {
+            component.files = None;
+        }
+        Ok(match self.same_component(&component).await? {
+            Some(known) => (known, None),
+            None => (component, Some(artifact)),
+        })
+    }
+
+    /// The component that was saved of the same code with the same files, built to the same module.
+    async fn same_component(&self, component: &SavedComponent) -> Result<Option<SavedComponent>, EngineError> {
+        let known = self.0.store.component_by_hash(&component.org_id, &component.code_hash, Some(&component.artifact_id)).await?;
+        Ok(known.filter(|known| known.url == component.url && known.files == component.files))
+    }
+
+    /// Bundles and describes, and stores nothing.
+    pub(crate) async fn build_component(&self, caller: &Caller, code: &CodeRef, earlier: Option<&SavedComponent>) -> Result<Built, EngineError> {
+        let (entry, url) = match code {
+            CodeRef::Code { code, files, entry, url } => (entry_of(code, files, entry.as_deref())?, url.clone()),
+            CodeRef::Url(url) => (Entry::Url { url: url.clone() }, Some(url.clone())),
+            CodeRef::Component(_) | CodeRef::Key(_) => {
+                return Err(EngineError::missing("component_code", "give `component_code` or `component_url`"));
+            }
+        };
+        let lock = match earlier {
+            Some(component) => self.0.store.artifact(&component.artifact_id).await?.and_then(|a| serde_json::from_str::<Lock>(&a.lock).ok()),
+            None => None,
+        };
+        let bundle = self.0.bundler.bundle(BundleRequest { entry, lock }).await.map_err(bundle_error)?;
+        let lock = serde_json::to_string(&bundle.lock).map_err(|e| EngineError::internal("could not write the package lock", e))?;
+        let artifact =
+            Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, uses_respond: bundle.uses_respond };
+        let manifest = self.describe(caller, &artifact).await?;
+        self.infer_apps(caller, &manifest.props, &bundle.auth_keys).await?;
+        let now = self.now();
+        // Of an address only the entry is kept: the rest is where it came from.
+        let files = match code {
+            CodeRef::Code { files, entry: Some(entry), .. } => {
+                let others = files.iter().filter(|(path, _)| *path != entry).map(|(path, text)| (path.clone(), text.clone())).collect();
+                Some(CodeFiles { entry: entry.clone(), others })
+            }
+            _ => None,
+        };
+        let component = SavedComponent {
+            files,
+            id: ComponentId::generate(&self.0.ids),
+            org_id: caller.org_id.clone(),
+            code_hash: sha256_hex(bundle.entry_code.as_bytes()),
+            code: bundle.entry_code,
+            url,
+            component_type: if manifest.component_type.as_deref() == Some("action") { ComponentType::Action } else { ComponentType::Source },
+            manifest,
+            artifact_id: artifact.id.clone(),
+            published: false,
+            created_at: now,
+            updated_at: now,
+        };
+        Ok(Built { component, artifact })
+    }
+
+    /// Loads the module in a host of its own and asks what it is.
+    async fn describe(&self, caller: &Caller, artifact: &Artifact) -> Result<Manifest, EngineError> {
+        let path = self.artifact_path(artifact).await?;
+        let isolate = Arc::new(IsolateSpec {
+            id: format!("describe:{}:{}", artifact.id, self.0.ids.base62(6)),
+            organization: caller.org_id.to_string(),
+            modules: vec![ModuleSpec { name: MODULE.into(), path }],
+            env: BTreeMap::new(),
+            db: None,
+            memory_mb: None,
+            calls_max: 1,
+            hosts_max: 1,
+        });
+        let body = to_raw_value(&json!({ "kind": "describe", "module": MODULE })).map_err(|e| EngineError::internal("could not ask for the manifest", e))?;
+        let outcome = self.0.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT }, Arc::new(Ignore)).await;
+        let runner = self.0.runner.clone();
+        self.0.tasks.spawn(async move { runner.evict(&isolate.id).await });
+        let done = outcome.result.map_err(|failure| EngineError::Component {
+            code: "component_does_not_load",
+            message: format!("the component does not load: {}: {}", failure.code, failure.message),
+            details: json!({ "error": failure.code, "stack": failure.stack }),
+        })?;
+        serde_json::from_str(done.result.get()).map_err(|e| EngineError::Component {
+            code: "invalid_component",
+            message: format!("the component's definition is not of the expected form: {e}"),
+            details: json!({}),
+        })
+    }
+
+    /// The file of a stored artifact, written from the store where it is missing.
+    pub(crate) async fn stored_artifact_path(&self, id: &str) -> Result<std::path::PathBuf, EngineError> {
+        let path = self.0.config.artifact_dir.join(format!("{id}.mjs"));
+        if tokio::fs::try_exists(&path).await.unwrap_or(false) {
+            return Ok(path);
+        }
+        let artifact = self.0.store.artifact(id).await?.ok_or_else(|| EngineError::internal("an artifact is missing in the store", id.to_owned()))?;
+        self.artifact_path(&artifact).await
+    }
+
+    pub(crate) async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
+        let dir = &self.0.config.artifact_dir;
+        let path = dir.join(format!("{}.mjs", artifact.id));
+        if tokio::fs::try_exists(&path).await.unwrap_or(false) {
+            return Ok(path);
+        }
+        let failed = |e| EngineError::internal("could not write an artifact for its host", e);
+        let map_name = format!("{}.mjs.map", artifact.id);
+        let mut code = artifact.code.clone();
+        if let Some(map) = &artifact.source_map {
+            self.write_whole(&dir.join(&map_name), map.as_bytes()).await.map_err(failed)?;
+            code = format!("{}\n//# sourceMappingURL={map_name}\n", code.trim_end());
+        }
+        self.write_whole(&path, code.as_bytes()).await.map_err(failed)?;
+        Ok(path)
+    }
+
+    /// A reader sees the whole file or none.
+    async fn write_whole(&self, path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+        let part = path.with_extension(format!("{}.part", self.0.ids.base62(8)));
+        tokio::fs::write(&part, bytes).await?;
+        tokio::fs::rename(&part, path).await
+    }
+}
+
+/// Whether a text is a SHA-256 in hex.
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// `key@version`. A key does not begin with `@`, a version may hold one.
+pub(crate) fn key_and_version(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('@') {
+        Some((key, version)) if !key.is_empty() => (key, Some(version)),
+        _ => (name, None),
+    }
+}
+
+fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>) -> Result<Entry, EngineError> {
+    if code.trim().is_empty() {
+        return Err(EngineError::missing("component_code", "`component_code` is empty; give the text of a component"));
+    }
+    let entry = entry.unwrap_or("component.mjs");
+    if entry.starts_with('/') || entry.split('/').any(|part| part == ".." || part.is_empty()) {
+        return Err(EngineError::invalid("component_entry", format!("`{entry}` is not a path below the root of the files")));
+    }
+    let mut files = files.clone();
+    files.insert(entry.to_owned(), code.to_owned());
+    Ok(Entry::Files { entry: entry.to_owned(), files })
+}
+
+pub(crate) fn bundle_error(error: BundleError) -> EngineError {
+    if error.is_user_error() {
+        EngineError::Component { code: error.code(), message: error.to_string(), details: json!({ "field": "component_code" }) }
+    } else {
+        EngineError::internal("could not bundle the component", error)
+    }
+}
+
+/// The slug that a record of this name starts from.
+pub(crate) fn base_slug(name: &str) -> String {
+    slugify(name)
+}

@@ -1,0 +1,151 @@
+//! What an editor asks while props are filled in: options of a prop, and props that depend on others (spec 2.7.1, reference 2).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_model::component::{PropDef, SavedComponent};
+use millrace_model::props::Site;
+use millrace_model::tenant::Caller;
+use millrace_runner::{Call, CallFailure, DbLoader, IsolateSpec, ModuleSpec};
+use serde::Deserialize;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value, json};
+
+use crate::deploy::components::{CodeRef, MODULE};
+use crate::run::asks::AskScope;
+use crate::run::data_stores::StoreGrants;
+use crate::run::program::Inputs;
+use crate::run::sink::Answering;
+use crate::tenants::accounts::AccountUse;
+use crate::{Engine, EngineError};
+
+/// Wall-clock limit of an options method or `additionalProps`: somebody waits before a form.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Questions that one host answers at once.
+const CALLS_MAX: u32 = 8;
+
+/// Which options are asked for.
+#[derive(Clone, Debug)]
+pub struct OptionsRequest {
+    /// The component.
+    pub code: CodeRef,
+    /// The prop.
+    pub prop_name: String,
+    /// Values filled in so far.
+    pub configured_props: Map<String, Value>,
+    /// Counts up from 0.
+    pub page: u64,
+    /// What the page before gave as its context.
+    pub prev_context: Value,
+    /// What was typed into the search box.
+    pub query: Option<String>,
+}
+
+/// Options to choose from, or why there are none.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct OptionsAnswer {
+    /// Each `{label, value}`.
+    pub options: Vec<Value>,
+    /// To be given back for the next page.
+    pub context: Value,
+    /// What the code threw.
+    #[serde(skip)]
+    pub errors: Vec<String>,
+}
+
+/// Props that depend on the values of others, or why there are none.
+#[derive(Clone, Debug, Default)]
+pub struct PropsAnswer {
+    /// All definitions, those of the component as they are now among them.
+    pub props: Vec<Value>,
+    /// What the code threw.
+    pub errors: Vec<String>,
+}
+
+impl Engine {
+    /// Runs the options method of a prop.
+    pub async fn prop_options(&self, caller: &Caller, request: OptionsRequest) -> Result<OptionsAnswer, EngineError> {
+        let (component, _) = self.resolve_component(caller, &request.code, None).await?;
+        let known = component.manifest.props.iter().any(|def| def.name == request.prop_name);
+        if !known && !component.manifest.has_additional_props {
+            let names = component.manifest.props.iter().map(|def| format!("`{}`", def.name)).collect::<Vec<_>>().join(", ");
+            let name: String = request.prop_name.chars().take(80).collect();
+            return Err(EngineError::invalid("prop_name", format!("the component has no prop `{name}`; it has {names}")));
+        }
+        let question = json!({
+            "kind": "options", "prop": request.prop_name, "page": request.page, "prev_context": request.prev_context, "query": request.query,
+        });
+        Ok(match self.ask(caller, &component, question, &request.configured_props).await? {
+            Ok(answer) => serde_json::from_value(answer).unwrap_or_default(),
+            Err(error) => OptionsAnswer { errors: vec![error], ..OptionsAnswer::default() },
+        })
+    }
+
+    /// Runs `additionalProps`.
+    pub async fn dynamic_props(&self, caller: &Caller, code: &CodeRef, configured_props: &Map<String, Value>) -> Result<PropsAnswer, EngineError> {
+        let (component, _) = self.resolve_component(caller, code, None).await?;
+        Ok(match self.ask(caller, &component, json!({ "kind": "additional_props" }), configured_props).await? {
+            Ok(mut answer) => PropsAnswer { props: answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default(), errors: Vec::new() },
+            Err(error) => PropsAnswer { errors: vec![error], ..PropsAnswer::default() },
+        })
+    }
+
+    /// The definitions that hold for these values: the component's, or what its `additionalProps` makes of them.
+    pub(crate) async fn definitions(
+        &self,
+        caller: &Caller,
+        component: &SavedComponent,
+        values: &Map<String, Value>,
+    ) -> Result<Option<Vec<PropDef>>, EngineError> {
+        if !component.manifest.has_additional_props {
+            return Ok(None);
+        }
+        let refused = |message: String| EngineError::Component { code: "additional_props_failed", message, details: json!({ "field": "configured_props" }) };
+        let answer = self.ask(caller, component, json!({ "kind": "additional_props" }), values).await?;
+        let mut answer = answer.map_err(|error| refused(format!("the component could not say which props it needs: {error}")))?;
+        let defs = serde_json::from_value(answer["props"].take());
+        defs.map(Some).map_err(|error| refused(format!("the props that `additionalProps` gave are not of the expected form: {error}")))
+    }
+
+    /// Asks a component in a host of its own, with the accounts that the values name. `Ok(Err)` is the code's own failure.
+    pub(crate) async fn ask(
+        &self,
+        caller: &Caller,
+        component: &SavedComponent,
+        mut question: Value,
+        values: &Map<String, Value>,
+    ) -> Result<Result<Value, String>, EngineError> {
+        let defs = &component.manifest.props;
+        self.check_accounts(&caller.org_id, defs, values, Site::Step).await?;
+        let mut stores = StoreGrants::default();
+        stores.add(defs, values);
+        let inputs = Inputs::new(Value::Object(values.clone()), AccountUse::of(None, defs, values).collect());
+        let failed = |failure: &CallFailure| format!("{}: {}", failure.code, failure.message);
+        let props = match inputs.text(self, &caller.org_id).await? {
+            Ok(text) => serde_json::from_str::<Value>(&text).map_err(|e| EngineError::internal("could not read props", e))?,
+            Err(outcome) => return Ok(Err(outcome.result.as_ref().err().map(failed).unwrap_or_default())),
+        };
+        question["module"] = MODULE.into();
+        question["props"] = props;
+        // Other than the component's runs: nothing that a form asks touches their state.
+        let isolate = Arc::new(IsolateSpec {
+            id: format!("configure:{}:{}", caller.org_id, component.artifact_id),
+            organization: caller.org_id.to_string(),
+            modules: vec![ModuleSpec { name: MODULE.into(), path: self.stored_artifact_path(&component.artifact_id).await? }],
+            env: BTreeMap::new(),
+            db: Some(DbLoader::of(Map::new())),
+            memory_mb: None,
+            calls_max: CALLS_MAX,
+            hosts_max: 1,
+        });
+        let scope = Arc::new(AskScope { org: caller.org_id.clone(), stores, run: None });
+        let body = to_raw_value(&question).map_err(|e| EngineError::internal("could not write a question", e))?;
+        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, Arc::new(Answering { engine: self.clone(), scope })).await;
+        match outcome.result {
+            Ok(done) => serde_json::from_str(done.result.get()).map(Ok).map_err(|e| EngineError::internal("could not read an answer", e)),
+            Err(failure) => Ok(Err(failed(&failure))),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Components, sources and workflows: what is checked and built before they are stored.
+
+pub(crate) mod components;
+pub(crate) mod configure;
+pub(crate) mod hooks;
+pub(crate) mod marks;
+pub(crate) mod registries;
+pub(crate) mod sources;
+pub(crate) mod subscriptions;
+pub(crate) mod workflow_parts;
+pub(crate) mod workflows;

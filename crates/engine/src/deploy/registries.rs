@@ -1,0 +1,244 @@
+//! Registries: trees of components that an organization uploaded, from which components are deployed by key.
+//!
+//! The server never reads a folder or an address of its own for a registry: whoever may use the API would read it, too.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use millrace_bundle::{Unindexed, unpack_tree};
+use millrace_model::Timestamp;
+use millrace_model::component::Manifest;
+use millrace_model::ids::{OrgId, RegistryId};
+use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned, search};
+use millrace_model::tenant::Caller;
+use millrace_store::{FoundComponent, NewRegistry};
+
+use crate::deploy::components::{bundle_error, key_and_version};
+use crate::tenants::secrets::sha256_hex;
+use crate::{CodeRef, Engine, EngineError};
+
+/// The most characters of a name and of an origin.
+const NAME_MAX: usize = 100;
+const ORIGIN_MAX: usize = 1_000;
+/// A longer key is no key; keys are parts of the database's indexes.
+const KEY_BYTES_MAX: usize = 300;
+/// Files of a component's app and of the apps that it imports, together; what bundling takes.
+const FILES_BYTES_MAX: usize = 8 << 20;
+/// Versions that an error names.
+const VERSIONS_NAMED: usize = 10;
+/// Organizations whose search index is kept.
+const INDEXES_MAX: usize = 16;
+
+/// A tree to be added, or to replace an earlier one.
+#[derive(Clone, Debug)]
+pub struct RegistryUpload {
+    /// Its name.
+    pub name: String,
+    /// Where it came from, for people and for updates.
+    pub origin: String,
+    /// Its revision there; empty where it has none.
+    pub revision: String,
+    /// A `.tar.gz` of its files.
+    pub archive: bytes::Bytes,
+    /// Whether a registry of that name must not be there yet (true) or must be (false).
+    pub is_new: bool,
+}
+
+/// A registry as stored, and what of it is not in the index.
+#[derive(Clone, Debug)]
+pub struct RegistryView {
+    /// The registry.
+    pub registry: Registry,
+    /// Files that should be components and could not be read as one.
+    pub unindexed: Vec<Unindexed>,
+}
+
+/// A component of a registry, not built.
+#[derive(Clone, Debug)]
+pub struct RegistryEntry {
+    /// What the index knows.
+    pub component: RegistryComponent,
+    /// The entry's text.
+    pub code: String,
+    /// What its code says without running it: props may be missing that only running code knows.
+    pub manifest: Manifest,
+    /// Its versions that can be named, the latest first.
+    pub versions: Vec<String>,
+}
+
+/// What search looks through, as long as no registry changes.
+pub(crate) struct SearchIndex {
+    registries: Vec<(RegistryId, Timestamp)>,
+    pub(crate) components: Vec<RegistryComponent>,
+}
+
+/// Search indexes of the organizations that searched last.
+#[derive(Default)]
+pub(crate) struct SearchIndexes(parking_lot::Mutex<VecDeque<(OrgId, Arc<SearchIndex>)>>);
+
+impl Engine {
+    /// Adds or replaces a registry: reads the archive, indexes it in a process of its own, stores all of it or nothing.
+    pub async fn put_registry(&self, caller: &Caller, upload: RegistryUpload) -> Result<RegistryView, EngineError> {
+        let RegistryUpload { name, origin, revision, archive, is_new } = upload;
+        check_name(&name)?;
+        if origin.len() > ORIGIN_MAX || revision.len() > NAME_MAX {
+            return Err(EngineError::invalid("origin", format!("`origin` takes at most {ORIGIN_MAX} bytes, `revision` {NAME_MAX}")));
+        }
+        let exists = self.0.store.registries(&caller.org_id).await?.iter().any(|r| r.name == name);
+        if is_new && exists {
+            let message = format!("there is a registry `{name}`; update it, or add this one under another name");
+            return Err(EngineError::Conflict { code: "registry_exists", message });
+        }
+        if !is_new && !exists {
+            return Err(EngineError::not_found("registry", name));
+        }
+        let app = name.clone();
+        let files = tokio::task::spawn_blocking(move || unpack_tree(&archive, &app))
+            .await
+            .map_err(|e| EngineError::internal("reading the archive broke down", e))?
+            .map_err(bundle_error)?;
+        let index = self.0.bundler.index(files.clone()).await.map_err(bundle_error)?;
+        let components: Vec<_> = index.entries.into_iter().filter(|c| c.key.len() <= KEY_BYTES_MAX).collect();
+        if components.is_empty() {
+            return Err(EngineError::invalid("archive", "the archive holds no component with a `key`"));
+        }
+        let files: Vec<_> = files.into_iter().map(|(path, text)| RegistryFile { hash: sha256_hex(text.as_bytes()), path, text }).collect();
+        let now = self.now();
+        let count = |len: usize| i64::try_from(len).unwrap_or(i64::MAX);
+        let registry = Registry {
+            id: RegistryId::generate(&self.0.ids),
+            org_id: caller.org_id.clone(),
+            name,
+            origin,
+            revision,
+            file_count: count(files.len()),
+            component_count: count(components.len()),
+            created_at: now,
+            updated_at: now,
+        };
+        let registry = self.0.store.put_registry(NewRegistry { registry, files, components }).await?;
+        self.0.search_indexes.forget(&caller.org_id);
+        Ok(RegistryView { registry, unindexed: index.unindexed })
+    }
+
+    /// The organization's registries, oldest first.
+    pub async fn registries(&self, caller: &Caller) -> Result<Vec<Registry>, EngineError> {
+        Ok(self.0.store.registries(&caller.org_id).await?)
+    }
+
+    /// Removes a registry. What was deployed from it goes on.
+    pub async fn delete_registry(&self, caller: &Caller, name: &str) -> Result<(), EngineError> {
+        if !self.0.store.delete_registry(&caller.org_id, name).await? {
+            return Err(EngineError::not_found("registry", name));
+        }
+        self.0.search_indexes.forget(&caller.org_id);
+        Ok(())
+    }
+
+    /// The registries' components that fit, best first (see [`search`]).
+    pub async fn search_components(&self, caller: &Caller, words: &str, app: Option<&str>, limit: usize) -> Result<Vec<RegistryComponent>, EngineError> {
+        let index = self.search_index(&caller.org_id).await?;
+        Ok(search(&index.components, words, app, limit).into_iter().cloned().collect())
+    }
+
+    /// A component of a registry by key, with `@version` behind it or without, not built.
+    pub async fn registry_entry(&self, caller: &Caller, name: &str) -> Result<RegistryEntry, EngineError> {
+        let found = self.find_registry_component(caller, name).await?.ok_or_else(|| EngineError::not_found("component", name))?;
+        let files = self.registry_tree(&found).await?;
+        let component = found.component;
+        let code = files.get(&component.path).cloned().unwrap_or_default();
+        let facts = self.0.bundler.facts(files, component.path.clone()).await.map_err(bundle_error)?;
+        let versions = self.0.store.registry_versions(&caller.org_id, &component.key).await?;
+        Ok(RegistryEntry { component, code, manifest: facts.map(|facts| facts.manifest).unwrap_or_default(), versions })
+    }
+
+    /// The code of a registry's component, with the files that it may import.
+    pub(crate) async fn registry_code(&self, caller: &Caller, name: &str) -> Result<Option<CodeRef>, EngineError> {
+        let Some(found) = self.find_registry_component(caller, name).await? else { return Ok(None) };
+        let files = self.registry_tree(&found).await?;
+        let path = found.component.path;
+        let code = files.get(&path).cloned().ok_or_else(|| EngineError::internal("a registry lacks the file of a component", path.clone()))?;
+        Ok(Some(CodeRef::Code { code, files, entry: Some(path), url: None }))
+    }
+
+    /// `key` as it is in the latest state of its tree, or `key@version`, which earlier states may have.
+    async fn find_registry_component(&self, caller: &Caller, name: &str) -> Result<Option<FoundComponent>, EngineError> {
+        let (key, version) = key_and_version(name);
+        let found = self.0.store.registry_component(&caller.org_id, key, version).await?;
+        let Some(version) = version.filter(|_| found.is_none()) else { return Ok(found) };
+        let known = self.0.store.registry_versions(&caller.org_id, key).await?;
+        if known.is_empty() {
+            return Ok(None);
+        }
+        let named = known.iter().take(VERSIONS_NAMED).map(|v| format!("`{v}`")).collect::<Vec<_>>().join(", ");
+        Err(EngineError::Invalid {
+            code: "no_such_version",
+            message: format!("no registry has version `{version}` of `{key}`; there are {named}"),
+            details: serde_json::json!({ "field": "key", "versions": known }),
+        })
+    }
+
+    /// The files of the component's app, and of all apps that these name, and so on.
+    async fn registry_tree(&self, found: &FoundComponent) -> Result<BTreeMap<String, String>, EngineError> {
+        let (mut tree, mut bytes) = (BTreeMap::new(), 0);
+        let mut waiting = vec![app_of(&found.component.path).to_owned(), String::new()];
+        let mut seen: BTreeSet<String> = waiting.iter().cloned().collect();
+        while let Some(app) = waiting.pop() {
+            for file in self.0.store.registry_files(&found.registry, &app, found.generation).await? {
+                // Files outside of apps are manifests, which import nothing.
+                if !app.is_empty() {
+                    waiting.extend(apps_mentioned(&file.text).into_iter().map(str::to_owned).filter(|app| seen.insert(app.clone())));
+                }
+                bytes += file.text.len();
+                tree.insert(file.path, file.text);
+            }
+            if bytes > FILES_BYTES_MAX {
+                break;
+            }
+        }
+        Ok(tree)
+    }
+
+    pub(crate) async fn search_index(&self, org: &OrgId) -> Result<Arc<SearchIndex>, EngineError> {
+        // Another node may have changed them: the list is small, the components are not.
+        let now: Vec<_> = self.0.store.registries(org).await?.into_iter().map(|r| (r.id, r.updated_at)).collect();
+        if let Some(index) = self.0.search_indexes.get(org).filter(|index| index.registries == now) {
+            return Ok(index);
+        }
+        let mut components = Vec::new();
+        for (id, _) in &now {
+            components.extend(self.0.store.registry_components(id).await?);
+        }
+        let index = Arc::new(SearchIndex { registries: now, components });
+        self.0.search_indexes.put(org, index.clone());
+        Ok(index)
+    }
+}
+
+impl SearchIndexes {
+    fn get(&self, org: &OrgId) -> Option<Arc<SearchIndex>> {
+        self.0.lock().iter().find(|(o, _)| o == org).map(|(_, index)| index.clone())
+    }
+
+    fn put(&self, org: &OrgId, index: Arc<SearchIndex>) {
+        let mut kept = self.0.lock();
+        kept.retain(|(o, _)| o != org);
+        kept.push_back((org.clone(), index));
+        if kept.len() > INDEXES_MAX {
+            kept.pop_front();
+        }
+    }
+
+    fn forget(&self, org: &OrgId) {
+        self.0.lock().retain(|(o, _)| o != org);
+    }
+}
+
+fn check_name(name: &str) -> Result<(), EngineError> {
+    let is_good = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    if (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_good) && !name.starts_with('.') {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(NAME_MAX).collect();
+    Err(EngineError::invalid("name", format!("`{shown}` is not a registry's name; allowed are 1 to {NAME_MAX} letters, digits, `-`, `_` and `.`")))
+}

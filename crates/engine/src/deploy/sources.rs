@@ -1,0 +1,364 @@
+//! Deploying, updating and deleting sources (spec 3.1).
+
+use millrace_model::component::{Artifact, ComponentType, Hook, PropDef, SavedComponent};
+use millrace_model::ids::{HttpInterfaceId, SourceId, TimerId};
+use millrace_model::made_from::MadeFrom;
+use millrace_model::page::{Listing, Page};
+use millrace_model::props::{self, Site};
+use millrace_model::run::Run;
+use millrace_model::slug::unique_slug;
+use millrace_model::source::{HttpInterface, Owner, Source, Timer};
+use millrace_model::tenant::Caller;
+use millrace_runner::CallFailure;
+use millrace_store::{Interfaces, StoreError};
+use serde_json::{Map, Value, json};
+
+use crate::accept::app_hooks;
+use crate::deploy::components::{CodeRef, base_slug};
+use crate::deploy::hooks::hook_error;
+use crate::deploy::marks::{checked, marked};
+use crate::error::invalid_props;
+use crate::observe::views::SourceView;
+use crate::run::context::Origin;
+use crate::run::program::Program;
+use crate::{Engine, EngineError};
+
+/// The most characters of a name.
+const NAME_MAX: usize = 200;
+
+/// A source to be deployed.
+#[derive(Clone, Debug)]
+pub struct NewSource {
+    /// Its code.
+    pub code: CodeRef,
+    /// Its name; the component's where none.
+    pub name: Option<String>,
+    /// Values by prop name.
+    pub configured_props: Map<String, Value>,
+    /// The file it is made from.
+    pub made_from: Option<MadeFrom>,
+}
+
+/// What changes of a source; None stays.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateSource {
+    /// New code.
+    pub code: Option<CodeRef>,
+    /// New name.
+    pub name: Option<String>,
+    /// Values by prop name; those not given stay.
+    pub configured_props: Option<Map<String, Value>>,
+    /// Whether it is to be active.
+    pub active: Option<bool>,
+    /// The file it is made from; none: whoever asks knows of no file, and what the record says of one is no longer all of it.
+    pub made_from: Option<MadeFrom>,
+}
+
+impl Engine {
+    /// Deploys a source: `deploy`, then `activate` run, and nothing stays behind if either fails (reference 3).
+    pub async fn create_source(&self, caller: &Caller, new: NewSource) -> Result<SourceView, EngineError> {
+        let (component, artifact) = self.resolve_component(caller, &new.code, None).await?;
+        require_source(&component)?;
+        let now = self.now();
+        let id = SourceId::generate(&self.0.ids);
+        let dynamic_props = self.definitions(caller, &component, &new.configured_props).await?;
+        let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
+        let mut configured = props::check(&defs, &new.configured_props, Site::Source, now).map_err(|e| invalid_props(&e))?;
+        self.check_accounts(&caller.org_id, &defs, &configured, Site::Source).await?;
+        self.check_data_stores(&caller.org_id, &defs, &mut configured, Site::Source).await?;
+        let hooks = self.app_hooks_of(caller, &component, &defs, &mut configured).await?;
+        self.0.keyring.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
+        let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
+        let mut source = Source {
+            id,
+            org_id: caller.org_id.clone(),
+            user_id: caller.user_id.clone(),
+            component_id: component.id.clone(),
+            name_slug: String::new(),
+            name,
+            dynamic_props,
+            configured_props: configured,
+            active: false,
+            inactive_reason: Some("it is being deployed".into()),
+            made_from: checked(new.made_from)?,
+            created_at: now,
+            updated_at: now,
+        };
+        // The endpoint answers while `activate` runs (reference 3); timers wait for it.
+        let mut interfaces = self.interfaces_of(&source, &defs, &Interfaces::default())?;
+        interfaces.app_hooks = app_hooks::waiting(hooks, &source.org_id, &source.id);
+        self.save_built(&new.code, &component, artifact).await?;
+        self.insert_source(&mut source, &interfaces).await?;
+        let program = self.prepare_source(source.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
+        for hook in [Hook::Deploy, Hook::Activate] {
+            if let Err(failure) = self.run_hook(&program, hook).await? {
+                self.remove_source(&source).await?;
+                return Err(hook_error(hook, &failure));
+            }
+        }
+        source.active = true;
+        source.inactive_reason = None;
+        set_active(&mut interfaces, true);
+        self.0.store.update_source(source.clone(), interfaces.clone()).await?;
+        self.0.cache.forget_owner(source.id.as_str());
+        self.0.wake_scheduler.notify_one();
+        Ok(self.show_source(source, &interfaces))
+    }
+
+    /// Updates a source: `deactivate` of the old, `activate` of the new; where that fails, the old version goes on (reference 3).
+    pub async fn update_source(&self, caller: &Caller, id: &SourceId, update: UpdateSource) -> Result<SourceView, EngineError> {
+        let old = self.owned_source(caller, id).await?;
+        let old_component = self
+            .0
+            .store
+            .component(&caller.org_id, &old.component_id)
+            .await?
+            .ok_or_else(|| EngineError::internal("a source's component is missing", id.to_string()))?;
+        let (component, artifact) = match &update.code {
+            Some(code) => self.resolve_component(caller, code, Some(&old_component)).await?,
+            None => (old_component, None),
+        };
+        require_source(&component)?;
+        let old_interfaces = self.0.store.interfaces(id.as_str()).await?;
+        let mut new = Source { component_id: component.id.clone(), updated_at: self.now(), ..old.clone() };
+        new.made_from = marked(update.made_from, new.made_from)?;
+        if let Some(name) = &update.name {
+            new.name = check_name(name)?;
+        }
+        let (defs, hooks) = self.reconfigure(caller, &mut new, &component, update.configured_props.as_ref()).await?;
+        let mut interfaces = self.interfaces_of(&new, &defs, &old_interfaces)?;
+        interfaces.app_hooks = app_hooks::waiting(hooks, &new.org_id, &new.id);
+        let active = update.active.unwrap_or(old.active);
+        if let Some(code) = &update.code {
+            self.save_built(code, &component, artifact).await?;
+        }
+        let before = self.source_program(old.clone()).await?;
+        if old.active
+            && let Err(failure) = self.run_hook(&before, Hook::Deactivate).await?
+        {
+            tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the update goes on");
+        }
+        let after = self.prepare_source(new.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
+        if active && !old.active {
+            // As on deploy, the endpoint answers while `activate` runs; timers wait for it.
+            let beginning = Source { active: false, inactive_reason: Some("it is being activated".into()), ..new.clone() };
+            let mut open = interfaces.clone();
+            open.timers.iter_mut().for_each(|timer| timer.active = false);
+            self.0.store.update_source(beginning, open).await?;
+            self.0.cache.forget_owner(id.as_str());
+        }
+        if active && let Err(failure) = self.run_hook(&after, Hook::Activate).await? {
+            let why = |failure: &CallFailure| format!("the activate hook failed: {}: {}", failure.code, failure.message);
+            if !old.active {
+                self.deactivated(old, old_interfaces, why(&failure)).await?;
+            } else if let Err(again) = self.run_hook(&before, Hook::Activate).await? {
+                self.deactivated(old, old_interfaces, why(&again)).await?;
+            }
+            return Err(hook_error(Hook::Activate, &failure));
+        }
+        new.active = active;
+        new.inactive_reason = (!active).then(|| "it was made inactive".into());
+        set_active(&mut interfaces, active);
+        self.0.store.update_source(new.clone(), interfaces.clone()).await?;
+        self.0.cache.forget_owner(id.as_str());
+        if let (Program::Source(before), Program::Source(after)) = (&before, &after)
+            && before.isolate.id != after.isolate.id
+        {
+            let (runner, isolate) = (self.0.runner.clone(), before.isolate.id.clone());
+            self.0.tasks.spawn(async move { runner.evict(&isolate).await });
+        }
+        self.0.wake_scheduler.notify_one();
+        Ok(self.show_source(new, &interfaces))
+    }
+
+    /// Deletes a source; a failing `deactivate` does not keep it (reference 3).
+    pub async fn delete_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
+        let source = self.owned_source(caller, id).await?;
+        if source.active {
+            let program = self.source_program(source.clone()).await?;
+            if let Err(failure) = self.run_hook(&program, Hook::Deactivate).await? {
+                tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the source is deleted all the same");
+            }
+        }
+        self.remove_source(&source).await
+    }
+
+    /// A source.
+    pub async fn source(&self, caller: &Caller, id: &SourceId) -> Result<SourceView, EngineError> {
+        let source = self.owned_source(caller, id).await?;
+        let interfaces = self.0.store.interfaces(id.as_str()).await?;
+        Ok(self.show_source(source, &interfaces))
+    }
+
+    /// The sources, newest first.
+    pub async fn list_sources(&self, caller: &Caller, page: &Page) -> Result<Listing<SourceView>, EngineError> {
+        let listing = self.0.store.list_sources(&caller.org_id, page).await?;
+        let mut items = Vec::with_capacity(listing.items.len());
+        for source in listing.items {
+            let interfaces = self.0.store.interfaces(source.id.as_str()).await?;
+            items.push(self.show_source(source, &interfaces));
+        }
+        Ok(Listing { items, total_count: listing.total_count })
+    }
+
+    /// Runs a source now, with an event or none, and waits for the end of the run.
+    pub async fn run_source(&self, caller: &Caller, id: &SourceId, event: Option<Value>) -> Result<Run, EngineError> {
+        let source = self.owned_source(caller, id).await?;
+        let program = self.program(&source.org_id, &Owner::Source(id.clone()), None).await?.ok_or_else(|| EngineError::not_found("source", id))?;
+        let event = match event {
+            Some(event) => event.to_string(),
+            None => json!({ "timestamp": self.now().secs() }).to_string(),
+        };
+        self.run_and_wait(caller, &program, &Origin::first("SDK", ""), event).await
+    }
+
+    pub(crate) async fn owned_source(&self, caller: &Caller, id: &SourceId) -> Result<Source, EngineError> {
+        self.0.store.source(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("source", id))
+    }
+
+    /// Stores what `resolve_component` built; a component that was there already is not stored again.
+    pub(crate) async fn save_built(&self, code: &CodeRef, component: &SavedComponent, artifact: Option<Artifact>) -> Result<(), EngineError> {
+        let Some(artifact) = artifact else { return Ok(()) };
+        debug_assert!(!matches!(code, CodeRef::Component(_)), "only built components bring an artifact");
+        self.0.store.put_artifact(artifact).await?;
+        Ok(self.0.store.create_component(component.clone()).await?)
+    }
+
+    async fn insert_source(&self, source: &mut Source, interfaces: &Interfaces) -> Result<(), EngineError> {
+        let base = base_slug(&source.name);
+        // Another deploy may take the slug between the look and the insert.
+        for _ in 0..5 {
+            let taken = self.0.store.source_slugs(&source.org_id, &base).await?;
+            source.name_slug = unique_slug(&base, |slug| taken.iter().any(|t| t == slug));
+            match self.0.store.create_source(source.clone(), interfaces.clone()).await {
+                Err(StoreError::Taken(_)) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(EngineError::Conflict { code: "taken", message: format!("the name `{}` is being taken by others; try again", source.name) })
+    }
+
+    async fn remove_source(&self, source: &Source) -> Result<(), EngineError> {
+        self.0.store.delete_source(&source.org_id, &source.id).await?;
+        self.0.cache.forget_owner(source.id.as_str());
+        Ok(())
+    }
+
+    async fn deactivated(&self, mut source: Source, mut interfaces: Interfaces, reason: String) -> Result<(), EngineError> {
+        source.active = false;
+        source.inactive_reason = Some(reason);
+        set_active(&mut interfaces, false);
+        let id = source.id.clone();
+        self.0.store.update_source(source, interfaces).await?;
+        self.0.cache.forget_owner(id.as_str());
+        Ok(())
+    }
+
+    /// Lays the given values over the old ones, opened, and checks and seals all by the definitions that then hold. Gives those, and
+    /// the events of apps that the props listen for.
+    async fn reconfigure(
+        &self,
+        caller: &Caller,
+        source: &mut Source,
+        component: &SavedComponent,
+        given: Option<&Map<String, Value>>,
+    ) -> Result<(Vec<PropDef>, Vec<(String, String)>), EngineError> {
+        let mut merged = source.configured_props.clone();
+        self.0.keyring.open_props(source.id.as_str(), &mut merged)?;
+        let kept = merged.clone();
+        merged.extend(given.cloned().unwrap_or_default());
+        source.dynamic_props = self.definitions(caller, component, &merged).await?;
+        let defs = source.dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
+        // A value of before whose prop is gone goes with it; one that is given now and unknown is refused.
+        merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));
+        let mut checked = props::check(&defs, &merged, Site::Source, self.now()).map_err(|e| invalid_props(&e))?;
+        self.check_accounts(&caller.org_id, &defs, &checked, Site::Source).await?;
+        self.check_data_stores(&caller.org_id, &defs, &mut checked, Site::Source).await?;
+        let hooks = self.app_hooks_of(caller, component, &defs, &mut checked).await?;
+        self.0.keyring.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
+        source.configured_props = checked;
+        Ok((defs, hooks))
+    }
+
+    /// The interfaces that the props declare; an endpoint and unchanged timers are kept over updates.
+    fn interfaces_of(&self, source: &Source, defs: &[PropDef], before: &Interfaces) -> Result<Interfaces, EngineError> {
+        let owner = Owner::Source(source.id.clone());
+        let now = self.now();
+        let mut out = Interfaces::default();
+        for def in defs {
+            match def.prop_type.as_str() {
+                "$.interface.http" if out.http.is_empty() => {
+                    let custom_response = def.rest.get("customResponse") == Some(&Value::Bool(true));
+                    out.http.push(match before.http.first() {
+                        Some(kept) => HttpInterface { custom_response, active: true, ..kept.clone() },
+                        None => HttpInterface {
+                            id: HttpInterfaceId::generate(&self.0.ids),
+                            org_id: source.org_id.clone(),
+                            owner: owner.clone(),
+                            key: self.new_endpoint_key(),
+                            custom_response,
+                            active: true,
+                        },
+                    });
+                }
+                "$.interface.timer" => {
+                    let value = source.configured_props.get(&def.name).cloned().unwrap_or_default();
+                    let Some(schedule) = props::parse_timer(&value, now)? else { continue };
+                    let kept = before.timers.get(out.timers.len()).filter(|t| t.schedule == schedule && t.active);
+                    out.timers.push(match kept {
+                        Some(timer) => timer.clone(),
+                        None => Timer {
+                            id: TimerId::generate(&self.0.ids),
+                            org_id: source.org_id.clone(),
+                            owner: owner.clone(),
+                            next_at: schedule.next_after(now, now)?,
+                            schedule,
+                            active: false,
+                        },
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+
+    /// The secret part of an endpoint's address, of the form that clients of such platforms expect (facts 0).
+    pub(crate) fn new_endpoint_key(&self) -> String {
+        format!("en{}", self.0.ids.base62(26).to_lowercase())
+    }
+}
+
+fn require_source(component: &SavedComponent) -> Result<(), EngineError> {
+    match component.manifest.check()? {
+        ComponentType::Source => Ok(()),
+        ComponentType::Action => Err(EngineError::Component {
+            code: "not_a_source",
+            message: format!(
+                "`{}` is an action; deploy takes sources, an action is published and used in a workflow",
+                component.manifest.name.as_deref().unwrap_or("")
+            ),
+            details: json!({}),
+        }),
+    }
+}
+
+pub(crate) fn check_name(name: &str) -> Result<String, EngineError> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
+        return Err(EngineError::invalid("name", format!("a name has 1 to {NAME_MAX} characters on one line")));
+    }
+    Ok(name.to_owned())
+}
+
+fn set_active(interfaces: &mut Interfaces, active: bool) {
+    for http in &mut interfaces.http {
+        http.active = active;
+    }
+    for timer in &mut interfaces.timers {
+        timer.active = active;
+    }
+    for hook in &mut interfaces.app_hooks {
+        hook.active = active;
+    }
+}

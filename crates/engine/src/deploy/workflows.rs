@@ -1,0 +1,322 @@
+//! Workflows: made, changed, deployed as immutable versions, tested, rolled back, deleted.
+
+use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::{Run, RunResult, RunStatus, Start};
+use millrace_model::slug::unique_slug;
+use millrace_model::source::{HttpInterface, Owner, Timer};
+use millrace_model::subscription::Subscription;
+use millrace_model::tenant::Caller;
+use millrace_model::workflow::{Deployment, Trigger, Workflow, WorkflowVersion};
+use millrace_store::{Interfaces, NewDeployment, StoreError};
+
+use crate::deploy::components::base_slug;
+use crate::deploy::marks::{checked, marked};
+use crate::deploy::sources::check_name;
+use crate::deploy::workflow_parts::{BuiltSteps, NewWorkflow, UpdateWorkflow};
+use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
+use crate::tenants::secrets::hide_sealed;
+use crate::{Engine, EngineError};
+
+/// Where a replay begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayFrom {
+    /// With the first step.
+    Start,
+    /// With this step.
+    Step(String),
+    /// With the step that failed.
+    Failed,
+}
+
+/// What a replay begins behind: the results that a run has of the steps before one, JSON text. `namespaces`: of the live version's steps, in order.
+pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom) -> Result<String, EngineError> {
+    let text = run.result.as_deref().unwrap_or("{}");
+    let result: RunResult = serde_json::from_str(text).map_err(|e| EngineError::internal("stored results of a run are damaged", e))?;
+    let first = match from {
+        ReplayFrom::Start => return Ok("{}".into()),
+        ReplayFrom::Step(step) => step,
+        ReplayFrom::Failed => match result.steps.iter().find(|s| s.status == RunStatus::Failed) {
+            Some(step) => step.namespace.clone(),
+            None => return Err(EngineError::invalid("from_failed", format!("the run `{}` has no step that failed", run.id))),
+        },
+    };
+    let Some(at) = namespaces.iter().position(|n| *n == first) else {
+        return Err(EngineError::invalid("from_step", format!("the workflow has no step `{first}`; its steps are {}", namespaces.join(", "))));
+    };
+    let mut steps = Vec::with_capacity(at);
+    for namespace in &namespaces[..at] {
+        match result.steps.iter().find(|s| s.namespace == *namespace && s.status == RunStatus::Succeeded) {
+            Some(step) => steps.push(step.clone()),
+            None => {
+                return Err(EngineError::invalid(
+                    "from_step",
+                    format!("the run `{}` has no result of the step `{namespace}`, which comes before `{first}`", run.id),
+                ));
+            }
+        }
+    }
+    let before = RunResult { steps, ..RunResult::default() };
+    serde_json::to_string(&before).map_err(|e| EngineError::internal("could not write a result", e))
+}
+
+impl Engine {
+    /// Makes a workflow and, unless asked not to, deploys it.
+    pub async fn create_workflow(&self, caller: &Caller, new: NewWorkflow) -> Result<WorkflowView, EngineError> {
+        let organization = self.organization(caller, &caller.org_id).await?;
+        if let Some(project) = &new.project_id
+            && project != organization.project_id.as_str()
+        {
+            return Err(EngineError::not_found("project", project));
+        }
+        let name = check_name(new.name.as_deref().or(new.settings.name.as_deref()).unwrap_or("Untitled workflow"))?;
+        let id = WorkflowId::generate(&self.0.ids);
+        let update = UpdateWorkflow { triggers: Some(new.triggers), steps: Some(new.steps), settings: Some(new.settings), ..UpdateWorkflow::default() };
+        let (draft, built) = self.build_version(caller, &id, &WorkflowVersion::default(), &update).await?;
+        let now = self.now();
+        let mut workflow = Workflow {
+            id,
+            org_id: caller.org_id.clone(),
+            project_id: organization.project_id,
+            name_slug: String::new(),
+            name,
+            active: false,
+            draft,
+            deployment_id: None,
+            made_from: checked(new.made_from)?,
+            created_at: now,
+            updated_at: now,
+        };
+        self.save_steps(built).await?;
+        self.insert_workflow(&mut workflow).await?;
+        if new.auto_deploy {
+            self.deploy_version(&workflow, workflow.draft.clone()).await?;
+        }
+        self.workflow(caller, &workflow.id).await
+    }
+
+    /// Changes a workflow's draft, name or active flag. A changed draft goes live with the next deployment.
+    pub async fn update_workflow(&self, caller: &Caller, id: &WorkflowId, update: UpdateWorkflow) -> Result<WorkflowView, EngineError> {
+        let mut workflow = self.owned_workflow(caller, id).await?;
+        let (draft, built) = self.build_version(caller, id, &workflow.draft, &update).await?;
+        workflow.draft = draft;
+        if let Some(name) = update.name.as_deref().or(update.settings.as_ref().and_then(|s| s.name.as_deref())) {
+            workflow.name = check_name(name)?;
+        }
+        workflow.made_from = marked(update.made_from, workflow.made_from)?;
+        workflow.updated_at = self.now();
+        let mut interfaces = None;
+        if let Some(active) = update.active {
+            if active && workflow.deployment_id.is_none() {
+                return Err(EngineError::Conflict {
+                    code: "not_deployed",
+                    message: format!("the workflow `{id}` has no deployment; deploy it first: POST /v1/workflows/{id}/deploy"),
+                });
+            }
+            workflow.active = active;
+            let mut now_there = self.0.store.interfaces(id.as_str()).await?;
+            now_there.http.iter_mut().for_each(|h| h.active = active);
+            now_there.timers.iter_mut().for_each(|t| t.active = active);
+            interfaces = Some(now_there);
+        }
+        self.save_steps(built).await?;
+        self.0.store.update_workflow(workflow, interfaces).await?;
+        self.0.cache.forget_owner(id.as_str());
+        self.0.wake_scheduler.notify_one();
+        self.workflow(caller, id).await
+    }
+
+    /// Makes the draft the live version.
+    pub async fn deploy_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<Deployment, EngineError> {
+        let workflow = self.owned_workflow(caller, id).await?;
+        self.deploy_version(&workflow, workflow.draft.clone()).await
+    }
+
+    /// Makes an earlier version live again, as a new deployment.
+    pub async fn rollback_workflow(&self, caller: &Caller, id: &WorkflowId, to: &DeploymentId) -> Result<Deployment, EngineError> {
+        let mut workflow = self.owned_workflow(caller, id).await?;
+        let earlier =
+            self.0.store.deployment(&caller.org_id, to).await?.filter(|d| d.workflow_id == *id).ok_or_else(|| EngineError::not_found("deployment", to))?;
+        let deployment = self.deploy_version(&workflow, earlier.content).await?;
+        // What is live is no longer what the folder says.
+        if workflow.made_from.as_ref().is_some_and(|mark| !mark.fingerprints.is_empty()) {
+            workflow.made_from = marked(None, workflow.made_from)?;
+            workflow.active = true;
+            self.0.store.update_workflow(workflow, None).await?;
+        }
+        Ok(deployment)
+    }
+
+    /// Deletes a workflow; its history stays.
+    pub async fn delete_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<(), EngineError> {
+        self.owned_workflow(caller, id).await?;
+        self.0.store.delete_workflow(&caller.org_id, id).await?;
+        self.0.cache.forget_owner(id.as_str());
+        Ok(())
+    }
+
+    /// A workflow with its steps' code.
+    pub async fn workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<WorkflowView, EngineError> {
+        let mut workflow = self.owned_workflow(caller, id).await?;
+        let (steps, sources) = self.parts_of(caller, &mut workflow.draft).await?;
+        Ok(WorkflowView { workflow, steps, sources })
+    }
+
+    /// A version with its steps' code.
+    pub async fn deployment(&self, caller: &Caller, id: &WorkflowId, deployment: &DeploymentId) -> Result<DeploymentView, EngineError> {
+        self.owned_workflow(caller, id).await?;
+        let found = self.0.store.deployment(&caller.org_id, deployment).await?.filter(|d| d.workflow_id == *id);
+        let mut deployment = found.ok_or_else(|| EngineError::not_found("deployment", deployment))?;
+        let (steps, sources) = self.parts_of(caller, &mut deployment.content).await?;
+        Ok(DeploymentView { deployment, steps, sources })
+    }
+
+    /// The steps of a version with their code, and the sources among its triggers. Takes its secrets away.
+    async fn parts_of(&self, caller: &Caller, version: &mut WorkflowVersion) -> Result<(Vec<StepView>, Vec<SourceView>), EngineError> {
+        let mut steps = Vec::with_capacity(version.steps.len());
+        for step in &mut version.steps {
+            hide_sealed(&mut step.props);
+            let component = self
+                .0
+                .store
+                .component(&caller.org_id, &step.component_id)
+                .await?
+                .ok_or_else(|| EngineError::internal("a step's component is missing", step.id.to_string()))?;
+            steps.push(StepView { step: step.clone(), component });
+        }
+        let mut sources = Vec::new();
+        for trigger in &version.triggers {
+            if let Trigger::Source { id, .. } = trigger
+                && let Ok(source) = self.source(caller, id).await
+            {
+                sources.push(source);
+            }
+        }
+        Ok((steps, sources))
+    }
+
+    /// The workflows, newest first; without their steps' code.
+    pub async fn list_workflows(&self, caller: &Caller, page: &Page) -> Result<Listing<WorkflowView>, EngineError> {
+        let listing = self.0.store.list_workflows(&caller.org_id, page).await?;
+        let hide = |mut workflow: Workflow| {
+            workflow.draft.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
+            WorkflowView { workflow, steps: Vec::new(), sources: Vec::new() }
+        };
+        Ok(Listing { items: listing.items.into_iter().map(hide).collect(), total_count: listing.total_count })
+    }
+
+    /// Deployments, newest first.
+    pub async fn list_deployments(&self, caller: &Caller, id: &WorkflowId, page: &Page) -> Result<Listing<Deployment>, EngineError> {
+        self.owned_workflow(caller, id).await?;
+        let mut listing = self.0.store.list_deployments(&caller.org_id, id, page).await?;
+        for deployment in &mut listing.items {
+            deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
+        }
+        Ok(listing)
+    }
+
+    /// The same event again, as a new run of the live version: all of it, or from a step on with the results of the steps before.
+    pub async fn replay_run(&self, caller: &Caller, id: &RunId, from: ReplayFrom) -> Result<Run, EngineError> {
+        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        let program = self.program(&run.org_id, &run.owner, None).await?.ok_or_else(|| EngineError::not_found("workflow", run.owner.as_str()))?;
+        let replay = self.replaying(&program, &run, &from, Start::Claimed { lease_until: self.lease_until() })?;
+        self.wait_for(caller, &program, replay).await
+    }
+
+    /// Cancels a run that is queued or paused.
+    pub async fn cancel_run(&self, caller: &Caller, id: &RunId) -> Result<Run, EngineError> {
+        let before = self.0.store.cancel_run(&caller.org_id, id, self.now()).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        match before {
+            RunStatus::Queued | RunStatus::Paused => self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id)),
+            RunStatus::Running => Err(EngineError::Conflict {
+                code: "run_is_running",
+                message: format!("the run `{id}` is under way; only a run that is queued or paused can be cancelled"),
+            }),
+            ended => Err(EngineError::Conflict { code: "run_has_ended", message: format!("the run `{id}` has ended: {}", ended.as_str()) }),
+        }
+    }
+
+    pub(crate) async fn owned_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<Workflow, EngineError> {
+        self.0.store.workflow(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("workflow", id))
+    }
+
+    async fn save_steps(&self, built: BuiltSteps) -> Result<(), EngineError> {
+        for (component, artifact) in built {
+            self.0.store.put_artifact(artifact).await?;
+            self.0.store.create_component(component).await?;
+        }
+        Ok(())
+    }
+
+    async fn insert_workflow(&self, workflow: &mut Workflow) -> Result<(), EngineError> {
+        let base = base_slug(&workflow.name);
+        for _ in 0..5 {
+            let taken = self.0.store.workflow_slugs(&workflow.org_id, &base).await?;
+            workflow.name_slug = unique_slug(&base, |slug| taken.iter().any(|t| t == slug));
+            match self.0.store.create_workflow(workflow.clone()).await {
+                Err(StoreError::Taken(_)) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(EngineError::Conflict { code: "taken", message: format!("the name `{}` is being taken by others; try again", workflow.name) })
+    }
+
+    async fn deploy_version(&self, workflow: &Workflow, content: WorkflowVersion) -> Result<Deployment, EngineError> {
+        let now = self.now();
+        let owner = Owner::Workflow(workflow.id.clone());
+        let mut interfaces = Interfaces::default();
+        let mut subscriptions = Vec::new();
+        for trigger in &content.triggers {
+            match trigger {
+                Trigger::Http { id, key, custom_response, .. } => interfaces.http.push(HttpInterface {
+                    id: id.clone(),
+                    org_id: workflow.org_id.clone(),
+                    owner: owner.clone(),
+                    key: key.clone(),
+                    custom_response: *custom_response,
+                    active: true,
+                }),
+                Trigger::Timer { id, schedule } => interfaces.timers.push(Timer {
+                    id: id.clone(),
+                    org_id: workflow.org_id.clone(),
+                    owner: owner.clone(),
+                    next_at: schedule.next_after(now, now)?,
+                    schedule: schedule.clone(),
+                    active: true,
+                }),
+                Trigger::Source { id, event_name } => subscriptions.push(Subscription {
+                    id: SubscriptionId::generate(&self.0.ids),
+                    org_id: workflow.org_id.clone(),
+                    emitter_id: id.to_string(),
+                    listener_id: workflow.id.to_string(),
+                    event_name: event_name.clone(),
+                    from_trigger: true,
+                    created_at: now,
+                }),
+            }
+        }
+        let mut deployment = Deployment {
+            id: DeploymentId::generate(&self.0.ids),
+            org_id: workflow.org_id.clone(),
+            workflow_id: workflow.id.clone(),
+            version: 0,
+            content,
+            created_at: now,
+        };
+        deployment.version = self
+            .0
+            .store
+            .deploy_workflow(NewDeployment {
+                deployment: deployment.clone(),
+                active: true,
+                interfaces,
+                subscriptions,
+                limits: deployment.content.settings.limits(),
+            })
+            .await?;
+        self.0.cache.forget_owner(workflow.id.as_str());
+        self.0.wake_scheduler.notify_one();
+        deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
+        Ok(deployment)
+    }
+}

@@ -1,0 +1,88 @@
+//! The history: events, runs, logs, mail.
+
+use millrace_model::event::Event;
+use millrace_model::ids::{EventId, RunId, SourceId, WorkflowId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::run::{LogLine, Run};
+use millrace_model::tenant::Caller;
+use millrace_store::{Mail, RunFilter};
+
+use crate::observe::views::RunView;
+use crate::settle::sends::{owner_of, sse_emitter};
+use crate::{Engine, EngineError, deliver};
+
+impl Engine {
+    /// That `owner` is a source or workflow of the caller's organization.
+    pub(crate) async fn check_owner(&self, caller: &Caller, owner: &str) -> Result<(), EngineError> {
+        let owner = owner_of(owner);
+        let (what, exists) = if owner.starts_with(SourceId::PREFIX) {
+            let exists = match owner.parse() {
+                Ok(id) => self.0.store.source(&caller.org_id, &id).await?.is_some(),
+                Err(_) => false,
+            };
+            ("source", exists)
+        } else {
+            let exists = match owner.parse::<WorkflowId>() {
+                Ok(id) => self.0.store.workflow(&caller.org_id, &id).await?.is_some(),
+                Err(_) => false,
+            };
+            ("workflow", exists)
+        };
+        if exists { Ok(()) } else { Err(EngineError::not_found(what, owner)) }
+    }
+
+    /// The newest events of a stream, newest first (spec 4.2).
+    pub async fn list_events(&self, caller: &Caller, emitter: &str, name: Option<&str>, page: &Page) -> Result<Listing<Event>, EngineError> {
+        self.check_owner(caller, emitter).await?;
+        Ok(self.0.store.list_events(&caller.org_id, emitter, name, page).await?)
+    }
+
+    /// Events after one, oldest first, for streams that resume.
+    pub async fn events_after(&self, caller: &Caller, emitter: &str, after: EventId, limit: u32) -> Result<Vec<Event>, EngineError> {
+        self.check_owner(caller, emitter).await?;
+        Ok(self.0.store.events_after(&caller.org_id, emitter, after, limit).await?)
+    }
+
+    /// The emitter of what a workflow sends with `$.send.sse`: a stream and a history as those of events.
+    pub fn sse_emitter(&self, workflow: &WorkflowId) -> String {
+        sse_emitter(workflow.as_str())
+    }
+
+    /// Removes events within an inclusive range; either bound may be missing.
+    pub async fn delete_events(
+        &self,
+        caller: &Caller,
+        emitter: &str,
+        name: Option<&str>,
+        start: Option<EventId>,
+        end: Option<EventId>,
+    ) -> Result<u64, EngineError> {
+        self.check_owner(caller, emitter).await?;
+        Ok(self.0.store.delete_events(&caller.org_id, emitter, name, (start, end)).await?)
+    }
+
+    /// The newest log lines of a source or workflow, the oldest of them first.
+    pub async fn owner_logs(&self, caller: &Caller, owner: &str, limit: u32) -> Result<Vec<(RunId, LogLine)>, EngineError> {
+        self.check_owner(caller, owner).await?;
+        Ok(self.0.store.owner_logs(&caller.org_id, owner, limit).await?)
+    }
+
+    /// A run with its logs.
+    pub async fn run(&self, caller: &Caller, id: &RunId) -> Result<RunView, EngineError> {
+        let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        let logs = self.0.store.run_logs(id).await?;
+        let deliveries = self.0.store.run_deliveries(id).await?.into_iter().map(|d| (deliver::target(&d), d)).collect();
+        Ok(RunView { run, logs, deliveries })
+    }
+
+    /// Runs of a source or workflow, newest first.
+    pub async fn list_runs(&self, caller: &Caller, owner: &str, filter: &RunFilter, page: &Page) -> Result<Listing<Run>, EngineError> {
+        self.check_owner(caller, owner).await?;
+        Ok(self.0.store.list_runs(&caller.org_id, owner, filter, page).await?)
+    }
+
+    /// The outbox, newest first.
+    pub async fn list_mail(&self, caller: &Caller, page: &Page) -> Result<Listing<Mail>, EngineError> {
+        Ok(self.0.store.list_mail(&caller.org_id, page).await?)
+    }
+}

@@ -1,0 +1,152 @@
+//! How much history is kept, pruning what is not, and handing it over whole.
+
+use std::time::Duration;
+
+use millrace_model::retention::Retention;
+use millrace_model::tenant::Caller;
+use millrace_store::{ExportFilter, Exported, Leftovers, Pruning};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::run::execute::error_chain;
+use crate::settle::sends::owner_of;
+use crate::{Engine, EngineError};
+
+/// How often history is pruned.
+const PRUNE_EVERY: Duration = Duration::from_secs(if cfg!(feature = "fail-points") { 1 } else { 60 });
+/// Rows of a kind in a step, and the pause after it: events that come in meanwhile wait for one step at most.
+const PRUNE_ROWS: u32 = 200;
+const PRUNE_PAUSE: Duration = Duration::from_millis(20);
+/// Owners looked up at once.
+const OWNERS: u32 = 100;
+/// Pieces of an export that wait to be taken.
+const EXPORT_WAITING: usize = 64;
+
+/// How much history of a workflow or source is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct RetentionView {
+    /// What was set for it.
+    pub set: Retention,
+    /// What the server says where nothing was.
+    pub server: Retention,
+}
+
+/// An export under way: its pieces, and at their end whether it was whole.
+pub struct Export {
+    /// What there is to take.
+    pub pieces: mpsc::Receiver<Exported>,
+    /// Answers after the last piece.
+    pub done: tokio::sync::oneshot::Receiver<Result<(), EngineError>>,
+}
+
+impl Engine {
+    /// How much history of a source or workflow is kept.
+    pub async fn retention(&self, caller: &Caller, owner: &str) -> Result<RetentionView, EngineError> {
+        self.check_owner(caller, owner).await?;
+        let set = self.0.store.retention(owner).await?.unwrap_or_default();
+        Ok(RetentionView { set, server: self.0.config.keep })
+    }
+
+    /// Sets how much history of a source or workflow is kept; what is absent is as the server says.
+    pub async fn set_retention(&self, caller: &Caller, owner: &str, retention: Retention) -> Result<RetentionView, EngineError> {
+        self.check_owner(caller, owner).await?;
+        let bounded = |field: &str, value: Option<u32>, max: u32| match value {
+            Some(n) if n == 0 || n > max => {
+                Err(EngineError::invalid(field, format!("`{field}` is {n}, allowed are 1 to {max}, or null for the server's setting")))
+            }
+            _ => Ok(()),
+        };
+        bounded("keep_days", retention.keep_days, Retention::DAYS_MAX)?;
+        bounded("keep_count", retention.keep_count, Retention::COUNT_MAX)?;
+        let set = (retention != Retention::default()).then_some(retention);
+        self.0.store.put_retention(&caller.org_id, owner, set).await?;
+        Ok(RetentionView { set: retention, server: self.0.config.keep })
+    }
+
+    /// Hands over the organization's runs, logs and events as they are at one moment.
+    pub async fn export(&self, caller: &Caller, filter: ExportFilter) -> Result<Export, EngineError> {
+        if let Some(owner) = &filter.owner {
+            self.check_owner(caller, owner).await?;
+        }
+        let (out, pieces) = mpsc::channel(EXPORT_WAITING);
+        let (tell, done) = tokio::sync::oneshot::channel();
+        let (engine, org, stop) = (self.clone(), caller.org_id.clone(), self.0.tasks.token());
+        self.0.tasks.spawn(async move {
+            let exported = tokio::select! {
+                biased;
+                () = stop.cancelled() => Err(EngineError::Overloaded),
+                exported = engine.0.store.export(&org, filter, out) => exported.map_err(EngineError::from),
+            };
+            // Whoever asked may have gone away.
+            let _ = tell.send(exported);
+        });
+        Ok(Export { pieces, done })
+    }
+
+    pub(crate) fn spawn_pruner(&self) {
+        self.keep_going("pruner", |engine, stop| async move {
+            loop {
+                match engine.prune(&stop).await {
+                    Ok(0) => {}
+                    Ok(rows) => tracing::info!(rows, "old history was pruned"),
+                    Err(error) => tracing::warn!(error = error_chain(&error), "could not prune history"),
+                }
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(PRUNE_EVERY) => {}
+                }
+            }
+        });
+    }
+
+    /// Prunes all there is to prune, step by step, until it is done or told to stop. How many rows in all.
+    async fn prune(&self, stop: &CancellationToken) -> Result<u64, EngineError> {
+        let (mut gone, mut after) = (0, String::new());
+        loop {
+            let owners = self.0.store.history_owners(&after, OWNERS).await?;
+            for owner in &owners {
+                gone += self.prune_owner(owner, stop).await?;
+            }
+            match owners.into_iter().next_back() {
+                Some(last) if !stop.is_cancelled() => after = last,
+                _ => break,
+            }
+        }
+        let now = self.now();
+        let audit = Retention { keep_days: self.0.config.keep_audit_days, keep_count: None };
+        let leftovers = Leftovers { before: self.0.config.keep.cut(now), audit_before: audit.cut(now), now, limit: PRUNE_ROWS };
+        loop {
+            let step = self.0.store.prune_leftovers(leftovers).await?;
+            gone += step;
+            if step == 0 || paused(stop).await {
+                break;
+            }
+        }
+        while self.0.store.purge_uploads(self.now(), PRUNE_ROWS).await? > 0 && !paused(stop).await {}
+        while self.0.store.purge_data_stores(self.now(), PRUNE_ROWS).await? > 0 && !paused(stop).await {}
+        Ok(gone)
+    }
+
+    async fn prune_owner(&self, owner: &str, stop: &CancellationToken) -> Result<u64, EngineError> {
+        let keep = self.0.store.retention(owner_of(owner)).await?.unwrap_or_default().or(self.0.config.keep);
+        let pruning = Pruning { owner: owner.to_owned(), before: keep.cut(self.now()), keep_count: keep.keep_count, limit: PRUNE_ROWS };
+        let mut gone = 0;
+        while !stop.is_cancelled() {
+            let step = self.0.store.prune(pruning.clone()).await?;
+            gone += step;
+            if step == 0 || paused(stop).await {
+                break;
+            }
+        }
+        Ok(gone)
+    }
+}
+
+/// Lets others write; says whether it is time to stop.
+async fn paused(stop: &CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => true,
+        () = tokio::time::sleep(PRUNE_PAUSE) => false,
+    }
+}

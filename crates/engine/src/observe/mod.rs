@@ -1,0 +1,9 @@
+//! What people and tools read of all this: histories, views, metrics, traces.
+
+pub(crate) mod events;
+pub(crate) mod history;
+pub(crate) mod metrics;
+pub(crate) mod readiness;
+pub(crate) mod streams;
+pub(crate) mod traces;
+pub(crate) mod views;

@@ -1,0 +1,80 @@
+//! Records as they are shown: secrets taken away, addresses filled in.
+
+use millrace_model::component::SavedComponent;
+use millrace_model::domain::endpoint_url;
+use millrace_model::run::{LogLine, Run};
+use millrace_model::source::Source;
+use millrace_model::workflow::{Deployment, Step, Workflow};
+use millrace_store::{Delivery, Interfaces};
+use serde_json::{Value, json};
+
+use crate::Engine;
+use crate::tenants::secrets::hide_sealed;
+
+/// A source as shown.
+#[derive(Clone, Debug)]
+pub struct SourceView {
+    /// Its record; `configured_props` holds no secret, and each HTTP interface its address.
+    pub source: Source,
+}
+
+/// A step as shown.
+#[derive(Clone, Debug)]
+pub struct StepView {
+    /// The step; no secret in its props.
+    pub step: Step,
+    /// The code it runs.
+    pub component: SavedComponent,
+}
+
+/// A workflow as shown.
+#[derive(Clone, Debug)]
+pub struct WorkflowView {
+    /// Its record.
+    pub workflow: Workflow,
+    /// The newest steps.
+    pub steps: Vec<StepView>,
+    /// Sources among its triggers.
+    pub sources: Vec<SourceView>,
+}
+
+/// A version of a workflow as shown.
+#[derive(Clone, Debug)]
+pub struct DeploymentView {
+    /// Its record.
+    pub deployment: Deployment,
+    /// Its steps.
+    pub steps: Vec<StepView>,
+    /// Sources among its triggers.
+    pub sources: Vec<SourceView>,
+}
+
+/// A run with its logs.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    /// The run.
+    pub run: Run,
+    /// Its output, in order.
+    pub logs: Vec<LogLine>,
+    /// What it sent, in order, with where it goes to.
+    pub deliveries: Vec<(String, Delivery)>,
+}
+
+impl Engine {
+    /// The address of an endpoint.
+    pub(crate) fn endpoint_url(&self, key: &str) -> String {
+        endpoint_url(&self.0.config.base_url, self.0.config.endpoint_domain.as_deref(), key)
+    }
+
+    pub(crate) fn show_source(&self, mut source: Source, interfaces: &Interfaces) -> SourceView {
+        hide_sealed(&mut source.configured_props);
+        if let Some(http) = interfaces.http.first() {
+            for value in source.configured_props.values_mut() {
+                if value.get("type") == Some(&Value::from("$.interface.http")) {
+                    *value = json!({ "endpoint_url": self.endpoint_url(&http.key) });
+                }
+            }
+        }
+        SourceView { source }
+    }
+}

@@ -1,0 +1,99 @@
+//! An action run by itself: somebody waits for its answer, and it leaves no run behind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_model::component::ComponentType;
+use millrace_model::ids::RunId;
+use millrace_model::props::{self, Site};
+use millrace_model::run::LogLine;
+use millrace_model::tenant::Caller;
+use millrace_runner::{Call, CallFailure, IsolateSpec, ModuleSpec};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use crate::deploy::components::CodeRef;
+use crate::error::invalid_props;
+use crate::run::asks::AskScope;
+use crate::run::data_stores::StoreGrants;
+use crate::run::program::{Inputs, dynamic_of};
+use crate::run::sink::Collector;
+use crate::tenants::accounts::AccountUse;
+use crate::{Engine, EngineError};
+
+/// Wall-clock limit: a request waits.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Runs of an action that one host serves at once.
+const CALLS_MAX: u32 = 8;
+/// The name of the only step.
+const STEP: &str = "action";
+
+/// What an action did.
+#[derive(Clone, Debug, Default)]
+pub struct ActionRun {
+    /// Exports by name, without the return value.
+    pub exports: Map<String, Value>,
+    /// What it returned.
+    pub returned: Value,
+    /// What it wrote to its log.
+    pub logs: Vec<LogLine>,
+    /// Class, message and stack of what it threw.
+    pub error: Option<(String, String, String)>,
+}
+
+impl Engine {
+    /// Runs an action once, as a step of a test runs: pauses do not pause, and what it sends with `$.send` is not sent.
+    pub async fn run_action(&self, caller: &Caller, code: &CodeRef, values: &Map<String, Value>) -> Result<ActionRun, EngineError> {
+        let (component, _) = self.resolve_component(caller, code, None).await?;
+        if component.component_type != ComponentType::Action {
+            return Err(EngineError::invalid("id", "the component is a source; an action is run, a source is deployed"));
+        }
+        let dynamic = self.definitions(caller, &component, values).await?;
+        let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
+        let values = props::check(defs, values, Site::Step, self.now()).map_err(|errors| invalid_props(&errors))?;
+        self.check_accounts(&caller.org_id, defs, &values, Site::Step).await?;
+        let mut stores = StoreGrants::default();
+        stores.add(defs, &values);
+        let step = json!({
+            "namespace": STEP, "module": component.artifact_id, "props": values, "disabled": false,
+            "dynamic_props": dynamic_of(&component.manifest.props, dynamic.as_deref()),
+        });
+        let inputs = Inputs::new(json!([step]), AccountUse::of(Some(0), defs, &values).collect());
+        let steps = match inputs.text(self, &caller.org_id).await? {
+            Ok(text) => RawValue::from_string(text.into_owned()).map_err(|e| EngineError::internal("could not write props", e))?,
+            Err(outcome) => return Ok(ActionRun { error: outcome.result.as_ref().err().map(told), ..ActionRun::default() }),
+        };
+        let deadline = self.now().plus_ms(i64::try_from(TIMEOUT.as_millis()).unwrap_or(0)).ms();
+        let context = json!({ "deadline": deadline, "JIT": true, "run": { "runs": 1, "context": null, "callback_request": null } });
+        let body = to_raw_value(&json!({
+            "kind": "workflow", "trigger": { "event": {}, "context": {} }, "steps": steps, "context": context, "results": {},
+            "flow": { "resume_url": "", "cancel_url": "" }, "test": true,
+        }));
+        let body = body.map_err(|e| EngineError::internal("could not write a call", e))?;
+        let isolate = Arc::new(IsolateSpec {
+            id: format!("action:{}:{}", caller.org_id, component.artifact_id),
+            organization: caller.org_id.to_string(),
+            modules: vec![ModuleSpec { name: component.artifact_id.clone(), path: self.stored_artifact_path(&component.artifact_id).await? }],
+            env: BTreeMap::new(),
+            db: None,
+            memory_mb: None,
+            calls_max: CALLS_MAX,
+            hosts_max: 1,
+        });
+        let scope = AskScope { org: caller.org_id.clone(), stores, run: None };
+        let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), None, None, Some(scope));
+        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
+        let (collected, _) = sink.take();
+        let mut run = ActionRun { logs: collected.logs, error: outcome.result.as_ref().err().map(told), ..ActionRun::default() };
+        if let Some((_, exports)) = collected.steps.into_iter().next().and_then(|step| step.finished) {
+            run.exports = serde_json::from_str(exports.get()).map_err(|e| EngineError::internal("could not read exports", e))?;
+            run.returned = run.exports.remove("$return_value").unwrap_or_default();
+        }
+        Ok(run)
+    }
+}
+
+fn told(failure: &CallFailure) -> (String, String, String) {
+    (failure.code.clone(), failure.message.clone(), failure.stack.clone())
+}

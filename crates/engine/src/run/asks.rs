@@ -1,0 +1,223 @@
+//! What code asks while it runs and waits for: data stores, starting a workflow (runtime/PROTOCOL.md).
+
+use std::sync::Arc;
+
+use millrace_model::data_store::{self, DataStore};
+use millrace_model::ids::{OrgId, WorkflowId};
+use millrace_model::run::{Context, RunKind, Start};
+use millrace_model::source::Owner;
+use millrace_runner::{Ask, AskError, AskResult};
+use millrace_store::{DataStorePage, StoreError};
+use serde::{Deserialize, Deserializer};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::Engine;
+use crate::run::context::Origin;
+use crate::run::data_stores::{StoreGrants, full};
+use crate::run::execute::{Held, error_chain};
+
+/// Values of one page of entries, bytes.
+const PAGE_BYTES_MAX: usize = 2 << 20;
+/// Entries of one page.
+const PAGE_LIMIT_MAX: u32 = 100;
+
+/// What a call may ask for.
+pub(crate) struct AskScope {
+    pub(crate) org: OrgId,
+    pub(crate) stores: StoreGrants,
+    /// The run that asks; none: a form's question, which starts nothing.
+    pub(crate) run: Option<AskingRun>,
+}
+
+/// The run that asks.
+pub(crate) struct AskingRun {
+    owner: Owner,
+    kind: RunKind,
+    /// [`Context`] as JSON text.
+    context: String,
+}
+
+impl AskingRun {
+    pub(crate) fn of(held: &Held) -> Self {
+        Self { owner: held.owner.clone(), kind: held.kind, context: held.context.clone() }
+    }
+}
+
+/// Fields of all asks about data stores.
+#[derive(Deserialize)]
+struct StoreAsk<'a> {
+    store: Option<String>,
+    key: Option<String>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    value: Option<&'a RawValue>,
+    ttl: Option<f64>,
+    after: Option<String>,
+    limit: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct TriggerAsk<'a> {
+    workflow_id: String,
+    #[serde(borrow)]
+    event: Option<&'a RawValue>,
+}
+
+impl Engine {
+    /// Answers in a task of its own. Without a scope nothing is known.
+    pub(crate) fn answer_later(&self, scope: Option<Arc<AskScope>>, mut ask: Ask) {
+        let Some(scope) = scope else { return ask.unknown() };
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            ask.turn().await;
+            let answer = match ask.kind.as_str() {
+                "platform.request" => engine.ask_platform(&ask.payload).await,
+                "flow.trigger" => engine.trigger_workflow(&scope, &ask.payload).await,
+                kind if kind.starts_with("data_store.") => engine.ask_store(&scope, kind, &ask.payload).await,
+                _ => return ask.unknown(),
+            };
+            ask.answer(answer);
+        });
+    }
+
+    async fn ask_store(&self, scope: &AskScope, kind: &str, payload: &RawValue) -> AskResult {
+        let ask: StoreAsk<'_> = read(payload)?;
+        let store = self.granted_store(scope, ask.store.as_deref()).await?;
+        let key = || {
+            let key = ask.key.clone().unwrap_or_default();
+            data_store::check_key(&key).map(|()| key).map_err(|e| AskError::new("RangeError", e.to_string()))
+        };
+        let page = || DataStorePage { after: ask.after.clone(), limit: ask.limit.unwrap_or(PAGE_LIMIT_MAX).clamp(1, PAGE_LIMIT_MAX), now: self.now() };
+        let refuse = |error: data_store::DataStoreError| {
+            let code = if matches!(error, data_store::DataStoreError::Value { .. }) { "QuotaExceeded" } else { "RangeError" };
+            AskError::new(code, error.to_string())
+        };
+        match kind {
+            "data_store.get" => {
+                let entry = self.0.store.data_store_entry(&store.id, &key()?, self.now()).await.map_err(failed)?;
+                entry.map(|entry| RawValue::from_string(entry.value).map_err(failed)).transpose()
+            }
+            "data_store.has" => value(self.0.store.data_store_entry(&store.id, &key()?, self.now()).await.map_err(failed)?.is_some()),
+            "data_store.set" => {
+                let text = ask.value.ok_or_else(|| AskError::new("TypeError", "a data store keeps JSON values; undefined is none"))?.get();
+                let write = self.store_write(&store, &key()?, text.to_owned(), ask.ttl).map_err(refuse)?;
+                match self.0.store.data_store_set(write).await {
+                    Ok(()) => Ok(None),
+                    Err(StoreError::Full) => Err(AskError::new("QuotaExceeded", full(&store))),
+                    Err(StoreError::NotFound) => Err(gone(store.id.as_str())),
+                    Err(error) => Err(failed(error)),
+                }
+            }
+            "data_store.set_ttl" => {
+                let now = self.now();
+                let end = ask.ttl.map(|ttl| data_store::expires_at(ttl, now)).transpose().map_err(refuse)?;
+                self.0.store.data_store_expire(&store.id, &key()?, end, now).await.map(|_| None).map_err(failed)
+            }
+            "data_store.delete" => self.0.store.data_store_delete(&store.id, &key()?).await.map(|_| None).map_err(failed),
+            "data_store.clear" => self.0.store.data_store_clear(&store.id).await.map(|()| None).map_err(failed),
+            "data_store.size" => value(self.0.store.data_store_size(&store.id, self.now()).await.map_err(failed)?),
+            "data_store.keys" => {
+                let page = page();
+                let limit = page.limit;
+                let mut keys = self.0.store.data_store_keys(&store.id, DataStorePage { limit: limit + 1, ..page }).await.map_err(failed)?;
+                let more = keys.len() > limit as usize;
+                keys.truncate(limit as usize);
+                value(match keys.last() {
+                    Some(last) if more => json!({ "items": keys, "next": last }),
+                    _ => json!({ "items": keys }),
+                })
+            }
+            "data_store.entries" => self.ask_entries(&store, page()).await,
+            _ => Err(AskError::new("NotFound", format!("`{}` is not known here", kind.chars().take(80).collect::<String>()))),
+        }
+    }
+
+    async fn ask_entries(&self, store: &DataStore, page: DataStorePage) -> AskResult {
+        let entries = self.0.store.data_store_entries(&store.id, page.clone(), PAGE_BYTES_MAX).await.map_err(failed)?;
+        // A page may end early: only a look tells whether it is the last.
+        let next = match entries.last() {
+            Some(last) => {
+                let look = DataStorePage { after: Some(last.key.clone()), limit: 1, ..page };
+                let more = !self.0.store.data_store_keys(&store.id, look).await.map_err(failed)?.is_empty();
+                more.then(|| last.key.clone())
+            }
+            None => None,
+        };
+        let items = entries.into_iter().map(|entry| Ok((entry.key, RawValue::from_string(entry.value)?)));
+        let items: Vec<(String, Box<RawValue>)> = items.collect::<Result<_, serde_json::Error>>().map_err(failed)?;
+        let items = to_raw_value(&items).map_err(failed)?;
+        let next = next.map(|next| format!(r#","next":{}"#, json!(next))).unwrap_or_default();
+        RawValue::from_string(format!(r#"{{"items":{}{next}}}"#, items.get())).map(Some).map_err(failed)
+    }
+
+    /// The store that is asked for, where a prop of the call names it.
+    async fn granted_store(&self, scope: &AskScope, which: Option<&str>) -> Result<DataStore, AskError> {
+        let Some(which) = which.filter(|which| !which.is_empty()) else {
+            let message = "the prop has no data store; configure one: `millrace data-stores list` shows them, `create NAME` makes one";
+            return Err(AskError::new("NotFound", message));
+        };
+        let store = self.find_data_store(&scope.org, which).await.map_err(failed)?.ok_or_else(|| gone(which))?;
+        if scope.stores.allows(which) || scope.stores.allows(store.id.as_str()) {
+            return Ok(store);
+        }
+        Err(AskError::new("Forbidden", format!("no `data_store` prop of this component names the data store `{}`", store.name)))
+    }
+
+    /// `$.flow.trigger`: a run of another workflow, which counts as passed on.
+    async fn trigger_workflow(&self, scope: &AskScope, payload: &RawValue) -> AskResult {
+        let ask: TriggerAsk<'_> = read(payload)?;
+        let Some(run) = &scope.run else { return Err(AskError::new("Forbidden", "a form's question starts no workflow")) };
+        let shown: String = ask.workflow_id.chars().take(80).collect();
+        let missing = || AskError::new("NotFound", format!("there is no active workflow `{shown}` in this organization"));
+        let id: WorkflowId = ask.workflow_id.parse().map_err(|_| missing())?;
+        let program = self.live_program(&scope.org, &Owner::Workflow(id)).await.map_err(failed)?.ok_or_else(missing)?;
+        if !program.identity().active {
+            return Err(missing());
+        }
+        if run.kind == RunKind::Test {
+            // A test harms nothing outside: the author sees that it would have been found.
+            return value(json!({ "id": null, "test": true }));
+        }
+        let context: Context = serde_json::from_str(&run.context).map_err(failed)?;
+        let hops = context.hops.unwrap_or(0) + 1;
+        if hops > self.0.config.hops_max {
+            let message = format!("the workflow `{shown}` was not started: the event has gone through {} workflows and sources, the limit", hops - 1);
+            return Err(AskError::new("TooManyHops", message));
+        }
+        let origin = Origin {
+            trace_id: Some(context.trace_id),
+            hops: Some(hops),
+            handles_error: context.handles_error,
+            ..Origin::first("COMPONENT", run.owner.as_str())
+        };
+        let event = ask.event.map_or_else(|| "null".to_owned(), |event| event.get().to_owned());
+        let new = self.new_run(&program, &origin, event, Start::Queued).map_err(failed)?;
+        let id = new.id.clone();
+        self.0.store.accept(new, &self.0.node).await.map_err(failed)?;
+        self.0.wake_dispatch.notify_one();
+        value(json!({ "id": id }))
+    }
+}
+
+/// `null` is a value.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn read<'a, T: Deserialize<'a>>(payload: &'a RawValue) -> Result<T, AskError> {
+    serde_json::from_str(payload.get()).map_err(|e| AskError::new("TypeError", format!("what was asked cannot be read: {e}")))
+}
+
+fn value(value: impl serde::Serialize) -> AskResult {
+    to_raw_value(&value).map(Some).map_err(failed)
+}
+
+fn gone(which: &str) -> AskError {
+    AskError::new("NotFound", format!("there is no data store `{}`; `millrace data-stores list` shows them", which.chars().take(80).collect::<String>()))
+}
+
+/// A fault of ours: the log tells more than the author sees.
+fn failed(error: impl std::error::Error) -> AskError {
+    tracing::error!(error = error_chain(&error), "a question of running code could not be answered");
+    AskError::new("InternalFailure", "the server could not answer; its log tells why")
+}

@@ -1,0 +1,268 @@
+//! Data stores: values that the workflows and sources of an organization share (facts 4.7). Made through the API; code
+//! reaches those that its own configured props name.
+
+use millrace_model::component::PropDef;
+use millrace_model::data_store::{self, DataStore, DataStoreError, KEYS_MAX, STORE_BYTES_MAX, STORES_MAX};
+use millrace_model::ids::{DataStoreId, OrgId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::props::{PropError, Site, holds_expression};
+use millrace_model::tenant::Caller;
+use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
+use serde_json::{Map, Value};
+
+use crate::deploy::sources::check_name;
+use crate::error::invalid_props;
+use crate::{Engine, EngineError};
+
+/// The stores that a call may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StoreGrants {
+    /// As configured: ids, or names where the definition is known to the code only.
+    named: Vec<String>,
+    /// A prop's value is an expression, which only the host evaluates: any of the organization's.
+    any: bool,
+}
+
+/// Whether a prop is a data store; both spellings are in use (facts 9).
+fn is_store(def: &PropDef) -> bool {
+    matches!(def.prop_type.as_str(), "data_store" | "datastore")
+}
+
+impl StoreGrants {
+    /// Adds the stores that configured values name. A prop without a definition here may have one that only the code knows.
+    pub(crate) fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>) {
+        for (name, value) in props {
+            let def = defs.iter().find(|def| &def.name == name);
+            if def.is_some_and(|def| !is_store(def)) {
+                continue;
+            }
+            match plain(value) {
+                Some(text) if def.is_some() && text.contains("{{") => self.any = true,
+                Some(text) => self.named.push(text.to_owned()),
+                None => {}
+            }
+        }
+    }
+
+    pub(crate) fn allows(&self, store: &str) -> bool {
+        self.any || self.named.iter().any(|named| named == store)
+    }
+
+    /// Whether looking at definitions can add anything.
+    pub(crate) fn may_name(props: &Map<String, Value>) -> bool {
+        props.values().filter_map(plain).any(|text| text.starts_with(DataStoreId::PREFIX) || text.contains("{{"))
+    }
+}
+
+/// The text of a value, without its label.
+fn plain(value: &Value) -> Option<&str> {
+    value.get("__lv").and_then(|labelled| labelled.get("value")).unwrap_or(value).as_str()
+}
+
+impl Engine {
+    /// Makes a data store.
+    pub async fn create_data_store(&self, caller: &Caller, name: &str) -> Result<DataStore, EngineError> {
+        let name = store_name(name)?;
+        let there = self.0.store.list_data_stores(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count;
+        if there >= STORES_MAX {
+            return Err(EngineError::Conflict {
+                code: "quota_exceeded",
+                message: format!("an organization has at most {STORES_MAX} data stores; delete one first"),
+            });
+        }
+        let now = self.now();
+        let id = DataStoreId::generate(&self.0.ids);
+        let store = DataStore { id, org_id: caller.org_id.clone(), name, keys: 0, bytes: 0, created_at: now, updated_at: now };
+        self.0.store.create_data_store(store.clone()).await.map_err(|e| taken(e, &store.name))?;
+        Ok(store)
+    }
+
+    /// Renames a data store, given by id or name.
+    pub async fn rename_data_store(&self, caller: &Caller, which: &str, name: &str) -> Result<DataStore, EngineError> {
+        let (store, name) = (self.data_store(caller, which).await?, store_name(name)?);
+        self.0.store.rename_data_store(&caller.org_id, &store.id, &name, self.now()).await.map_err(|e| taken(e, &name))?;
+        self.data_store(caller, store.id.as_str()).await
+    }
+
+    /// Removes a data store with all it holds, unless a workflow or source uses it.
+    pub async fn delete_data_store(&self, caller: &Caller, which: &str) -> Result<DataStore, EngineError> {
+        let store = self.data_store(caller, which).await?;
+        let users = self.users_of_store(&store).await?;
+        if !users.is_empty() {
+            let message = format!("the data store `{}` is used by {}; take it from their props first", store.name, users.join(", "));
+            return Err(EngineError::Conflict { code: "in_use", message });
+        }
+        self.0.store.delete_data_store(&caller.org_id, &store.id).await?;
+        tracing::info!(store.id = %store.id, user.id = %caller.user_id, "a data store was deleted");
+        Ok(store)
+    }
+
+    /// A data store, by id or name.
+    pub async fn data_store(&self, caller: &Caller, which: &str) -> Result<DataStore, EngineError> {
+        self.find_data_store(&caller.org_id, which).await?.ok_or_else(|| EngineError::not_found("data store", which))
+    }
+
+    /// The data stores, newest first.
+    pub async fn list_data_stores(&self, caller: &Caller, page: &Page) -> Result<Listing<DataStore>, EngineError> {
+        Ok(self.0.store.list_data_stores(&caller.org_id, page).await?)
+    }
+
+    /// A page of a store's keys in their order, after one; and how many there are.
+    pub async fn data_store_keys(&self, caller: &Caller, which: &str, after: Option<String>, limit: u32) -> Result<Listing<String>, EngineError> {
+        let (id, now) = (self.data_store(caller, which).await?.id, self.now());
+        let items = self.0.store.data_store_keys(&id, DataStorePage { after, limit, now }).await?;
+        Ok(Listing { items, total_count: self.0.store.data_store_size(&id, now).await? })
+    }
+
+    /// What a store holds under a key.
+    pub async fn data_store_entry(&self, caller: &Caller, which: &str, key: &str) -> Result<DataStoreEntry, EngineError> {
+        let store = self.data_store(caller, which).await?;
+        self.0.store.data_store_entry(&store.id, key, self.now()).await?.ok_or_else(|| EngineError::not_found("key", key))
+    }
+
+    /// Writes a value; `ttl`: seconds until it ends, none: never.
+    pub async fn set_data_store_entry(&self, caller: &Caller, which: &str, key: &str, value: &Value, ttl: Option<f64>) -> Result<(), EngineError> {
+        let store = self.data_store(caller, which).await?;
+        let field = |error: &DataStoreError| {
+            let field = match error {
+                DataStoreError::Key { .. } => "key",
+                DataStoreError::Value { .. } => "value",
+                DataStoreError::Ttl { .. } => "ttl",
+            };
+            EngineError::invalid(field, error.to_string())
+        };
+        let write = self.store_write(&store, key, value.to_string(), ttl).map_err(|e| field(&e))?;
+        match self.0.store.data_store_set(write).await {
+            Err(StoreError::Full) => Err(EngineError::Conflict { code: "quota_exceeded", message: full(&store) }),
+            done => Ok(done?),
+        }
+    }
+
+    /// Removes a key.
+    pub async fn delete_data_store_entry(&self, caller: &Caller, which: &str, key: &str) -> Result<(), EngineError> {
+        let store = self.data_store(caller, which).await?;
+        if self.0.store.data_store_delete(&store.id, key).await? { Ok(()) } else { Err(EngineError::not_found("key", key)) }
+    }
+
+    /// Removes all keys.
+    pub async fn clear_data_store(&self, caller: &Caller, which: &str) -> Result<(), EngineError> {
+        let store = self.data_store(caller, which).await?;
+        Ok(self.0.store.data_store_clear(&store.id).await?)
+    }
+
+    pub(crate) async fn find_data_store(&self, org: &OrgId, which: &str) -> Result<Option<DataStore>, StoreError> {
+        match which.parse::<DataStoreId>() {
+            Ok(id) => self.0.store.data_store(org, &id).await,
+            Err(_) => self.0.store.data_store_by_name(org, which).await,
+        }
+    }
+
+    /// A write within the bounds of keys, values and times.
+    pub(crate) fn store_write(&self, store: &DataStore, key: &str, value: String, ttl: Option<f64>) -> Result<DataStoreWrite, DataStoreError> {
+        data_store::check_key(key)?;
+        data_store::check_value(key, &value)?;
+        let now = self.now();
+        let expires_at = ttl.map(|ttl| data_store::expires_at(ttl, now)).transpose()?;
+        Ok(DataStoreWrite { store_id: store.id.clone(), key: key.to_owned(), value, expires_at, now, keys_max: KEYS_MAX, bytes_max: STORE_BYTES_MAX })
+    }
+
+    /// Puts the id in place of the name in each value of a `data_store` prop: a store that is renamed stays in use.
+    pub(crate) async fn check_data_stores(&self, org: &OrgId, defs: &[PropDef], props: &mut Map<String, Value>, site: Site) -> Result<(), EngineError> {
+        let mut errors = Vec::new();
+        for def in defs.iter().filter(|def| is_store(def)) {
+            let Some(value) = props.get(&def.name) else { continue };
+            if site == Site::Step && holds_expression(value) {
+                continue;
+            }
+            let found = match plain(value) {
+                Some(text) => self.find_data_store(org, text).await?,
+                None => None,
+            };
+            match found {
+                Some(store) => {
+                    props.insert(def.name.clone(), store.id.as_str().into());
+                }
+                None => errors.push(PropError::Type {
+                    name: def.name.clone(),
+                    value: value.to_string().chars().take(80).collect(),
+                    allowed: "a data store's id or name; `millrace data-stores list` shows them, `millrace data-stores create NAME` makes one".into(),
+                }),
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(invalid_props(&errors)) }
+    }
+
+    /// The sources and workflows that name a store in their configured values, by name; at most ten.
+    async fn users_of_store(&self, store: &DataStore) -> Result<Vec<String>, EngineError> {
+        const SHOWN: usize = 10;
+        let names = |props: &Map<String, Value>| props.values().filter_map(plain).any(|text| text == store.id.as_str());
+        let mut users = Vec::new();
+        let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
+        while users.len() < SHOWN {
+            let sources = self.0.store.list_sources(&store.org_id, &page).await?.items;
+            let Some(last) = sources.last() else { break };
+            page.after = Some(last.id.to_string());
+            users.extend(sources.iter().filter(|s| names(&s.configured_props)).map(|s| format!("the source `{}`", s.name)));
+        }
+        page.after = None;
+        while users.len() < SHOWN {
+            let workflows = self.0.store.list_workflows(&store.org_id, &page).await?.items;
+            let Some(last) = workflows.last() else { break };
+            page.after = Some(last.id.to_string());
+            for workflow in &workflows {
+                let live = match &workflow.deployment_id {
+                    Some(id) => self.0.store.deployment(&store.org_id, id).await?,
+                    None => None,
+                };
+                let steps = workflow.draft.steps.iter().chain(live.iter().flat_map(|d| &d.content.steps));
+                if steps.into_iter().any(|step| names(&step.props)) {
+                    users.push(format!("the workflow `{}`", workflow.name));
+                }
+            }
+        }
+        users.truncate(SHOWN);
+        Ok(users)
+    }
+}
+
+/// Why nothing more fits.
+pub(crate) fn full(store: &DataStore) -> String {
+    format!("the data store `{}` is full: it may have {KEYS_MAX} keys and {STORE_BYTES_MAX} bytes in all; delete some, or give values a `ttl`", store.name)
+}
+
+fn store_name(name: &str) -> Result<String, EngineError> {
+    let name = check_name(name)?;
+    if name.parse::<DataStoreId>().is_ok() {
+        return Err(EngineError::invalid("name", format!("`{name}` looks like the id of a data store; choose another name")));
+    }
+    Ok(name)
+}
+
+fn taken(error: StoreError, name: &str) -> EngineError {
+    match error {
+        StoreError::Taken("name") => EngineError::Conflict { code: "taken", message: format!("there is a data store `{name}` already") },
+        other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_props_that_name_stores_grant_them() {
+        let def = |name: &str, kind: &str| PropDef { name: name.into(), prop_type: kind.into(), ..PropDef::default() };
+        let defs = [def("a", "data_store"), def("b", "datastore"), def("text", "string"), def("c", "data_store")];
+        let grants = |props: Value| {
+            let mut grants = StoreGrants::default();
+            grants.add(&defs, props.as_object().expect("an object"));
+            grants
+        };
+        let some = grants(json!({ "a": "ds_1", "b": { "__lv": { "label": "Two", "value": "ds_2" } }, "text": "ds_3", "dynamic": "ds_4" }));
+        assert_eq!(["ds_1", "ds_2", "ds_3", "ds_4", "ds_5"].map(|store| some.allows(store)), [true, true, false, true, false]);
+        assert!(grants(json!({ "c": "{{steps.x.store}}" })).allows("ds_9"));
+        assert!(!grants(json!({ "text": "{{steps.x.store}}", "dynamic": "{{steps.x.store}}" })).allows("ds_9"));
+    }
+}

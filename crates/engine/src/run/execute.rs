@@ -1,0 +1,307 @@
+//! Running: a held run goes to a host, and what it did comes back to be settled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_model::ids::{DeploymentId, OrgId, RunId};
+use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
+use millrace_model::source::Owner;
+use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
+use millrace_store::fail_point;
+use serde_json::value::RawValue;
+
+use crate::accept::http_event::Receiver;
+use crate::accept::no_response;
+use crate::deploy::hooks::source_call;
+use crate::observe::metrics::Ending;
+use crate::observe::traces::StepSpan;
+use crate::run::asks::{AskScope, AskingRun};
+use crate::run::pauses::Carried;
+use crate::run::program::Program;
+use crate::run::progress::Progress;
+use crate::run::sink::{Collected, Collector, Responder, StepTrace};
+use crate::{Engine, EngineError};
+
+/// A run that this node holds under a lease.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) id: RunId,
+    pub(crate) org_id: OrgId,
+    pub(crate) owner: Owner,
+    pub(crate) deployment_id: Option<DeploymentId>,
+    pub(crate) kind: RunKind,
+    pub(crate) trigger_id: String,
+    pub(crate) event: String,
+    pub(crate) context: String,
+    pub(crate) attempt: i64,
+    /// What earlier attempts left, until [`Engine::carried`] takes it.
+    pub(crate) result: Option<String>,
+}
+
+impl Held {
+    /// A run accepted as claimed: its first attempt.
+    pub(crate) fn claimed_here(run: &NewRun) -> Self {
+        Self {
+            id: run.id.clone(),
+            org_id: run.org_id.clone(),
+            owner: run.owner.clone(),
+            deployment_id: run.deployment_id.clone(),
+            kind: run.kind,
+            trigger_id: run.trigger_id.clone(),
+            event: run.event.clone(),
+            context: run.context.clone(),
+            attempt: 1,
+            result: run.result.clone(),
+        }
+    }
+
+    pub(crate) fn claimed(run: Run) -> Self {
+        Self {
+            id: run.id,
+            org_id: run.org_id,
+            owner: run.owner,
+            deployment_id: run.deployment_id,
+            kind: run.kind,
+            trigger_id: run.trigger_id,
+            event: run.event,
+            context: run.context,
+            attempt: run.attempt,
+            result: run.result,
+        }
+    }
+}
+
+/// What is counted and traced of an attempt.
+struct Watched {
+    ending: Ending,
+    duration: Duration,
+    steps: Vec<StepSpan>,
+    error: Option<(String, String)>,
+}
+
+/// Lets go of a run at its end, also where that is a panic: its lease would be renewed for ever.
+struct Grip {
+    engine: Engine,
+    id: RunId,
+    attempt: i64,
+}
+
+impl Drop for Grip {
+    fn drop(&mut self) {
+        self.engine.unhold(&self.id, self.attempt);
+    }
+}
+
+impl Engine {
+    pub(crate) fn hold(&self, held: &Held) {
+        self.0.held.lock().insert(held.id.clone(), held.attempt);
+    }
+
+    /// Lets go of a run. Not where a later attempt of it holds it meanwhile: that one's lease goes on, and its end is waited for.
+    pub(crate) fn unhold(&self, id: &RunId, attempt: i64) {
+        let waiter = {
+            let mut held = self.0.held.lock();
+            match held.get(id) {
+                Some(holds) if *holds != attempt => return,
+                _ => held.remove(id),
+            };
+            self.0.waiters.lock().remove(id)
+        };
+        if let Some(waiter) = waiter {
+            // The caller may have gone away.
+            let _ = waiter.send(());
+        }
+    }
+
+    /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
+    pub(crate) async fn execute(&self, mut held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
+        let _grip = Grip { engine: self.clone(), id: held.id.clone(), attempt: held.attempt };
+        if let Err(error) = self.try_execute(&mut held, program, responder).await {
+            let chain = error_chain(&error);
+            tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
+        }
+    }
+
+    async fn try_execute(&self, held: &mut Held, program: Option<Arc<Program>>, responder: Option<Responder>) -> Result<(), EngineError> {
+        let program = match program {
+            Some(program) => program,
+            None => match self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await? {
+                Some(program) => program,
+                None => return self.settle_orphan(held).await,
+            },
+        };
+        let receiver = match &*program {
+            Program::Source(_) => Receiver::Source,
+            Program::Workflow(_) => Receiver::Workflow,
+        };
+        let scope = AskScope { org: held.org_id.clone(), stores: program.stores().clone(), run: Some(AskingRun::of(held)) };
+        let visit = match &*program {
+            Program::Source(source) => Some(self.0.writes.enter(&source.source.id)),
+            Program::Workflow(_) => None,
+        };
+        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), visit.clone(), responder, Some(scope));
+        let mut carried = self.carried(held).await?;
+        let held = &*held;
+        if let Program::Workflow(workflow) = &*program
+            && held.kind == RunKind::Live
+        {
+            sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
+        }
+        let tries = carried.tries(held.attempt);
+        let outcome = if tries > self.0.config.attempts_max {
+            gave_up(tries - 1, next_step(&program, &carried), &sink)
+        } else {
+            self.call(held, &carried, &program, sink.clone()).await?
+        };
+        if let Err(failure) = &outcome.result
+            && self.runs_again(held, failure, &sink).await?
+        {
+            return Ok(());
+        }
+        let (mut collected, responder) = sink.take();
+        collected.sends.splice(..0, std::mem::take(&mut carried.sends));
+        let response = collected.response.take();
+        let limited = matches!(&*program, Program::Workflow(workflow) if workflow.settings.limits().is_some());
+        let watched = self.watch(&collected, &outcome);
+        let settled = self.settle_run(held, &program, carried, collected, outcome).await;
+        if settled.is_ok() {
+            self.tell(held, &watched);
+        }
+        if limited {
+            // Another of its runs may have waited for this one.
+            self.0.wake_dispatch.notify_one();
+        }
+        if let Some(responder) = responder {
+            let response = if settled.is_ok() { response.unwrap_or_else(|| no_response(receiver)) } else { no_response(receiver) };
+            // The client may have gone away.
+            let _ = responder.send(Some(response));
+        }
+        settled
+    }
+
+    /// What is counted of an attempt, before it is settled.
+    fn watch(&self, collected: &Collected, outcome: &CallOutcome) -> Watched {
+        let ending = match &outcome.result {
+            Ok(done) if done.paused.is_some() => Ending::Paused,
+            Ok(_) => Ending::Succeeded,
+            Err(_) => Ending::Failed,
+        };
+        let (mut steps, mut error) = (Vec::new(), None);
+        if self.0.traces.is_on() {
+            let span = |step: &StepTrace| StepSpan { namespace: step.namespace.clone(), duration_ms: step.finished.as_ref().map(|(ms, _)| *ms) };
+            steps = collected.steps.iter().map(span).collect();
+            error = outcome.result.as_ref().err().map(|failure| (failure.code.clone(), failure.message.clone()));
+        }
+        Watched { ending, duration: outcome.duration, steps, error }
+    }
+
+    fn tell(&self, held: &Held, watched: &Watched) {
+        self.0.metrics.attempted(watched.ending, watched.duration);
+        if self.0.traces.is_on() {
+            let error = watched.error.as_ref().map(|(class, message)| (class.as_str(), message.as_str()));
+            self.trace_attempt(held, watched.ending, watched.duration, &watched.steps, error);
+        }
+    }
+
+    async fn call(&self, held: &Held, carried: &Carried, program: &Program, sink: Arc<Collector>) -> Result<CallOutcome, EngineError> {
+        let (isolate, call) = match program {
+            Program::Source(source) => {
+                let props = match source.props.text(self, &held.org_id).await? {
+                    Ok(props) => props,
+                    Err(outcome) => return Ok(outcome),
+                };
+                let body = source_call(&props, &source.dynamic_props, None, &held.event)?;
+                (self.source_isolate(source), Call { body, timeout: self.0.config.source_timeout })
+            }
+            Program::Workflow(workflow) => {
+                let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
+                let steps = match workflow.steps.text(self, &held.org_id).await? {
+                    Ok(steps) => steps,
+                    Err(outcome) => return Ok(outcome),
+                };
+                let flow = self.flow_urls(held).to_string();
+                let body = workflow_call(&steps, held, carried, &flow, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
+                (workflow.isolate.clone(), Call { body, timeout })
+            }
+        };
+        fail_point!("engine.run.before_call");
+        let outcome = self.0.runner.call(isolate, call, sink).await;
+        fail_point!("engine.run.after_call");
+        Ok(outcome)
+    }
+
+    /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.
+    async fn runs_again(&self, held: &Held, failure: &CallFailure, sink: &Collector) -> Result<bool, EngineError> {
+        let count_attempt = match failure.kind {
+            FailureKind::HostLost if self.0.tasks.stopping() => false,
+            FailureKind::HostLost => true,
+            FailureKind::Overloaded => false,
+            _ => return Ok(false),
+        };
+        if held.kind == RunKind::Test {
+            return Ok(false);
+        }
+        self.keep_progress(sink).await?;
+        self.0.store.release(&held.id, held.attempt, count_attempt).await?;
+        self.0.wake_dispatch.notify_one();
+        Ok(true)
+    }
+
+    /// The owner is gone: nothing is left to run.
+    async fn settle_orphan(&self, held: &Held) -> Result<(), EngineError> {
+        let settlement = self.bare_settlement(held, RunStatus::Cancelled)?;
+        Ok(self.0.store.settle(settlement).await?)
+    }
+}
+
+/// The step that an attempt begins with: where earlier ones were lost, it is the one that was struck.
+fn next_step(program: &Program, carried: &Carried) -> Option<String> {
+    let Program::Workflow(workflow) = program else { return None };
+    workflow.namespaces.iter().find(|n| carried.steps.iter().all(|done| done.namespace != **n)).cloned()
+}
+
+fn gave_up(attempts: i64, step: Option<String>, sink: &Collector) -> CallOutcome {
+    if let Some(namespace) = &step {
+        // It is shown as the one that failed.
+        sink.effect(Effect::StepStarted { namespace: namespace.clone() });
+    }
+    let message = format!("the run was started {attempts} times and its process died each time before it ended");
+    CallOutcome {
+        result: Err(CallFailure {
+            kind: FailureKind::HostCrashed,
+            code: "InternalFailure".into(),
+            stack: format!("InternalFailure: {message}"),
+            message,
+            namespace: step,
+        }),
+        duration: std::time::Duration::ZERO,
+    }
+}
+
+fn workflow_call(steps: &str, held: &Held, carried: &Carried, flow: &str, deadline_ms: i64) -> Result<Box<RawValue>, EngineError> {
+    let test = held.kind == RunKind::Test;
+    // `$.context` is the trigger's context and what only a running step knows (reference 4).
+    let open = held.context.strip_suffix('}').unwrap_or("{");
+    let comma = if open.len() > 1 { "," } else { "" };
+    let body = format!(
+        r#"{{"kind":"workflow","trigger":{{"event":{},"context":{}}},"steps":{},"context":{open}{comma}"deadline":{deadline_ms},"JIT":{test},"run":{{"runs":1,"context":null,"callback_request":null}}}},"results":{},"flow":{flow},"test":{test}{}}}"#,
+        held.event,
+        held.context,
+        steps,
+        carried.results()?,
+        carried.resume_field()
+    );
+    RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
+}
+
+/// An error and its causes on one line, for the log.
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,17 @@
+//! A run: what makes it go, what it asks for while it goes, how it pauses, and what makes it go again.
+
+pub(crate) mod actions;
+pub(crate) mod asks;
+pub(crate) mod context;
+pub(crate) mod data_stores;
+pub(crate) mod dispatch;
+pub(crate) mod execute;
+pub(crate) mod pauses;
+pub(crate) mod places;
+pub(crate) mod program;
+pub(crate) mod progress;
+pub(crate) mod replays;
+pub(crate) mod scheduler;
+pub(crate) mod sink;
+pub(crate) mod workflow_tests;
+pub(crate) mod writes;

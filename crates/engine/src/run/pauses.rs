@@ -1,0 +1,226 @@
+//! Pauses (reference 4): an attempt ends with one, the run waits in the store, and its next attempt begins behind the finished steps.
+//!
+//! Where a pause is resumed and cancelled is known before the attempt begins, and most attempts never pause. So an address holds nothing that is
+//! stored: it names run and attempt under a code that only the master key makes. It is good while that attempt, or its pause, lasts.
+
+use millrace_model::Timestamp;
+use millrace_model::error_event::ErrorBody;
+use millrace_model::http::EndpointRequest;
+use millrace_model::ids::RunId;
+use millrace_model::limits::Retry;
+use millrace_model::pause::{PauseKind, PauseState, Paused};
+use millrace_model::run::{Context, RunKind, RunResult, RunStatus, StepResult};
+use millrace_runner::{CallFailure, CallPaused, FailureKind};
+use millrace_store::{Callback, CalledBack, PauseEnd};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::accept::http_event::{Receiver, http_event};
+use crate::run::execute::Held;
+use crate::{Engine, EngineError};
+
+/// What an attempt takes over from those before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carried {
+    /// Finished steps, in order.
+    pub(crate) steps: Vec<StepResult>,
+    /// What finished steps of an attempt that was lost sent.
+    pub(crate) sends: Vec<(String, Box<RawValue>)>,
+    /// The last pause, and the attempt that ended with it.
+    pub(crate) pause: Option<(PauseState, i64)>,
+    /// How the step that runs again is told so.
+    resume: Option<Box<RawValue>>,
+}
+
+/// A pause that an attempt ends with.
+pub(crate) struct Rest {
+    pub(crate) state: PauseState,
+    pub(crate) wake_at: Timestamp,
+    pub(crate) then: PauseEnd,
+    /// The step that will run again, as it is shown meanwhile.
+    pub(crate) step: Option<StepResult>,
+}
+
+impl Rest {
+    pub(crate) fn of(paused: &CallPaused, now: Timestamp) -> Result<Self, EngineError> {
+        let then = if paused.kind == PauseKind::Suspend { PauseEnd::Cancel } else { PauseEnd::Resume };
+        let step = match paused.kind {
+            PauseKind::Rerun => Some(StepResult {
+                namespace: paused.namespace.clone(),
+                status: RunStatus::Paused,
+                duration_ms: Some(paused.duration_ms),
+                exports: match &paused.exports {
+                    Some(exports) => exports.clone(),
+                    None => raw("{}".into())?,
+                },
+            }),
+            _ => None,
+        };
+        let state = PauseState { kind: paused.kind, namespace: paused.namespace.clone(), run: paused.run.clone(), retries: 0 };
+        Ok(Self { state, wake_at: now.plus_ms(paused.ms), then, step })
+    }
+
+    /// The pause before a failed step is run again; None where it is not. What ran out of time or memory would again (reference 4).
+    pub(crate) fn retry(retry: &Retry, failure: &CallFailure, carried: &Carried, now: Timestamp) -> Option<Self> {
+        if !matches!(failure.kind, FailureKind::Thrown | FailureKind::HostCrashed) {
+            return None;
+        }
+        let namespace = failure.namespace.clone()?;
+        // A step that was retried before counts on, and one that was to run again is still told so.
+        let before = carried.pause.as_ref().map(|(state, _)| state).filter(|state| state.namespace == namespace);
+        let retries = before.map_or(0, |state| state.retries);
+        let wake_at = now.plus_ms(retry.wait_ms(retries)?);
+        let run = before.and_then(|state| state.run.clone());
+        let state = PauseState { kind: PauseKind::Retry, namespace, run, retries: retries + 1 };
+        Some(Self { state, wake_at, then: PauseEnd::Resume, step: None })
+    }
+
+    pub(crate) fn shown(&self) -> Paused {
+        Paused { kind: self.state.kind, namespace: self.state.namespace.clone(), until_ms: self.wake_at.ms() }
+    }
+}
+
+impl Carried {
+    /// Attempts since the last pause, this one included.
+    pub(crate) fn tries(&self, attempt: i64) -> i64 {
+        attempt - self.pause.as_ref().map_or(0, |(_, ended)| *ended)
+    }
+
+    /// The `results` of a call: exports of finished steps by namespace, JSON text.
+    pub(crate) fn results(&self) -> Result<String, EngineError> {
+        let mut text = String::from("{");
+        for step in &self.steps {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&written(&step.namespace)?);
+            text.push(':');
+            text.push_str(step.exports.get());
+        }
+        text.push('}');
+        Ok(text)
+    }
+
+    /// The `resume` of a call as the tail of an object; empty for none.
+    pub(crate) fn resume_field(&self) -> String {
+        self.resume.as_ref().map_or_else(String::new, |resume| format!(r#","resume":{}"#, resume.get()))
+    }
+}
+
+impl Engine {
+    /// What this attempt of a run begins with. Nothing is read for a first attempt.
+    pub(crate) async fn carried(&self, held: &mut Held) -> Result<Carried, EngineError> {
+        let mut carried = Carried::default();
+        if let Some(text) = held.result.take() {
+            let result: RunResult = serde_json::from_str(&text).map_err(|e| EngineError::internal("stored results of a run are damaged", e))?;
+            carried.steps = result.steps.into_iter().filter(|s| s.status == RunStatus::Succeeded).collect();
+            carried.sends = result.sends;
+        }
+        if held.attempt <= 1 {
+            return Ok(carried);
+        }
+        let Some(pause) = self.0.store.last_pause(&held.id).await? else { return Ok(carried) };
+        let mut state: PauseState = serde_json::from_str(&pause.state).map_err(|e| EngineError::internal("a stored pause is damaged", e))?;
+        if let Some(request) = pause.callback {
+            let request: Value = serde_json::from_str(&request).map_err(|e| EngineError::internal("a stored request is damaged", e))?;
+            match state.kind {
+                PauseKind::Delay | PauseKind::Suspend => add_resume_data(&mut carried.steps, &state.namespace, &request)?,
+                PauseKind::Rerun => state.run = Some(with_field(state.run.as_deref(), "callback_request", request)?),
+                PauseKind::Retry => {}
+            }
+        }
+        if let Some(run) = &state.run {
+            carried.resume = Some(raw(format!(r#"{{"namespace":{},"run":{}}}"#, written(&state.namespace)?, run.get()))?);
+        }
+        carried.pause = Some((state, pause.attempt));
+        // Each wake-up is an execution of its own, of the same trace (reference 4).
+        let mut context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
+        context.id = self.0.ids.ksuid(self.now());
+        held.context = written(&context)?;
+        Ok(carried)
+    }
+
+    /// The `flow` of a call: where a pause of this attempt is resumed and cancelled.
+    pub(crate) fn flow_urls(&self, held: &Held) -> Value {
+        let url = |end| format!("{}/{}/{}", self.0.config.base_url, verb(end), self.token(&held.id, held.attempt, end));
+        json!({ "resume_url": url(PauseEnd::Resume), "cancel_url": url(PauseEnd::Cancel) })
+    }
+
+    /// A step that failed and will be retried, as it is shown meanwhile.
+    pub(crate) fn retried_step(&self, held: &Held, rest: &Rest, error: &ErrorBody) -> Result<StepResult, EngineError> {
+        let urls = self.flow_urls(held);
+        let attempt = json!({ "error": error, "rerun_url": urls["resume_url"], "cancel_url": urls["cancel_url"], "resume_ts": rest.wake_at.iso() });
+        let exports = json!({ "$summary": format!("Failed; retry {} follows", rest.state.retries), "$attempt": attempt });
+        Ok(StepResult { namespace: rest.state.namespace.clone(), status: RunStatus::Failed, duration_ms: None, exports: raw(exports.to_string())? })
+    }
+
+    fn token(&self, run: &RunId, attempt: i64, end: PauseEnd) -> String {
+        let named = format!("{run}-{attempt}");
+        let code = self.0.keyring.code("pause", &format!("{}/{named}", verb(end)));
+        format!("{named}-{code}")
+    }
+
+    /// The run and attempt of a token that this server's key made.
+    fn read_token(&self, token: &str, end: PauseEnd) -> Option<(RunId, i64)> {
+        let mut parts = token.splitn(3, '-');
+        let (run, attempt) = (parts.next()?.parse::<RunId>().ok()?, parts.next()?.parse::<i64>().ok()?);
+        let expected = self.token(&run, attempt, end);
+        let same = expected.len() == token.len() && expected.bytes().zip(token.bytes()).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0;
+        same.then_some((run, attempt))
+    }
+
+    /// A request to resume or cancel a paused run. It may come before the attempt has ended: it is kept then.
+    pub async fn call_back(&self, token: &str, end: PauseEnd, request: EndpointRequest) -> Result<CalledBack, EngineError> {
+        let unknown = || EngineError::not_found("pause of a run", token);
+        let (run_id, attempt) = self.read_token(token, end).ok_or_else(unknown)?;
+        let request = http_event(&request, Receiver::Workflow);
+        let done = self.0.store.call_back(Callback { run_id, attempt, end, request, now: self.now() }).await?;
+        match done {
+            CalledBack::Done | CalledBack::Kept => {
+                self.0.wake_dispatch.notify_one();
+                Ok(done)
+            }
+            CalledBack::TooLate => {
+                Err(EngineError::Gone { message: "this address was good for one request while the run was paused; the run has gone on, or has ended".into() })
+            }
+            CalledBack::Unknown => Err(unknown()),
+        }
+    }
+}
+
+/// Whether an attempt may pause: a test never does, and has said so.
+pub(crate) fn may_pause(held: &Held) -> bool {
+    held.kind == RunKind::Live
+}
+
+fn verb(end: PauseEnd) -> &'static str {
+    match end {
+        PauseEnd::Resume => "resume",
+        PauseEnd::Cancel => "cancel",
+    }
+}
+
+/// What was sent to resume a run becomes an export of the step that paused it.
+fn add_resume_data(steps: &mut [StepResult], namespace: &str, request: &Value) -> Result<(), EngineError> {
+    if let Some(step) = steps.iter_mut().find(|s| s.namespace == namespace) {
+        step.exports = with_field(Some(&*step.exports), "$resume_data", request.clone())?;
+    }
+    Ok(())
+}
+
+fn with_field(object: Option<&RawValue>, name: &str, value: Value) -> Result<Box<RawValue>, EngineError> {
+    let mut fields: Map<String, Value> = match object {
+        Some(object) => serde_json::from_str(object.get()).map_err(|e| EngineError::internal("a stored object is damaged", e))?,
+        None => Map::new(),
+    };
+    fields.insert(name.to_owned(), value);
+    raw(written(&fields)?)
+}
+
+fn raw(text: String) -> Result<Box<RawValue>, EngineError> {
+    RawValue::from_string(text).map_err(|e| EngineError::internal("could not write JSON", e))
+}
+
+fn written(value: &(impl serde::Serialize + ?Sized)) -> Result<String, EngineError> {
+    serde_json::to_string(value).map_err(|e| EngineError::internal("could not write JSON", e))
+}

@@ -1,0 +1,343 @@
+//! What an owner runs: everything a call needs, prepared once for each version.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_model::component::{Hook, Manifest, PropDef};
+use millrace_model::dedupe::Strategy;
+use millrace_model::error_event::ErrorBody;
+use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
+use millrace_model::source::{Owner, Source};
+use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
+use millrace_runner::{CallOutcome, Db, DbLoader, IsolateSpec, ModuleSpec};
+use millrace_store::Interfaces;
+use serde_json::{Map, Value, json};
+
+use crate::accept::endpoint_auth::Authorization;
+use crate::deploy::components::MODULE;
+use crate::deploy::workflow_parts::BuiltSteps;
+use crate::run::data_stores::StoreGrants;
+use crate::run::execute::error_chain;
+use crate::tenants::accounts::{AccountUse, PROVISION};
+use crate::{Engine, EngineError};
+
+/// Calls that one host of a workflow serves at once.
+const WORKFLOW_CALLS_MAX: u32 = 32;
+/// Hosts that one workflow may have.
+const WORKFLOW_HOSTS_MAX: u32 = 4;
+/// Calls that the one host of a source serves at once.
+const SOURCE_CALLS_MAX: u32 = 64;
+
+/// What an owner runs.
+pub(crate) enum Program {
+    Source(Box<SourceProgram>),
+    Workflow(Box<WorkflowProgram>),
+}
+
+pub(crate) struct SourceProgram {
+    pub(crate) source: Source,
+    pub(crate) manifest: Manifest,
+    pub(crate) strategy: Option<Strategy>,
+    /// Values by prop name as the host gets them.
+    pub(crate) props: Inputs,
+    /// Definitions that `additionalProps` gave, JSON text of a list.
+    pub(crate) dynamic_props: String,
+    /// The data stores that it may use.
+    pub(crate) stores: StoreGrants,
+    /// The isolate, without the `$.service.db` snapshot.
+    pub(crate) isolate: IsolateSpec,
+    owner: Owner,
+}
+
+pub(crate) struct WorkflowProgram {
+    pub(crate) workflow: Workflow,
+    pub(crate) settings: Settings,
+    pub(crate) isolate: Arc<IsolateSpec>,
+    /// Steps as the host gets them.
+    pub(crate) steps: Inputs,
+    /// The data stores that its steps may use.
+    pub(crate) stores: StoreGrants,
+    /// Names of the steps that are not disabled, in order.
+    pub(crate) namespaces: Vec<String>,
+    /// Who may call its endpoints, by their ids; the others may be called by anybody.
+    pub(crate) authorizations: Vec<(String, Authorization)>,
+    /// Ids of steps by namespace.
+    pub(crate) step_ids: BTreeMap<String, String>,
+    deployment_id: Option<DeploymentId>,
+    owner: Owner,
+}
+
+/// What a host gets of configured values. Holds opened secrets: never logged.
+pub(crate) struct Inputs {
+    value: Value,
+    /// The same as JSON text, for the many that name no account.
+    text: String,
+    accounts: Vec<AccountUse>,
+}
+
+impl Inputs {
+    pub(crate) fn new(value: Value, accounts: Vec<AccountUse>) -> Self {
+        Self { text: value.to_string(), value, accounts }
+    }
+
+    /// JSON text with the `$auth` of each account as it is now; or how the run ends where one does not work.
+    pub(crate) async fn text(&self, engine: &Engine, org: &OrgId) -> Result<Result<Cow<'_, str>, CallOutcome>, EngineError> {
+        if self.accounts.is_empty() {
+            return Ok(Ok(Cow::Borrowed(&self.text)));
+        }
+        let mut value = self.value.clone();
+        for account in &self.accounts {
+            let target = match account.step {
+                Some(step) => &mut value[step],
+                None => &mut value,
+            };
+            let namespace = target.get("namespace").and_then(Value::as_str).map(str::to_owned);
+            let auth = match engine.auth_of(org, account, namespace.as_deref()).await? {
+                Ok(auth) => auth,
+                Err(outcome) => return Ok(Err(outcome)),
+            };
+            let props = if account.step.is_some() { &mut target["props"] } else { target };
+            props[&account.prop] = auth;
+        }
+        Ok(Ok(Cow::Owned(value.to_string())))
+    }
+}
+
+/// Whose a program is.
+pub(crate) struct Identity<'a> {
+    pub(crate) owner: &'a Owner,
+    pub(crate) org_id: &'a OrgId,
+    pub(crate) project_id: Option<&'a ProjectId>,
+    pub(crate) name: &'a str,
+    pub(crate) deployment_id: Option<&'a DeploymentId>,
+    pub(crate) active: bool,
+}
+
+impl Program {
+    /// The data stores that its calls may use.
+    pub(crate) fn stores(&self) -> &StoreGrants {
+        match self {
+            Self::Source(p) => &p.stores,
+            Self::Workflow(p) => &p.stores,
+        }
+    }
+
+    /// Whether nothing of its runs is kept.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        matches!(self, Self::Workflow(p) if !p.settings.keep_data)
+    }
+
+    /// The namespace of the step that an error struck; empty for a source, and where none was.
+    pub(crate) fn step_of(&self, error: &ErrorBody) -> &str {
+        match self {
+            Self::Workflow(p) => p.step_ids.iter().find(|(_, id)| **id == error.cell_id).map_or("", |(namespace, _)| namespace.as_str()),
+            Self::Source(_) => "",
+        }
+    }
+
+    pub(crate) fn identity(&self) -> Identity<'_> {
+        match self {
+            Self::Source(p) => {
+                Identity { owner: &p.owner, org_id: &p.source.org_id, project_id: None, name: &p.source.name, deployment_id: None, active: p.source.active }
+            }
+            Self::Workflow(p) => Identity {
+                owner: &p.owner,
+                org_id: &p.workflow.org_id,
+                project_id: Some(&p.workflow.project_id),
+                name: &p.workflow.name,
+                deployment_id: p.deployment_id.as_ref(),
+                active: p.workflow.active,
+            },
+        }
+    }
+}
+
+impl WorkflowProgram {
+    /// The wall-clock limit of a run (reference 4).
+    pub(crate) fn timeout(&self, http: bool) -> Duration {
+        self.settings.timeout_ms.map_or(Duration::from_secs(if http { 30 } else { 60 }), Duration::from_millis)
+    }
+}
+
+impl SourceProgram {
+    pub(crate) fn has_hook(&self, hook: Hook) -> bool {
+        self.manifest.hooks.contains(&hook)
+    }
+}
+
+impl Engine {
+    /// The program of an owner: its live version, or that of a deployment. None where it is gone.
+    pub(crate) async fn program(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
+        let key = deployment.map_or_else(|| owner.as_str(), DeploymentId::as_str);
+        if let Some(program) = self.0.cache.program(key) {
+            return Ok(Some(program));
+        }
+        let read_at = self.0.cache.generation();
+        let program = match owner {
+            Owner::Source(id) => match self.0.store.source(org, id).await? {
+                Some(source) => Some(self.source_program(source).await?),
+                None => None,
+            },
+            Owner::Workflow(id) => match self.0.store.workflow(org, id).await? {
+                Some(workflow) => self.workflow_program(workflow, deployment).await?,
+                None => None,
+            },
+        };
+        let Some(program) = program.map(Arc::new) else { return Ok(None) };
+        self.0.cache.put_program(read_at, key.to_owned(), program.clone());
+        Ok(Some(program))
+    }
+
+    pub(crate) async fn source_program(&self, source: Source) -> Result<Program, EngineError> {
+        let interfaces = self.0.store.interfaces(source.id.as_str()).await?;
+        let component = self
+            .0
+            .store
+            .component(&source.org_id, &source.component_id)
+            .await?
+            .ok_or_else(|| EngineError::internal("a source's component is missing in the store", source.id.to_string()))?;
+        self.prepare_source(source, component.manifest, &component.artifact_id, &interfaces).await
+    }
+
+    pub(crate) async fn prepare_source(&self, source: Source, manifest: Manifest, artifact_id: &str, interfaces: &Interfaces) -> Result<Program, EngineError> {
+        let strategy = manifest.dedupe_strategy()?;
+        let mut props = source.configured_props.clone();
+        self.0.keyring.open_props(source.id.as_str(), &mut props)?;
+        let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
+        for def in defs {
+            if def.prop_type == "$.interface.http"
+                && let Some(http) = interfaces.http.first()
+            {
+                props.insert(def.name.clone(), json!({ "endpoint": self.endpoint_url(&http.key) }));
+            }
+        }
+        let path = self.stored_artifact_path(artifact_id).await?;
+        let isolate = IsolateSpec {
+            id: format!("{}:{artifact_id}", source.id),
+            organization: source.org_id.to_string(),
+            modules: vec![ModuleSpec { name: MODULE.into(), path }],
+            env: BTreeMap::from([("PD_COMPONENT".to_owned(), source.id.to_string())]),
+            db: None,
+            memory_mb: None,
+            calls_max: SOURCE_CALLS_MAX,
+            hosts_max: 1,
+        };
+        let owner = Owner::Source(source.id.clone());
+        let accounts = AccountUse::of(None, defs, &props).collect();
+        let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
+        let mut stores = StoreGrants::default();
+        stores.add(defs, &props);
+        Ok(Program::Source(Box::new(SourceProgram {
+            props: Inputs::new(Value::Object(props), accounts),
+            dynamic_props,
+            source,
+            manifest,
+            strategy,
+            stores,
+            isolate,
+            owner,
+        })))
+    }
+
+    /// The isolate of a source; a host of it begins with what is stored once all that ran before it has settled.
+    pub(crate) fn source_isolate(&self, program: &SourceProgram) -> Arc<IsolateSpec> {
+        let (engine, source) = (self.clone(), program.source.id.clone());
+        let load = move || {
+            let (engine, source) = (engine.clone(), source.clone());
+            async move {
+                engine.0.writes.quiet(&source).await;
+                engine.stored_db(&source).await.map_err(|error| error_chain(&error))
+            }
+        };
+        Arc::new(IsolateSpec { db: Some(DbLoader::new(load)), ..program.isolate.clone() })
+    }
+
+    async fn stored_db(&self, source: &SourceId) -> Result<Db, EngineError> {
+        let mut db = Map::new();
+        for (key, text) in self.0.store.source_db(source).await? {
+            let value = serde_json::from_str(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;
+            db.insert(key, value);
+        }
+        Ok(db)
+    }
+
+    async fn workflow_program(&self, workflow: Workflow, deployment: Option<&DeploymentId>) -> Result<Option<Program>, EngineError> {
+        let Some(id) = deployment.or(workflow.deployment_id.as_ref()).cloned() else { return Ok(None) };
+        let Some(deployment) = self.0.store.deployment(&workflow.org_id, &id).await? else { return Ok(None) };
+        self.prepare_workflow(workflow, &deployment.content, Some(id), &BuiltSteps::new()).await.map(Some)
+    }
+
+    /// Prepares a version; `deployment_id` None: one that is tested. `built`: code of it that is not stored.
+    pub(crate) async fn prepare_workflow(
+        &self,
+        workflow: Workflow,
+        version: &WorkflowVersion,
+        deployment_id: Option<DeploymentId>,
+        built: &BuiltSteps,
+    ) -> Result<Program, EngineError> {
+        let mut modules: Vec<ModuleSpec> = Vec::new();
+        let (mut steps, mut accounts, mut stores) = (Vec::new(), Vec::new(), StoreGrants::default());
+        for (at, step) in version.steps.iter().enumerate() {
+            if modules.iter().all(|m| m.name != step.artifact_id) {
+                let path = match built.iter().find(|(_, artifact)| artifact.id == step.artifact_id) {
+                    Some((_, artifact)) => self.artifact_path(artifact).await?,
+                    None => self.stored_artifact_path(&step.artifact_id).await?,
+                };
+                modules.push(ModuleSpec { name: step.artifact_id.clone(), path });
+            }
+            let mut props = step.props.clone();
+            self.0.keyring.open_props(workflow.id.as_str(), &mut props)?;
+            let needs_manifest = step.props.values().any(|value| value.get(PROVISION).is_some()) || StoreGrants::may_name(&step.props);
+            let manifest = match needs_manifest || step.dynamic_props.is_some() {
+                true => match built.iter().find(|(component, _)| component.id == step.component_id) {
+                    Some((component, _)) => component.manifest.clone(),
+                    None => self.0.store.component(&workflow.org_id, &step.component_id).await?.map(|c| c.manifest).unwrap_or_default(),
+                },
+                false => Manifest::default(),
+            };
+            let defs = step.dynamic_props.as_deref().unwrap_or(&manifest.props);
+            accounts.extend(AccountUse::of(Some(at), defs, &props));
+            stores.add(defs, &step.props);
+            let dynamic_props = dynamic_of(&manifest.props, step.dynamic_props.as_deref());
+            steps.push(
+                json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "dynamic_props": dynamic_props, "disabled": step.disabled }),
+            );
+        }
+        let version_key = deployment_id.as_ref().map_or_else(|| format!("{}:draft:{}", workflow.id, self.0.ids.base62(8)), ToString::to_string);
+        let isolate = Arc::new(IsolateSpec {
+            id: version_key,
+            organization: workflow.org_id.to_string(),
+            modules,
+            env: BTreeMap::from([("PIPEDREAM_WORKFLOW_ID".to_owned(), workflow.id.to_string())]),
+            db: None,
+            memory_mb: version.settings.memory_mb,
+            calls_max: WORKFLOW_CALLS_MAX,
+            hosts_max: WORKFLOW_HOSTS_MAX,
+        });
+        let owner = Owner::Workflow(workflow.id.clone());
+        Ok(Program::Workflow(Box::new(WorkflowProgram {
+            settings: version.settings.clone(),
+            isolate,
+            steps: Inputs::new(Value::Array(steps), accounts),
+            stores,
+            authorizations: self.authorizations(&workflow.id, &version.triggers)?,
+            namespaces: version.steps.iter().filter(|s| !s.disabled).map(|s| s.namespace.clone()).collect(),
+            step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
+            workflow,
+            deployment_id,
+            owner,
+        })))
+    }
+}
+
+/// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.
+pub(crate) fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
+    all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
+}
+
+/// Whether any step's code answers HTTP requests itself.
+pub(crate) fn custom_response(triggers: &[Trigger]) -> bool {
+    triggers.iter().any(|t| matches!(t, Trigger::Http { custom_response: true, .. }))
+}

@@ -1,0 +1,76 @@
+//! Progress: what finished steps left becomes durable while the run goes on, so that after a crash it goes on behind the last of them.
+//!
+//! A run of one step has none to keep, and pays nothing. Of others, what is new is written a moment after a step ended, in the background, joined
+//! with other writes in one commit; a run that is over by then writes nothing. So at most [`DELAY`] of finished work is done again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_model::ids::RunId;
+use millrace_model::run::{RunResult, RunStatus, StepResult};
+use millrace_store::StoreError;
+
+use crate::run::execute::{Held, error_chain};
+use crate::run::pauses::Carried;
+use crate::run::sink::{Collected, Collector};
+use crate::{Engine, EngineError};
+
+/// How long a finished step may stay unwritten: runs that are over sooner, which are most, settle with one write.
+const DELAY: Duration = Duration::from_millis(25);
+
+/// What an attempt has to keep: the steps it began behind, and whether any may come after those it finishes.
+pub(crate) struct Progress {
+    before: Carried,
+    /// The run and the attempt.
+    run: (RunId, i64),
+    /// Steps that the attempt may finish.
+    steps: usize,
+}
+
+impl Progress {
+    /// None where no step can follow another.
+    pub(crate) fn of(held: &Held, carried: &Carried, steps: usize) -> Option<Self> {
+        let left = steps.saturating_sub(carried.steps.len());
+        (left > 1).then(|| Self { before: carried.clone(), run: (held.id.clone(), held.attempt), steps: left })
+    }
+
+    /// Whether the end of a step, the attempt's `finished`th, calls for a write.
+    pub(crate) fn wanted(&self, finished: usize) -> bool {
+        finished < self.steps
+    }
+
+    /// What is kept, JSON text.
+    fn text(&self, collected: &Collected) -> Result<String, EngineError> {
+        let finished = collected.steps.iter().filter_map(|step| {
+            let (duration_ms, exports) = step.finished.clone()?;
+            Some(StepResult { namespace: step.namespace.clone(), status: RunStatus::Succeeded, duration_ms: Some(duration_ms), exports })
+        });
+        let sends = self.before.sends.iter().chain(&collected.sends[..collected.sends_finished]).cloned().collect();
+        let result = RunResult { steps: self.before.steps.iter().cloned().chain(finished).collect(), sends, ..RunResult::default() };
+        serde_json::to_string(&result).map_err(|e| EngineError::internal("could not write a result", e))
+    }
+}
+
+impl Engine {
+    /// Keeps what steps left, a moment from now, until the attempt is over.
+    pub(crate) fn keep_progress_soon(&self, collector: Arc<Collector>) {
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            tokio::time::sleep(DELAY).await;
+            if let Err(error) = engine.keep_progress(&collector).await {
+                tracing::warn!(error = error_chain(&error), "results of finished steps could not be kept; after a crash they would run again");
+            }
+        });
+    }
+
+    /// Writes what is not yet written. Nothing where the attempt is over.
+    pub(crate) async fn keep_progress(&self, collector: &Collector) -> Result<(), EngineError> {
+        let kept = collector.unwritten(|progress, collected| progress.text(collected).map(|text| (progress.run.clone(), text)));
+        let Some(((id, attempt), text)) = kept.transpose()? else { return Ok(()) };
+        match self.0.store.keep_progress(&id, attempt, &text).await {
+            // It was settled meanwhile, with all of this.
+            Ok(()) | Err(StoreError::Fenced) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

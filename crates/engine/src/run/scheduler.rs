@@ -1,0 +1,132 @@
+//! What happens at its time: ticks of timers, ends of pauses, and deferred events. A tick counts as fired once its run is durable; each fires once, however many nodes look.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use millrace_model::run::Start;
+use millrace_model::schedule::Schedule;
+use millrace_model::source::Timer;
+use millrace_store::{Fired, fail_point};
+use serde_json::{Value, json};
+
+use crate::run::context::Origin;
+use crate::run::execute::error_chain;
+use crate::{Engine, EngineError};
+
+/// The longest sleep: timers made by other nodes are seen at the latest then.
+const SLEEP_MAX: Duration = Duration::from_secs(5);
+/// Timers fired, pauses ended, and deferred events delivered, in one round.
+const ROUND_MAX: u32 = 100;
+/// Ticks looked at after the clock went back.
+const LATE_MAX: u32 = 100_000;
+/// A clock that is put right by less was not moved.
+const CLOCK_TOLERANCE_MS: i64 = 1_000;
+
+impl Engine {
+    pub(crate) fn spawn_scheduler(&self) {
+        self.keep_going("scheduler", |engine, stop| async move {
+            loop {
+                if let Err(error) = engine.follow_clock().await {
+                    tracing::error!(error = error_chain(&error), "could not follow the clock back; trying again");
+                }
+                if let Err(error) = engine.wake_due().await {
+                    tracing::error!(error = error_chain(&error), "could not wake paused runs; trying again");
+                }
+                if let Err(error) = engine.fire_due().await {
+                    tracing::error!(error = error_chain(&error), "could not fire timers; trying again");
+                }
+                if let Err(error) = engine.deliver_deferred(ROUND_MAX).await {
+                    tracing::error!(error = error_chain(&error), "could not deliver deferred events; trying again");
+                }
+                let sleep = engine.until_next_timer().await;
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => return,
+                    () = engine.0.wake_scheduler.notified() => {}
+                    () = tokio::time::sleep(sleep) => {}
+                }
+            }
+        });
+    }
+
+    /// Where the clock went back, also while the server was down, moves ticks that would else wait until it has caught up. Pauses and tries are
+    /// moved by as much as was seen, where no other server shares them.
+    async fn follow_clock(&self) -> Result<(), EngineError> {
+        let (now, latest) = (self.now(), self.0.latest.load(Ordering::SeqCst));
+        let first = latest == i64::MIN;
+        let back_ms = latest.saturating_sub(now.ms()).max(0);
+        if back_ms > CLOCK_TOLERANCE_MS || first {
+            for timer in self.0.store.late_timers(now, LATE_MAX).await? {
+                if let Some(next_at) = timer.schedule.rewound(timer.next_at, now)? {
+                    self.0.store.move_timer(&timer.id, timer.next_at, next_at).await?;
+                }
+            }
+            if !first {
+                tracing::warn!(back_ms, "the clock went back; what waits for its time is moved");
+                // Last: done twice, it would move twice.
+                if self.0.store.single_node() {
+                    self.0.store.clock_went_back(now, back_ms).await?;
+                }
+            }
+            self.0.latest.store(now.ms(), Ordering::SeqCst);
+        }
+        self.0.latest.fetch_max(now.ms(), Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Ends the pauses whose time has come.
+    async fn wake_due(&self) -> Result<(), EngineError> {
+        let woken = self.0.store.wake_runs(self.now(), ROUND_MAX).await?;
+        if woken.resumed > 0 {
+            self.0.wake_dispatch.notify_one();
+        }
+        Ok(())
+    }
+
+    async fn until_next_timer(&self) -> Duration {
+        let (timer, wake, deferred) = tokio::join!(self.0.store.next_timer_at(), self.0.store.next_wake_at(), self.0.store.next_deferred_at());
+        match [timer, wake, deferred].into_iter().filter_map(|at| at.ok().flatten()).min() {
+            Some(at) => Duration::from_millis(u64::try_from(at.ms() - self.now().ms()).unwrap_or(0)).clamp(Duration::from_millis(5), SLEEP_MAX),
+            None => SLEEP_MAX,
+        }
+    }
+
+    async fn fire_due(&self) -> Result<(), EngineError> {
+        for timer in self.0.store.due_timers(self.now(), ROUND_MAX).await? {
+            if let Err(error) = self.fire(&timer).await {
+                tracing::error!(timer.id = %timer.id, error = error_chain(&error), "could not fire a timer; trying again");
+            }
+        }
+        Ok(())
+    }
+
+    async fn fire(&self, timer: &Timer) -> Result<(), EngineError> {
+        let now = self.now();
+        let next_at = timer.schedule.next_after(timer.next_at, now)?;
+        let Some(program) = self.live_program(&timer.org_id, &timer.owner).await? else { return Ok(()) };
+        let origin = Origin::first("TIMER", timer.id.as_str());
+        let run = self.new_run(&program, &origin, timer_event(timer, now.secs()).to_string(), Start::Queued)?;
+        fail_point!("engine.tick.before_store");
+        match self.0.store.fire_timer(&timer.id, timer.next_at, next_at, run).await? {
+            Fired::Accepted => self.0.wake_dispatch.notify_one(),
+            Fired::Skipped => tracing::debug!(timer.id = %timer.id, "a tick was skipped: the run before is still going on"),
+        }
+        Ok(())
+    }
+}
+
+/// The event of a timer (spec 2.7.2, reference 3).
+fn timer_event(timer: &Timer, timestamp: i64) -> Value {
+    match &timer.schedule {
+        Schedule::IntervalSeconds(seconds) => json!({ "timestamp": timestamp, "interval_seconds": seconds }),
+        Schedule::Cron { cron, timezone } => {
+            let at = millrace_model::Timestamp(timestamp * 1000);
+            json!({
+                "timestamp": timestamp,
+                "cron": cron,
+                "timezone_configured": { "timezone": timezone, "iso8601": { "timestamp": millrace_model::schedule::local_iso(at, timezone) } },
+                "timezone_utc": { "timezone": "UTC", "iso8601": { "timestamp": at.iso() } },
+            })
+        }
+    }
+}

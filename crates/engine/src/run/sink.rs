@@ -1,0 +1,214 @@
+//! Collects what a call does while it runs.
+
+use std::sync::{Arc, Weak};
+
+use millrace_model::clock::Timestamp;
+use millrace_model::http::EndpointResponse;
+use millrace_model::run::LogLine;
+use millrace_runner::{Ask, Effect, EffectSink, HttpResponse};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::Engine;
+use crate::run::asks::AskScope;
+use crate::run::progress::Progress;
+use crate::run::writes::{DbWrite, Visit};
+
+/// For calls whose effects do not matter.
+pub(crate) struct Ignore;
+
+impl EffectSink for Ignore {
+    fn effect(&self, _effect: Effect) {}
+}
+
+/// For calls of which only the result matters, but which may ask.
+pub(crate) struct Answering {
+    pub(crate) engine: Engine,
+    pub(crate) scope: Arc<AskScope>,
+}
+
+impl EffectSink for Answering {
+    fn effect(&self, _effect: Effect) {}
+
+    fn ask(&self, ask: Ask) {
+        self.engine.answer_later(Some(self.scope.clone()), ask);
+    }
+}
+
+/// A step that began, and what it left if it ended.
+pub(crate) struct StepTrace {
+    pub(crate) namespace: String,
+    pub(crate) finished: Option<(u64, Box<RawValue>)>,
+}
+
+/// An emit as the code gave it.
+pub(crate) struct RawEmit {
+    pub(crate) event: Option<Box<RawValue>>,
+    pub(crate) meta: Option<Box<RawValue>>,
+}
+
+/// Everything a call did, in order.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) emits: Vec<RawEmit>,
+    pub(crate) db: Vec<DbWrite>,
+    pub(crate) logs: Vec<LogLine>,
+    pub(crate) steps: Vec<StepTrace>,
+    pub(crate) sends: Vec<(String, Box<RawValue>)>,
+    /// How many of `sends` are of steps that have finished.
+    pub(crate) sends_finished: usize,
+    pub(crate) response: Option<EndpointResponse>,
+}
+
+/// Whoever waits for the answer of a run.
+pub(crate) type Responder = oneshot::Sender<Option<EndpointResponse>>;
+
+/// Collects the effects of one run and answers its client.
+pub(crate) struct Collector {
+    engine: Engine,
+    /// Whose live logs these are.
+    owner: String,
+    run_id: millrace_model::ids::RunId,
+    /// Of a source's call. Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
+    visit: Option<Arc<Visit>>,
+    /// What it may ask for.
+    asking: Option<Arc<AskScope>>,
+    state: Mutex<(Collected, Option<Responder>)>,
+    kept: Mutex<Kept>,
+    /// Itself, for writes in the background.
+    this: Weak<Self>,
+}
+
+/// How much of what finished steps left is written.
+#[derive(Default)]
+struct Kept {
+    /// None where there is nothing to keep, or the attempt is over.
+    progress: Option<Progress>,
+    finished: usize,
+    written: usize,
+    /// Whether a write is about to happen.
+    soon: bool,
+}
+
+impl Collector {
+    /// `visit`: of a source's call. `asking`: what the call may ask for.
+    pub(crate) fn new(
+        engine: Engine,
+        owner: &str,
+        run_id: millrace_model::ids::RunId,
+        visit: Option<Arc<Visit>>,
+        responder: Option<Responder>,
+        asking: Option<AskScope>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            engine,
+            owner: owner.to_owned(),
+            run_id,
+            visit,
+            asking: asking.map(Arc::new),
+            state: Mutex::new((Collected::default(), responder)),
+            kept: Mutex::default(),
+            this: this.clone(),
+        })
+    }
+
+    /// From now on, what finished steps leave is kept while the attempt goes on.
+    pub(crate) fn keep(&self, progress: Option<Progress>) {
+        self.kept.lock().progress = progress;
+    }
+
+    /// What is not written yet, as `read` gives it; from then on it counts as written.
+    pub(crate) fn unwritten<T>(&self, read: impl FnOnce(&Progress, &Collected) -> T) -> Option<T> {
+        // In the order in which a step's end takes them.
+        let state = self.state.lock();
+        let mut kept = self.kept.lock();
+        kept.soon = false;
+        if kept.finished == kept.written {
+            return None;
+        }
+        kept.written = kept.finished;
+        kept.progress.as_ref().map(|progress| read(progress, &state.0))
+    }
+
+    fn step_ended(&self) {
+        let mut kept = self.kept.lock();
+        kept.finished += 1;
+        if !kept.soon
+            && kept.progress.as_ref().is_some_and(|p| p.wanted(kept.finished))
+            && let Some(this) = self.this.upgrade()
+        {
+            kept.soon = true;
+            self.engine.keep_progress_soon(this);
+        }
+    }
+
+    /// What was collected; the client, if it still waits, is answered by the caller.
+    pub(crate) fn take(&self) -> (Collected, Option<Responder>) {
+        let mut state = self.state.lock();
+        self.kept.lock().progress = None;
+        std::mem::take(&mut *state)
+    }
+}
+
+impl EffectSink for Collector {
+    fn given(&self) {
+        if let Some(visit) = &self.visit {
+            visit.given();
+        }
+    }
+
+    fn ask(&self, ask: Ask) {
+        self.engine.answer_later(self.asking.clone(), ask);
+    }
+
+    fn effect(&self, effect: Effect) {
+        let mut state = self.state.lock();
+        let (collected, responder) = &mut *state;
+        match effect {
+            Effect::Log { level, text, ts_ms } => {
+                let line = LogLine { at: Timestamp(ts_ms), level, text };
+                self.engine.0.streams.send(&self.owner, || crate::StreamItem::Log(self.run_id.clone(), line.clone()));
+                collected.logs.push(line);
+            }
+            Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta }),
+            Effect::Db { key, value } => {
+                // Only sources have one; of others nothing is kept.
+                if let Some(visit) = &self.visit {
+                    collected.db.push(DbWrite { key, value: value.map(|v| v.get().to_owned()), at: visit.wrote() });
+                }
+            }
+            Effect::Respond(response) => {
+                let at_once = self.visit.is_some() || response.immediate;
+                let response = to_response(response);
+                if at_once && let Some(responder) = responder.take() {
+                    // The client may have gone away.
+                    let _ = responder.send(Some(response));
+                } else if collected.response.is_none() {
+                    collected.response = Some(response);
+                }
+            }
+            Effect::StepStarted { namespace } => {
+                self.engine.0.streams.send(&self.owner, || crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), None));
+                collected.steps.push(StepTrace { namespace, finished: None });
+            }
+            Effect::StepFinished { namespace, duration_ms, exports } => {
+                self.engine.0.streams.send(&self.owner, || {
+                    let end = crate::StepEnd { duration_ms, exports: exports.get().to_owned() };
+                    crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), Some(end))
+                });
+                match collected.steps.last_mut() {
+                    Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
+                    _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),
+                }
+                collected.sends_finished = collected.sends.len();
+                self.step_ended();
+            }
+            Effect::Send { kind, payload } => collected.sends.push((kind, payload)),
+        }
+    }
+}
+
+fn to_response(response: HttpResponse) -> EndpointResponse {
+    EndpointResponse { status: response.status, headers: response.headers, body: response.body.to_vec() }
+}

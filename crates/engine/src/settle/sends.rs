@@ -1,0 +1,109 @@
+//! `$.send.*` of a run: what settles with it, and what is delivered afterwards (reference 4).
+
+use millrace_model::ids::DeliveryId;
+use millrace_model::run::{Context, LogLevel, LogLine, RunKind};
+use millrace_store::{Delivery, DeliveryKind, DeliveryStatus, Effects};
+use serde_json::{Value, json};
+
+use crate::run::execute::Held;
+use crate::run::sink::Collected;
+use crate::{Engine, EngineError};
+
+/// Deliveries of one run; what is beyond is not sent, and the log says so.
+const DELIVERIES_MAX: usize = 1000;
+/// A channel of `$.send.sse`, characters.
+const CHANNEL_CHARS_MAX: usize = 200;
+/// After the workflow's id: the emitter of what it sent with `$.send.sse`. A stream of its own, for nobody subscribes to it.
+const SSE_SUFFIX: &str = "/sse";
+
+/// The emitter of what a workflow sends with `$.send.sse`.
+pub(crate) fn sse_emitter(workflow: &str) -> String {
+    format!("{workflow}{SSE_SUFFIX}")
+}
+
+/// The source or workflow of an emitter.
+pub(crate) fn owner_of(emitter: &str) -> &str {
+    emitter.strip_suffix(SSE_SUFFIX).unwrap_or(emitter)
+}
+
+impl Engine {
+    /// `emit` and `sse` become events, which settle with the run; the others become deliveries. A test run sends nothing.
+    pub(crate) async fn add_sends(&self, effects: &mut Effects, collected: &mut Collected, held: &Held, context: &Context) -> Result<(), EngineError> {
+        let sends = std::mem::take(&mut collected.sends);
+        if held.kind == RunKind::Test {
+            if !sends.is_empty() {
+                let text = format!("a test run delivers nothing: {} `$.send` calls were left out", sends.len());
+                collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text });
+            }
+            return Ok(());
+        }
+        let mut left_out = 0;
+        for (kind, payload) in sends {
+            match (kind.as_str(), DeliveryKind::parse(&kind)) {
+                ("emit", _) => {
+                    let sent: Value = serde_json::from_str(payload.get()).unwrap_or_default();
+                    let name = sent.get("name").or_else(|| sent.get("channel")).and_then(Value::as_str).unwrap_or("").to_owned();
+                    let raw_event = sent.get("raw_event").or_else(|| sent.get("event")).cloned().unwrap_or(Value::Null);
+                    let event = self.new_event(held.owner.as_str(), &held.org_id, name, json!({ "raw_event": raw_event }).to_string(), "{}".into());
+                    self.add_event(effects, event, context, context.handles_error).await?;
+                }
+                ("sse", _) => {
+                    let sent: Value = serde_json::from_str(payload.get()).unwrap_or_default();
+                    let channel = channel(sent.get("channel").and_then(Value::as_str).unwrap_or(""));
+                    let data = sent.get("payload").unwrap_or(&Value::Null).to_string();
+                    effects.events.push(self.new_event(&sse_emitter(held.owner.as_str()), &held.org_id, channel, data, "{}".into()));
+                }
+                (_, Some(kind)) if effects.deliveries.len() < DELIVERIES_MAX => {
+                    // A run that paused has sent before: the numbers of each attempt are its own.
+                    let position = held.attempt.saturating_mul(DELIVERIES_MAX as i64) + i64::try_from(effects.deliveries.len()).unwrap_or(0);
+                    effects.deliveries.push(self.new_delivery(held, kind, position, payload.get().to_owned()));
+                }
+                (_, Some(_)) => left_out += 1,
+                (unknown, None) => {
+                    let unknown: String = unknown.chars().take(80).collect();
+                    collected.logs.push(self.error_line(&format!("$.send.{unknown} is not known here; nothing was sent")));
+                }
+            }
+        }
+        if left_out > 0 {
+            let line = format!("{left_out} `$.send` calls were left out: a run sends at most {DELIVERIES_MAX} requests, e-mails and objects");
+            collected.logs.push(self.error_line(&line));
+        }
+        Ok(())
+    }
+
+    fn new_delivery(&self, held: &Held, kind: DeliveryKind, position: i64, payload: String) -> Delivery {
+        Delivery {
+            id: DeliveryId::generate(&self.0.ids),
+            org_id: held.org_id.clone(),
+            owner: held.owner.as_str().to_owned(),
+            run_id: held.id.clone(),
+            position,
+            kind,
+            payload,
+            status: DeliveryStatus::Queued,
+            attempts: 0,
+            response_status: None,
+            last_error: None,
+            created_at: self.now(),
+            finished_at: None,
+        }
+    }
+}
+
+/// A channel is one line: a name with line breaks must not add fields to the stream.
+fn channel(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(CHANNEL_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_of_a_workflow_is_its_own() {
+        assert_eq!(owner_of(&sse_emitter("p_1")), "p_1");
+        assert_eq!(owner_of("dc_1"), "dc_1");
+        assert_eq!(channel("a\nevent: b\r"), "a event: b ");
+    }
+}

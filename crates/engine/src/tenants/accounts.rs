@@ -1,0 +1,281 @@
+//! Connected accounts: kept sealed, opened for the runs of components whose props name them, and for no others.
+
+use std::time::Duration;
+
+use millrace_model::Timestamp;
+use millrace_model::account::{Account, App, AuthType, CredentialError};
+use millrace_model::component::PropDef;
+use millrace_model::ids::{AccountId, OrgId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::props::{PropError, Site, holds_expression};
+use millrace_model::tenant::Caller;
+use millrace_runner::{CallFailure, CallOutcome, FailureKind};
+use millrace_store::StoreError;
+use serde_json::{Map, Value, json};
+
+use crate::deploy::sources::check_name;
+use crate::error::invalid_props;
+use crate::{Engine, EngineError};
+
+/// How a prop names its account.
+pub(crate) const PROVISION: &str = "authProvisionId";
+/// Changes of one account that come at once are tried again.
+const TRIES_MAX: usize = 5;
+
+/// An account to be connected.
+#[derive(Clone, Debug)]
+pub struct NewAccount {
+    /// The app's slug or id.
+    pub app: String,
+    /// Shown name; the app's where none.
+    pub name: Option<String>,
+    /// Values of the app's fields.
+    pub credentials: Map<String, Value>,
+}
+
+/// What changes of an account; None stays.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateAccount {
+    /// Shown name.
+    pub name: Option<String>,
+    /// Values; those not given stay.
+    pub credentials: Option<Map<String, Value>>,
+}
+
+/// An account as shown.
+#[derive(Clone, Debug)]
+pub struct AccountView {
+    /// Its record.
+    pub account: Account,
+    /// Its app.
+    pub app: App,
+    /// The values of `$auth`, where they were asked for.
+    pub credentials: Option<Map<String, Value>>,
+}
+
+/// A prop whose value is an account.
+#[derive(Clone, Debug)]
+pub(crate) struct AccountUse {
+    /// The step's place in its workflow; None: a source.
+    pub(crate) step: Option<usize>,
+    pub(crate) prop: String,
+    /// The slug that the component names.
+    app: String,
+    account: AccountId,
+}
+
+impl AccountUse {
+    /// The accounts that configured values name.
+    pub(crate) fn of<'a>(step: Option<usize>, defs: &'a [PropDef], props: &'a Map<String, Value>) -> impl Iterator<Item = Self> + 'a {
+        defs.iter().filter(|def| def.prop_type == "app").filter_map(move |def| {
+            let account = props.get(&def.name)?.get(PROVISION)?.as_str()?.parse().ok()?;
+            Some(Self { step, prop: def.name.clone(), app: app_of(def).to_owned(), account })
+        })
+    }
+}
+
+fn app_of(def: &PropDef) -> &str {
+    def.rest.get("app").and_then(Value::as_str).unwrap_or("")
+}
+
+impl Engine {
+    /// Connects an account by the values of its fields.
+    pub async fn create_account(&self, caller: &Caller, new: NewAccount) -> Result<AccountView, EngineError> {
+        let app = self.find_app(&caller.org_id, &new.app).await?.ok_or_else(|| {
+            let slug: String = new.app.chars().take(80).collect();
+            EngineError::invalid("app", format!("there is no app `{slug}`; `GET /v1/apps?q=…` finds the slug, and `POST /v1/apps` registers another"))
+        })?;
+        let credentials = app.definition.check(&app.name_slug, &new.credentials).map_err(|e| credential_error(&e))?;
+        self.insert_account(caller, app, new.name.as_deref(), &credentials, None).await
+    }
+
+    pub(crate) async fn insert_account(
+        &self,
+        caller: &Caller,
+        app: App,
+        name: Option<&str>,
+        credentials: &Map<String, Value>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<AccountView, EngineError> {
+        let now = self.now();
+        let id = AccountId::generate(&self.0.ids);
+        let account = Account {
+            org_id: caller.org_id.clone(),
+            app: app.name_slug.clone(),
+            name: check_name(name.unwrap_or(&app.definition.name))?,
+            credentials: self.seal_credentials(&id, credentials)?,
+            healthy: true,
+            problem: None,
+            expires_at,
+            version: 1,
+            created_at: now,
+            updated_at: now,
+            id,
+        };
+        self.0.store.create_account(account.clone()).await?;
+        tracing::info!(account.id = %account.id, app = account.app, user.id = %caller.user_id, "an account was connected");
+        Ok(AccountView { account, app, credentials: None })
+    }
+
+    /// Changes an account; components that use it have the new values from their next run on.
+    pub async fn update_account(&self, caller: &Caller, id: &AccountId, update: UpdateAccount) -> Result<AccountView, EngineError> {
+        for _ in 0..TRIES_MAX {
+            let AccountView { mut account, app, .. } = self.account(caller, id, false).await?;
+            if let Some(name) = &update.name {
+                account.name = check_name(name)?;
+            }
+            if let Some(given) = &update.credentials {
+                let mut merged = self.open_credentials(&account)?;
+                merged.extend(given.clone());
+                let checked = app.definition.check(&app.name_slug, &merged).map_err(|e| credential_error(&e))?;
+                account.credentials = self.seal_credentials(&account.id, &checked)?;
+                account.healthy = true;
+                account.problem = None;
+            }
+            account.version += 1;
+            account.updated_at = self.now();
+            match self.0.store.update_account(account.clone()).await {
+                Err(StoreError::StateChanged) => {}
+                done => return Ok(done.map(|()| AccountView { account, app, credentials: None })?),
+            }
+        }
+        Err(EngineError::Conflict { code: "changed_meanwhile", message: format!("the account `{id}` is being changed by others; try again") })
+    }
+
+    /// Disconnects an account. What uses it fails from then on with an error that says so.
+    pub async fn delete_account(&self, caller: &Caller, id: &AccountId) -> Result<(), EngineError> {
+        let AccountView { account, app, .. } = self.account(caller, id, false).await?;
+        if !self.0.store.delete_account(&caller.org_id, id).await? {
+            return Err(EngineError::not_found("account", id));
+        }
+        self.revoke_later(&app, &self.open_credentials(&account)?);
+        tracing::info!(account.id = %id, user.id = %caller.user_id, "an account was disconnected");
+        Ok(())
+    }
+
+    /// An account; its values only `with_credentials`, which the log keeps.
+    pub async fn account(&self, caller: &Caller, id: &AccountId, with_credentials: bool) -> Result<AccountView, EngineError> {
+        let account = self.0.store.account(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("account", id))?;
+        self.show_account(caller, account, with_credentials).await
+    }
+
+    /// The accounts; with `app`, those of that slug or id.
+    pub async fn list_accounts(&self, caller: &Caller, app: Option<&str>, with_credentials: bool, page: &Page) -> Result<Listing<AccountView>, EngineError> {
+        let slug = match app {
+            Some(app) => Some(self.app(caller, app).await?.name_slug),
+            None => None,
+        };
+        let listing = self.0.store.list_accounts(&caller.org_id, slug.as_deref(), page).await?;
+        let mut items = Vec::with_capacity(listing.items.len());
+        for account in listing.items {
+            items.push(self.show_account(caller, account, with_credentials).await?);
+        }
+        Ok(Listing { items, total_count: listing.total_count })
+    }
+
+    async fn show_account(&self, caller: &Caller, account: Account, with_credentials: bool) -> Result<AccountView, EngineError> {
+        let app = self.find_app(&caller.org_id, &account.app).await?;
+        let app = app.ok_or_else(|| EngineError::internal("an account's app is missing", account.app.clone()))?;
+        let account = if with_credentials { self.fresh(account).await? } else { account };
+        let credentials = if with_credentials {
+            tracing::info!(account.id = %account.id, user.id = %caller.user_id, "an account's credentials were read");
+            Some(self.open_credentials(&account)?)
+        } else {
+            None
+        };
+        Ok(AccountView { account, app, credentials })
+    }
+
+    pub(crate) fn seal_credentials(&self, id: &AccountId, credentials: &Map<String, Value>) -> Result<String, EngineError> {
+        let text = serde_json::to_string(credentials).map_err(|e| EngineError::internal("could not write credentials", e))?;
+        self.0.keyring.seal(&self.0.ids, id.as_str(), &text)
+    }
+
+    pub(crate) fn open_credentials(&self, account: &Account) -> Result<Map<String, Value>, EngineError> {
+        let text = self.0.keyring.open(account.id.as_str(), &account.credentials)?;
+        serde_json::from_str(&text).map_err(|e| EngineError::internal("an account's credentials are damaged", e))
+    }
+
+    /// That each account which the values name is one of the organization's, of the app that the prop asks for, and that a
+    /// source has those that it needs.
+    pub(crate) async fn check_accounts(&self, org: &OrgId, defs: &[PropDef], props: &Map<String, Value>, site: Site) -> Result<(), EngineError> {
+        let mut errors = Vec::new();
+        for def in defs.iter().filter(|def| def.prop_type == "app") {
+            let app = app_of(def);
+            let Some(value) = props.get(&def.name) else {
+                if site == Site::Source && def.optional != Some(true) && self.find_app(org, app).await?.is_some_and(|app| needs_account(&app)) {
+                    errors.push(PropError::Missing {
+                        name: def.name.clone(),
+                        prop_type: format!("an account of {app}; `millrace accounts add {app}` connects one"),
+                    });
+                }
+                continue;
+            };
+            if site == Site::Step && holds_expression(value) {
+                continue;
+            }
+            let refuse = |value: &str| PropError::Type {
+                name: def.name.clone(),
+                value: value.chars().take(80).collect(),
+                allowed: format!("a connected account of {app}: {{\"{PROVISION}\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"),
+            };
+            let Some(id) = value.get(PROVISION).and_then(Value::as_str) else {
+                // An object of fields, or nothing in it, is no account; it is not repeated, it may hold a key.
+                errors.push(refuse("not an account"));
+                continue;
+            };
+            let account = match id.parse::<AccountId>() {
+                Ok(account) => self.0.store.account(org, &account).await?,
+                Err(_) => None,
+            };
+            if account.is_none_or(|account| account.app != app) {
+                errors.push(refuse(id));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(invalid_props(&errors)) }
+    }
+
+    /// The `$auth` of a prop, or why the run fails.
+    pub(crate) async fn auth_of(&self, org: &OrgId, account_use: &AccountUse, namespace: Option<&str>) -> Result<Result<Value, CallOutcome>, EngineError> {
+        let fails = |message: String| {
+            let code = "AccountUnavailable";
+            let failure = CallFailure {
+                kind: FailureKind::Thrown,
+                code: code.into(),
+                stack: format!("{code}: {message}"),
+                message,
+                namespace: namespace.map(Into::into),
+            };
+            Ok(Err(CallOutcome { result: Err(failure), duration: Duration::ZERO }))
+        };
+        let AccountUse { prop, app, account: id, .. } = account_use;
+        let account = match self.0.store.account(org, id).await? {
+            Some(account) => Some(self.fresh(account).await?),
+            None => None,
+        };
+        match account {
+            None => fails(format!("the account `{id}` of {app}, which the prop `{prop}` names, is not connected any more; choose another")),
+            Some(account) if &account.app != app => fails(format!("the prop `{prop}` needs an account of {app}, and `{id}` is one of {}", account.app)),
+            Some(account) if !account.healthy => {
+                let why = account.problem.as_deref().unwrap_or("it did not work when it was last used");
+                fails(format!("the account `{id}` of {app}, which the prop `{prop}` names, does not work: {why}; connect it again"))
+            }
+            Some(account) => Ok(Ok(json!({ "$auth": self.open_credentials(&account)? }))),
+        }
+    }
+}
+
+fn credential_error(error: &CredentialError) -> EngineError {
+    let field = match error {
+        CredentialError::Missing { field, .. } | CredentialError::Unknown { field, .. } | CredentialError::Value { field } => {
+            format!("credentials.{field}")
+        }
+        CredentialError::TooMany | CredentialError::Empty { .. } => "credentials".to_owned(),
+    };
+    EngineError::invalid(&field, error.to_string())
+}
+
+/// Whether an account of the app has to be connected before code can use it.
+fn needs_account(app: &App) -> bool {
+    app.definition.auth_type != AuthType::None
+}

@@ -1,0 +1,242 @@
+//! API keys: who asks, what the key may do, and how often.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use millrace_model::Timestamp;
+use millrace_model::ids::ApiKeyId;
+use millrace_model::page::{Listing, Page};
+use millrace_model::rate::Bucket;
+use millrace_model::tenant::{ApiKey, Caller, Scope, Scopes};
+use parking_lot::Mutex;
+
+use crate::tenants::oauth_clients::TOKEN_PREFIX;
+use crate::tenants::secrets::sha256_hex;
+use crate::{Engine, EngineError};
+
+/// How long a look-up of a key is believed: another server on the same database may have revoked it since.
+const BELIEVED_MS: i64 = 15_000;
+/// Keys whose requests are counted at once.
+const BUCKETS_MAX: usize = 20_000;
+/// Keys of one organization.
+const KEYS_MAX: u64 = 1_000;
+/// How long a rotated key may go on at most.
+const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A key to be made.
+#[derive(Clone, Debug)]
+pub struct NewApiKey {
+    /// What the owner calls it.
+    pub name: String,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// Requests a minute; none: the server's setting.
+    pub rate_per_minute: Option<u32>,
+    /// When it ends; none: never.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What changes of a key; absent things stay.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateApiKey {
+    /// A new name.
+    pub name: Option<String>,
+    /// A new end; `Some(None)`: never.
+    pub expires_at: Option<Option<Timestamp>>,
+}
+
+/// How much each key asked for lately. What is forgotten counts from new: a key may then ask once more as much.
+#[derive(Default)]
+pub(crate) struct Rates(Mutex<HashMap<ApiKeyId, Bucket>>);
+
+impl Rates {
+    /// Counts a request; the milliseconds to wait where there were too many.
+    fn count(&self, key: &ApiKeyId, per_minute: u32, now: Timestamp) -> Result<(), i64> {
+        let mut buckets = self.0.lock();
+        if let Some(bucket) = buckets.get_mut(key) {
+            return bucket.take(per_minute, now);
+        }
+        if buckets.len() >= BUCKETS_MAX {
+            buckets.retain(|_, bucket| !bucket.is_full_again(now));
+            if buckets.len() >= BUCKETS_MAX {
+                buckets.clear();
+            }
+        }
+        buckets.entry(key.clone()).or_insert_with(|| Bucket::new(per_minute, now)).take(per_minute, now)
+    }
+}
+
+impl Engine {
+    /// Whose key it is; `from`: the address it came from. `Unauthorized` where it is none, or has ended. `WrongKeys` where too many wrong ones
+    /// came from there: then only keys that were good before are looked at.
+    pub async fn authenticate(&self, key: &str, from: Option<IpAddr>) -> Result<Caller, EngineError> {
+        if key.is_empty() || key.len() > 256 {
+            return Err(EngineError::Unauthorized);
+        }
+        // The key has 238 bits of entropy: a plain hash cannot be reversed, and a look-up by it leaks no prefix.
+        let (hash, now) = (sha256_hex(key.as_bytes()), self.now());
+        let caller = match self.0.cache.caller(&hash, now.plus_ms(-BELIEVED_MS)) {
+            Some(caller) => caller,
+            None => {
+                if let Some(wait) = from.and_then(|from| self.0.wrong_keys.wait(from, &hash, now)) {
+                    return Err(EngineError::WrongKeys { wait });
+                }
+                let read_at = self.0.cache.generation();
+                let found = if key.starts_with(TOKEN_PREFIX) {
+                    self.0.store.caller_by_token_hash(&hash).await?
+                } else {
+                    self.0.store.caller_by_key_hash(&hash).await?
+                };
+                let Some(caller) = found else {
+                    if let Some(from) = from {
+                        self.0.wrong_keys.count(from, now);
+                    }
+                    return Err(EngineError::Unauthorized);
+                };
+                self.0.wrong_keys.was_good(&hash);
+                self.0.cache.put_caller(read_at, hash, now, caller.clone());
+                caller
+            }
+        };
+        if caller.ends_at.is_some_and(|end| end <= now) { Err(EngineError::Unauthorized) } else { Ok(caller) }
+    }
+
+    /// Counts a request of the caller's key. `TooMany`.
+    pub fn count_request(&self, caller: &Caller) -> Result<(), EngineError> {
+        let per_minute = caller.rate_per_minute.unwrap_or(self.0.config.requests_per_minute);
+        if per_minute == 0 {
+            return Ok(());
+        }
+        let counted = self.0.rates.count(&caller.key_id, per_minute, self.now());
+        counted.map_err(|wait_ms| EngineError::TooMany { per_minute, wait: Duration::from_millis(wait_ms.unsigned_abs()) })
+    }
+
+    /// Whether the caller's key may do what needs `scope`. `ScopeMissing`.
+    pub fn check_scope(&self, caller: &Caller, scope: Scope) -> Result<(), EngineError> {
+        if caller.scopes.allow(scope) { Ok(()) } else { Err(EngineError::ScopeMissing { needed: scope, has: caller.scopes.clone() }) }
+    }
+
+    /// Makes a key of the caller's organization; the key itself is shown this once.
+    pub async fn create_api_key(&self, caller: &Caller, new: NewApiKey) -> Result<(ApiKey, String), EngineError> {
+        let name = key_name(&new.name)?;
+        self.check_end(new.expires_at)?;
+        check_rate(new.rate_per_minute)?;
+        if self.0.store.list_api_keys(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= KEYS_MAX {
+            let message = format!("the organization has {KEYS_MAX} keys, the most it may have; revoke some first");
+            return Err(EngineError::Conflict { code: "too_many_keys", message });
+        }
+        let text = self.new_key_text();
+        let key = ApiKey {
+            id: ApiKeyId::generate(&self.0.ids),
+            org_id: caller.org_id.clone(),
+            user_id: caller.user_id.clone(),
+            name,
+            key_hash: sha256_hex(text.as_bytes()),
+            scopes: new.scopes,
+            rate_per_minute: new.rate_per_minute,
+            expires_at: new.expires_at,
+            old: None,
+            created_at: self.now(),
+        };
+        self.0.store.create_api_key(key.clone()).await?;
+        Ok((key, text))
+    }
+
+    /// The organization's keys, newest first; never the keys themselves.
+    pub async fn list_api_keys(&self, caller: &Caller, page: &Page) -> Result<Listing<ApiKey>, EngineError> {
+        Ok(self.0.store.list_api_keys(&caller.org_id, page).await?)
+    }
+
+    /// A key's record.
+    pub async fn api_key(&self, caller: &Caller, id: &ApiKeyId) -> Result<ApiKey, EngineError> {
+        self.0.store.api_key(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("API key", id))
+    }
+
+    /// Gives a key another name or end.
+    pub async fn update_api_key(&self, caller: &Caller, id: &ApiKeyId, update: UpdateApiKey) -> Result<ApiKey, EngineError> {
+        let mut key = self.api_key(caller, id).await?;
+        if let Some(name) = &update.name {
+            key.name = key_name(name)?;
+        }
+        if let Some(end) = update.expires_at {
+            self.check_end(end)?;
+            key.expires_at = end;
+        }
+        self.put_key(key).await
+    }
+
+    /// Ends a key at once. Not the one that asks: who has no other key would be locked out.
+    pub async fn revoke_api_key(&self, caller: &Caller, id: &ApiKeyId) -> Result<(), EngineError> {
+        if *id == caller.key_id {
+            let message = format!("`{id}` is the key of this request; revoke it with another key, or rotate it");
+            return Err(EngineError::Conflict { code: "own_key", message });
+        }
+        let there = self.0.store.delete_api_key(&caller.org_id, id).await?;
+        self.0.cache.forget_callers();
+        if there { Ok(()) } else { Err(EngineError::not_found("API key", id)) }
+    }
+
+    /// Puts a new key in the place of one; that one is taken for `grace` longer. The new key is shown this once.
+    pub async fn rotate_api_key(&self, caller: &Caller, id: &ApiKeyId, grace: Duration) -> Result<(ApiKey, String), EngineError> {
+        if grace > GRACE_MAX {
+            return Err(EngineError::invalid("grace_seconds", format!("`grace_seconds` is {}, allowed are 0 to {}", grace.as_secs(), GRACE_MAX.as_secs())));
+        }
+        let mut key = self.api_key(caller, id).await?;
+        let text = self.new_key_text();
+        let before = std::mem::replace(&mut key.key_hash, sha256_hex(text.as_bytes()));
+        key.old = (!grace.is_zero()).then(|| (before, self.now().plus_ms(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX))));
+        Ok((self.put_key(key).await?, text))
+    }
+
+    async fn put_key(&self, key: ApiKey) -> Result<ApiKey, EngineError> {
+        self.0.store.update_api_key(key.clone()).await?;
+        self.0.cache.forget_callers();
+        Ok(key)
+    }
+
+    pub(crate) fn new_key_text(&self) -> String {
+        format!("mr_{}", self.0.ids.base62(40))
+    }
+
+    fn check_end(&self, end: Option<Timestamp>) -> Result<(), EngineError> {
+        match end {
+            Some(end) if end <= self.now() => Err(EngineError::invalid("expires_at", format!("`expires_at` is {}, which is not in the future", end.secs()))),
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn key_name(name: &str) -> Result<String, EngineError> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
+        return Err(EngineError::invalid("name", "the name has 1 to 100 characters on one line"));
+    }
+    Ok(name.to_owned())
+}
+
+fn check_rate(rate: Option<u32>) -> Result<(), EngineError> {
+    match rate {
+        Some(rate) if !(1..=1_000_000).contains(&rate) => {
+            Err(EngineError::invalid("rate_per_minute", format!("`rate_per_minute` is {rate}, allowed are 1 to 1000000 requests")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_is_counted_for_itself_and_the_memory_is_bounded() {
+        let (rates, now) = (Rates::default(), Timestamp(0));
+        let key = |n: usize| ApiKeyId::from_row(format!("key_{n}"));
+        assert_eq!((rates.count(&key(0), 1, now), rates.count(&key(1), 1, now)), (Ok(()), Ok(())));
+        assert_eq!(rates.count(&key(0), 1, now), Err(60_000));
+        for n in 0..2 * BUCKETS_MAX {
+            let _ = rates.count(&key(n), 1, now);
+        }
+        assert!(rates.0.lock().len() <= BUCKETS_MAX);
+    }
+}

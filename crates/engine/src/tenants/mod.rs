@@ -1,0 +1,123 @@
+//! Who asks: keys, users, organizations.
+
+pub(crate) mod accounts;
+pub(crate) mod apps;
+pub(crate) mod audit;
+pub(crate) mod keyring;
+pub(crate) mod keys;
+pub(crate) mod oauth;
+pub(crate) mod oauth_clients;
+pub(crate) mod secrets;
+pub(crate) mod wrong_keys;
+
+use millrace_model::ids::{ApiKeyId, OrgId, ProjectId, UserId};
+use millrace_model::slug::slugify;
+use millrace_model::tenant::{ApiKey, Caller, Organization, Scopes, User};
+use millrace_store::NewTenant;
+use serde::Deserialize;
+
+use crate::tenants::secrets::sha256_hex;
+use crate::{Engine, EngineError};
+
+/// What `users/me` shows.
+#[derive(Clone, Debug)]
+pub struct Me {
+    /// The user.
+    pub user: User,
+    /// The organizations it belongs to.
+    pub organizations: Vec<Organization>,
+}
+
+/// An organization to be made.
+#[derive(Clone, Debug, Deserialize)]
+pub struct NewOrganization {
+    /// Shown name.
+    pub name: String,
+    /// Its owner's address; error notices go there.
+    pub email: String,
+}
+
+/// What the first start makes.
+#[derive(Clone, Debug)]
+pub struct FirstTenant {
+    /// The key, shown once.
+    pub api_key: String,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The owner.
+    pub user_id: UserId,
+    /// The owner's address.
+    pub email: String,
+}
+
+impl Engine {
+    /// The first organization, owner and key, unless there is one already.
+    pub async fn bootstrap(&self, email: &str) -> Result<Option<FirstTenant>, EngineError> {
+        let (tenant, api_key) = self.new_tenant("Main", email);
+        let first = FirstTenant { api_key, org_id: tenant.organization.id.clone(), user_id: tenant.user.id.clone(), email: email.to_owned() };
+        Ok(self.0.store.bootstrap(tenant).await?.then_some(first))
+    }
+
+    /// The caller's user and organizations.
+    pub async fn me(&self, caller: &Caller) -> Result<Me, EngineError> {
+        let user = self.0.store.user(&caller.user_id).await?.ok_or(EngineError::Unauthorized)?;
+        let organization = self.0.store.organization(&caller.org_id).await?.ok_or(EngineError::Unauthorized)?;
+        Ok(Me { user, organizations: vec![organization] })
+    }
+
+    /// The caller's organization, by id.
+    pub async fn organization(&self, caller: &Caller, id: &OrgId) -> Result<Organization, EngineError> {
+        if *id != caller.org_id {
+            return Err(EngineError::not_found("workspace", id));
+        }
+        self.0.store.organization(id).await?.ok_or_else(|| EngineError::not_found("workspace", id))
+    }
+
+    /// Makes another organization with its own owner and key; the key is shown this once.
+    pub async fn create_organization(&self, _caller: &Caller, new: NewOrganization) -> Result<(Organization, String), EngineError> {
+        let name = new.name.trim();
+        if name.is_empty() || name.len() > 100 {
+            return Err(EngineError::invalid("name", "the name of a workspace has 1 to 100 characters"));
+        }
+        if !new.email.contains('@') || new.email.len() > 254 || new.email.chars().any(char::is_control) {
+            return Err(EngineError::invalid("email", format!("`{}` is not an e-mail address", new.email.chars().take(80).collect::<String>())));
+        }
+        let (tenant, key) = self.new_tenant(name, &new.email);
+        let organization = tenant.organization.clone();
+        self.0.store.create_organization(tenant).await?;
+        Ok((organization, key))
+    }
+
+    fn new_tenant(&self, name: &str, email: &str) -> (NewTenant, String) {
+        let (ids, now) = (&self.0.ids, self.now());
+        let key = self.new_key_text();
+        let org_id = OrgId::generate(ids);
+        let user_id = UserId::generate(ids);
+        let orgname = format!("{}-{}", slugify(name), ids.base62(6).to_lowercase());
+        let username = email.split('@').next().unwrap_or("owner").to_owned();
+        let tenant = NewTenant {
+            organization: Organization {
+                id: org_id.clone(),
+                name: name.to_owned(),
+                orgname,
+                email: email.to_owned(),
+                project_id: ProjectId::generate(ids),
+                created_at: now,
+            },
+            user: User { id: user_id.clone(), org_id: org_id.clone(), username, email: email.to_owned(), created_at: now },
+            key: ApiKey {
+                id: ApiKeyId::generate(ids),
+                org_id,
+                user_id,
+                name: "first key".into(),
+                key_hash: sha256_hex(key.as_bytes()),
+                scopes: Scopes::full(),
+                rate_per_minute: None,
+                expires_at: None,
+                old: None,
+                created_at: now,
+            },
+        };
+        (tenant, key)
+    }
+}

@@ -1,0 +1,349 @@
+//! OAuth 2: the authorization code flow with PKCE by the operator's own client, refreshing, revoking.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use millrace_model::Timestamp;
+use millrace_model::account::{Account, App, AuthType, OauthClient};
+use millrace_model::ids::{AccountId, ApiKeyId, OrgId, UserId};
+use millrace_model::tenant::{Caller, Scopes};
+use millrace_store::StoreError;
+use oauth2::basic::{BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse, BasicTokenType};
+use oauth2::{
+    AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet, ExtraTokenFields, PkceCodeChallenge, PkceCodeVerifier,
+    RedirectUrl, RefreshToken, RequestTokenError, Scope, StandardRevocableToken, StandardTokenResponse, TokenResponse as _, TokenUrl,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::deliver::reach::Unreachable;
+use crate::tenants::accounts::AccountView;
+use crate::{Engine, EngineError};
+
+/// How long somebody has to log in at the provider.
+const STATE_MS: i64 = 15 * 60 * 1000;
+/// A token that ends so soon is refreshed before it is used.
+const AHEAD_MS: i64 = 5 * 60 * 1000;
+/// How long the provider may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// What states are sealed for.
+const STATE_OWNER: &str = "oauth state";
+
+/// Whatever else the provider says beside the tokens.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Extra(Map<String, Value>);
+
+impl ExtraTokenFields for Extra {}
+
+type Tokens = StandardTokenResponse<Extra, BasicTokenType>;
+type Provider = Client<
+    BasicErrorResponse,
+    Tokens,
+    BasicTokenIntrospectionResponse,
+    StandardRevocableToken,
+    BasicRevocationErrorResponse,
+    EndpointSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointSet,
+>;
+
+/// Where a user goes to connect an account.
+#[derive(Clone, Debug)]
+pub struct ConnectLink {
+    /// The provider's page.
+    pub url: String,
+    /// Until when it works.
+    pub expires_at: Timestamp,
+}
+
+/// What comes back with the user, sealed: nobody else can make one.
+#[derive(Serialize, Deserialize)]
+struct State {
+    org: OrgId,
+    user: UserId,
+    key: ApiKeyId,
+    app: String,
+    /// An account that is connected again.
+    account: Option<AccountId>,
+    name: Option<String>,
+    /// Values of the app's other fields.
+    fields: Map<String, Value>,
+    verifier: String,
+    until: i64,
+}
+
+/// An account to be connected at its provider.
+#[derive(Clone, Debug)]
+pub struct NewConnection {
+    /// The app's slug or id.
+    pub app: String,
+    /// Shown name; the app's where none.
+    pub name: Option<String>,
+    /// An account that is connected again.
+    pub account: Option<AccountId>,
+    /// Values of the app's other fields.
+    pub fields: Map<String, Value>,
+}
+
+impl Engine {
+    /// Begins to connect an account: gives the provider's page.
+    pub async fn connect_account(&self, caller: &Caller, new: NewConnection) -> Result<ConnectLink, EngineError> {
+        let app = self.app(caller, &new.app).await?;
+        let client = oauth_of(&app)?;
+        if let Some(account) = &new.account
+            && self.account(caller, account, false).await?.account.app != app.name_slug
+        {
+            return Err(EngineError::invalid("account_id", format!("`{account}` is an account of another app")));
+        }
+        let verifier = self.0.ids.base62(64);
+        let until = self.now().plus_ms(STATE_MS);
+        let state = State {
+            org: caller.org_id.clone(),
+            user: caller.user_id.clone(),
+            key: caller.key_id.clone(),
+            app: app.name_slug.clone(),
+            account: new.account,
+            name: new.name,
+            fields: new.fields,
+            verifier: verifier.clone(),
+            until: until.ms(),
+        };
+        let text = serde_json::to_string(&state).map_err(|e| EngineError::internal("could not write a state", e))?;
+        let sealed = self.0.keyring.seal(&self.0.ids, STATE_OWNER, &text)?;
+        let provider = self.provider(&app, client)?;
+        let challenge = PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(verifier));
+        let mut request = provider
+            .authorize_url(|| CsrfToken::new(URL_SAFE_NO_PAD.encode(&sealed)))
+            .set_pkce_challenge(challenge)
+            .add_scopes(client.scopes.iter().cloned().map(Scope::new));
+        for (name, value) in &client.authorize_params {
+            request = request.add_extra_param(name, value);
+        }
+        Ok(ConnectLink { url: request.url().0.to_string(), expires_at: until })
+    }
+
+    /// Ends connecting an account: the user came back from the provider with a code.
+    pub async fn finish_connecting(&self, state: &str, code: &str) -> Result<AccountView, EngineError> {
+        let refused = || EngineError::Invalid {
+            code: "invalid_state",
+            message: "this answer does not belong to a connection that was begun here; begin again".into(),
+            details: serde_json::json!({ "field": "state" }),
+        };
+        let sealed = URL_SAFE_NO_PAD.decode(state).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
+        let text = self.0.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
+        let state: State = serde_json::from_str(&text).map_err(|_| refused())?;
+        if state.until < self.now().ms() {
+            return Err(EngineError::Invalid {
+                code: "state_expired",
+                message: format!("connecting took longer than {} minutes; begin again", STATE_MS / 60_000),
+                details: serde_json::json!({ "field": "state" }),
+            });
+        }
+        // Whoever began could do everything: connecting needs it.
+        let caller = Caller { org_id: state.org, user_id: state.user, key_id: state.key, scopes: Scopes::full(), rate_per_minute: None, ends_at: None };
+        let app = self.app(&caller, &state.app).await?;
+        let client = oauth_of(&app)?;
+        let request = self.provider(&app, client)?;
+        let request = request.exchange_code(AuthorizationCode::new(code.to_owned())).set_pkce_verifier(PkceCodeVerifier::new(state.verifier));
+        let http = self.provider_client(&client.token_url).await.map_err(|why| EngineError::Invalid {
+            code: "provider_refused",
+            message: format!("{} cannot be asked for a token: {why}", app.definition.name),
+            details: serde_json::json!({}),
+        })?;
+        let tokens = request.request_async(&http).await.map_err(|e| EngineError::Invalid {
+            code: "provider_refused",
+            message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
+            details: serde_json::json!({}),
+        })?;
+        let mut credentials = state.fields;
+        take_over(&mut credentials, client, &tokens);
+        let expires_at = self.end_of(&tokens);
+        match state.account {
+            Some(id) => {
+                let account = self.account(&caller, &id, false).await?.account;
+                let mut kept = self.open_credentials(&account)?;
+                kept.extend(credentials);
+                let account = self.store_credentials(account, &kept, expires_at).await?;
+                Ok(AccountView { account, app, credentials: None })
+            }
+            None => self.insert_account(&caller, app, state.name.as_deref(), &credentials, expires_at).await,
+        }
+    }
+
+    /// The account with a token that is good for some minutes: refreshed where it ends soon, by one at a time.
+    pub(crate) async fn fresh(&self, account: Account) -> Result<Account, EngineError> {
+        let ends_soon = |account: &Account| account.expires_at.is_some_and(|at| at.ms() <= self.now().ms() + AHEAD_MS);
+        if !account.healthy || !ends_soon(&account) {
+            return Ok(account);
+        }
+        let only = self.0.refreshing.lock().entry(account.id.clone()).or_default().clone();
+        let turn = only.lock().await;
+        // Another may have refreshed it meanwhile.
+        let current = self.0.store.account(&account.org_id, &account.id).await?.unwrap_or(account);
+        let done = if current.healthy && ends_soon(&current) { self.refresh(current).await } else { Ok(current) };
+        drop(turn);
+        self.0.refreshing.lock().retain(|_, lock| Arc::strong_count(lock) > 2);
+        done
+    }
+
+    async fn refresh(&self, account: Account) -> Result<Account, EngineError> {
+        let Some(app) = self.find_app(&account.org_id, &account.app).await? else { return Ok(account) };
+        let mut credentials = self.open_credentials(&account)?;
+        let (Some(client), Some(token)) = (&app.definition.oauth, credentials.get("oauth_refresh_token").and_then(Value::as_str)) else {
+            return if account.expires_at.is_some_and(|at| at <= self.now()) {
+                self.unhealthy(account, "its token ended, and the provider gave none to refresh it".into()).await
+            } else {
+                Ok(account)
+            };
+        };
+        let provider = self.provider(&app, client)?;
+        let token = RefreshToken::new(token.to_owned());
+        let http = match self.provider_client(&client.token_url).await {
+            Ok(http) => http,
+            // It may be opened, or found again, before the token ends.
+            Err(why) => {
+                tracing::warn!(account.id = %account.id, %why, "a token could not be refreshed; it is tried again");
+                return Ok(account);
+            }
+        };
+        match provider.exchange_refresh_token(&token).request_async(&http).await {
+            Ok(tokens) => {
+                take_over(&mut credentials, client, &tokens);
+                let expires_at = self.end_of(&tokens);
+                self.store_credentials(account, &credentials, expires_at).await
+            }
+            Err(error) => match reason(&error) {
+                (why, true) => self.unhealthy(account, format!("{} refused to refresh its token: {why}", app.definition.name)).await,
+                // The provider may be back before the token ends, and the token may be good for longer than it says.
+                (why, false) => {
+                    tracing::warn!(account.id = %account.id, why, "a token could not be refreshed; it is tried again");
+                    Ok(account)
+                }
+            },
+        }
+    }
+
+    async fn unhealthy(&self, account: Account, problem: String) -> Result<Account, EngineError> {
+        tracing::warn!(account.id = %account.id, problem, "an account does not work any more");
+        let changed = Account { healthy: false, problem: Some(problem), version: account.version + 1, updated_at: self.now(), ..account };
+        match self.0.store.update_account(changed.clone()).await {
+            // Whoever changed it meanwhile knows better.
+            Err(StoreError::StateChanged) => Ok(self.0.store.account(&changed.org_id, &changed.id).await?.unwrap_or(changed)),
+            done => Ok(done.map(|()| changed)?),
+        }
+    }
+
+    async fn store_credentials(&self, account: Account, credentials: &Map<String, Value>, expires_at: Option<Timestamp>) -> Result<Account, EngineError> {
+        let changed = Account {
+            credentials: self.seal_credentials(&account.id, credentials)?,
+            healthy: true,
+            problem: None,
+            expires_at,
+            version: account.version + 1,
+            updated_at: self.now(),
+            ..account
+        };
+        match self.0.store.update_account(changed.clone()).await {
+            Err(StoreError::StateChanged) => {
+                let current = self.0.store.account(&changed.org_id, &changed.id).await?;
+                current.ok_or_else(|| EngineError::not_found("account", &changed.id))
+            }
+            done => Ok(done.map(|()| changed)?),
+        }
+    }
+
+    /// Tells the provider that a token is not needed any more. What it answers changes nothing here.
+    pub(crate) fn revoke_later(&self, app: &App, credentials: &Map<String, Value>) {
+        let Some(url) = app.definition.oauth.as_ref().and_then(|client| client.revoke_url.clone()) else { return };
+        let token = ["oauth_refresh_token", "oauth_access_token"].into_iter().find_map(|name| credentials.get(name)?.as_str());
+        let Some(token) = token else { return };
+        let (engine, token, slug) = (self.clone(), token.to_owned(), app.name_slug.clone());
+        self.0.tasks.spawn(async move {
+            let http = match engine.provider_client(&url).await {
+                Ok(http) => http,
+                Err(why) => {
+                    tracing::info!(app = slug, %why, "the provider could not be told that a token is not needed any more");
+                    return;
+                }
+            };
+            let sent = http.post(url).form(&[("token", token)]).send().await.and_then(reqwest::Response::error_for_status);
+            if let Err(error) = sent {
+                tracing::info!(app = slug, error = %error.without_url(), "the provider did not take a token back");
+            }
+        });
+    }
+
+    /// A client for an address that an app names, under the rules by which hosts connect.
+    async fn provider_client(&self, address: &str) -> Result<reqwest::Client, Unreachable> {
+        let url = url::Url::parse(address).map_err(|_| Unreachable::NoHost)?;
+        self.0.providers.client(&url).await
+    }
+
+    fn provider(&self, app: &App, client: &OauthClient) -> Result<Provider, EngineError> {
+        let secret = self.0.keyring.open(app.id.as_str(), &client.client_secret)?;
+        let bad = |e: url::ParseError| EngineError::internal("an app's OAuth address is damaged", e);
+        Ok(Client::new(ClientId::new(client.client_id.clone()))
+            .set_client_secret(ClientSecret::new(secret))
+            .set_auth_uri(AuthUrl::new(client.authorize_url.clone()).map_err(bad)?)
+            .set_token_uri(TokenUrl::new(client.token_url.clone()).map_err(bad)?)
+            .set_redirect_uri(RedirectUrl::new(format!("{}/oauth/callback", self.0.config.base_url)).map_err(bad)?)
+            .set_auth_type(if client.secret_in_body { oauth2::AuthType::RequestBody } else { oauth2::AuthType::BasicAuth }))
+    }
+
+    fn end_of(&self, tokens: &Tokens) -> Option<Timestamp> {
+        tokens.expires_in().map(|span| self.now().plus_ms(i64::try_from(span.as_millis()).unwrap_or(i64::MAX / 2)))
+    }
+}
+
+/// What clients for providers have in common. They are not followed elsewhere: a redirect would carry the secret along.
+pub(crate) fn common() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().timeout(TIMEOUT).user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
+}
+
+fn oauth_of(app: &App) -> Result<&OauthClient, EngineError> {
+    match &app.definition.oauth {
+        Some(client) => Ok(client),
+        None if app.definition.auth_type == AuthType::Oauth => Err(EngineError::Invalid {
+            code: "no_oauth_client",
+            message: format!("{} has no OAuth client yet; register one at the provider and give it with `PUT /v1/apps/{}`", app.definition.name, app.name_slug),
+            details: serde_json::json!({ "field": "app" }),
+        }),
+        None => Err(EngineError::invalid("app", format!("accounts of {} are connected by their fields, not by OAuth: `POST /v1/accounts`", app.name_slug))),
+    }
+}
+
+/// The keys of `$auth` that tokens give (reference 3). A provider that rotates no refresh token leaves the old one in force.
+fn take_over(credentials: &mut Map<String, Value>, client: &OauthClient, tokens: &Tokens) {
+    credentials.insert("oauth_access_token".into(), tokens.access_token().secret().clone().into());
+    credentials.insert("oauth_client_id".into(), client.client_id.clone().into());
+    if let Some(token) = tokens.refresh_token() {
+        credentials.insert("oauth_refresh_token".into(), token.secret().clone().into());
+    }
+    let extra = &tokens.extra_fields().0;
+    let subject = || {
+        // From the provider itself, over its own connection: there is nothing to verify.
+        let claims = URL_SAFE_NO_PAD.decode(extra.get("id_token")?.as_str()?.split('.').nth(1)?).ok()?;
+        serde_json::from_slice::<Value>(&claims).ok()?.get("sub").cloned()
+    };
+    let uid = client.uid_field.as_deref().and_then(|path| path.split('.').try_fold(&Value::Object(extra.clone()), |v, part| v.get(part)).cloned());
+    if let Some(uid) = uid.or_else(subject) {
+        credentials.insert("oauth_uid".into(), uid);
+    }
+}
+
+/// What a provider's refusal says, and whether asking again is of no use. A token or secret is never part of it.
+fn reason<E: std::error::Error + 'static>(error: &RequestTokenError<E, BasicErrorResponse>) -> (String, bool) {
+    match error {
+        RequestTokenError::ServerResponse(said) => {
+            let for_good = matches!(said.error(), BasicErrorResponseType::InvalidGrant | BasicErrorResponseType::UnauthorizedClient);
+            (said.error().as_ref().to_owned(), for_good)
+        }
+        RequestTokenError::Request(_) => ("it could not be reached".into(), false),
+        RequestTokenError::Parse(..) => ("its answer is not of the expected form".into(), false),
+        RequestTokenError::Other(_) => ("its answer is not of the expected form".into(), false),
+    }
+}

@@ -1,0 +1,108 @@
+//! OAuth clients: programs that get short-lived tokens for their id and secret (`client_credentials`).
+
+use millrace_model::Timestamp;
+use millrace_model::ids::OauthClientId;
+use millrace_model::page::{Listing, Page};
+use millrace_model::tenant::{Caller, OauthClient, OauthToken, Scopes};
+
+use crate::tenants::keys::key_name;
+use crate::tenants::secrets::sha256_hex;
+use crate::{Engine, EngineError};
+
+/// What every token begins with; keys begin with `mr_`.
+pub(crate) const TOKEN_PREFIX: &str = "mrt_";
+/// How long a token is taken.
+const TOKEN_SECS: i64 = 3600;
+/// Clients of one organization.
+const CLIENTS_MAX: u64 = 1_000;
+
+/// A token that was given out.
+#[derive(Clone, Debug)]
+pub struct IssuedToken {
+    /// The token, shown this once.
+    pub token: String,
+    /// Seconds until it ends.
+    pub expires_in: i64,
+    /// When it was given out.
+    pub created_at: Timestamp,
+}
+
+impl Engine {
+    /// Makes a client of the caller's organization; its secret is shown this once.
+    pub async fn create_oauth_client(&self, caller: &Caller, name: &str, scopes: Scopes) -> Result<(OauthClient, String), EngineError> {
+        let name = key_name(name)?;
+        if self.0.store.list_oauth_clients(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= CLIENTS_MAX {
+            let message = format!("the organization has {CLIENTS_MAX} OAuth clients, the most it may have; delete some first");
+            return Err(EngineError::Conflict { code: "too_many_clients", message });
+        }
+        let secret = format!("mrs_{}", self.0.ids.base62(40));
+        let client = OauthClient {
+            id: OauthClientId::generate(&self.0.ids),
+            org_id: caller.org_id.clone(),
+            user_id: caller.user_id.clone(),
+            name,
+            secret_hash: sha256_hex(secret.as_bytes()),
+            scopes,
+            created_at: self.now(),
+        };
+        self.0.store.create_oauth_client(client.clone()).await?;
+        Ok((client, secret))
+    }
+
+    /// The organization's clients, newest first.
+    pub async fn list_oauth_clients(&self, caller: &Caller, page: &Page) -> Result<Listing<OauthClient>, EngineError> {
+        Ok(self.0.store.list_oauth_clients(&caller.org_id, page).await?)
+    }
+
+    /// A client's record.
+    pub async fn oauth_client(&self, caller: &Caller, id: &OauthClientId) -> Result<OauthClient, EngineError> {
+        let client = self.0.store.oauth_client(id).await?.filter(|client| client.org_id == caller.org_id);
+        client.ok_or_else(|| EngineError::not_found("OAuth client", id))
+    }
+
+    /// Ends a client and its tokens.
+    pub async fn delete_oauth_client(&self, caller: &Caller, id: &OauthClientId) -> Result<(), EngineError> {
+        let there = self.0.store.delete_oauth_client(&caller.org_id, id).await?;
+        self.0.cache.forget_callers();
+        if there { Ok(()) } else { Err(EngineError::not_found("OAuth client", id)) }
+    }
+
+    /// Gives a client a token, for all that it may do or for less. `Unauthorized` where id and secret do not belong together.
+    pub async fn issue_token(&self, id: &str, secret: &str, scopes: Option<Scopes>) -> Result<IssuedToken, EngineError> {
+        let client = self.check_client(id, secret).await?;
+        let now = self.now();
+        let scopes = scopes.unwrap_or_else(|| client.scopes.clone());
+        if let Some(scope) = scopes.iter().find(|scope| !client.scopes.allow(*scope)) {
+            return Err(EngineError::invalid("scope", format!("`{scope}` is more than this client may do, which is `{}`", client.scopes)));
+        }
+        let text = format!("{TOKEN_PREFIX}{}", self.0.ids.base62(40));
+        let token = OauthToken {
+            token_hash: sha256_hex(text.as_bytes()),
+            client_id: client.id.clone(),
+            scopes,
+            expires_at: now.plus_ms(TOKEN_SECS * 1000),
+            created_at: now,
+        };
+        // Tokens that are asked for count as requests do: nobody fills the table with them.
+        self.count_request(&token.clone().caller(client))?;
+        self.0.store.put_oauth_token(token).await?;
+        Ok(IssuedToken { token: text, expires_in: TOKEN_SECS, created_at: now })
+    }
+
+    /// Ends a token of a client; one that is not there, or another's, is no error (RFC 7009).
+    pub async fn revoke_token(&self, id: &str, secret: &str, token: &str) -> Result<(), EngineError> {
+        let client = self.check_client(id, secret).await?;
+        self.0.store.delete_oauth_token(&client.id, &sha256_hex(token.as_bytes())).await?;
+        self.0.cache.forget_callers();
+        Ok(())
+    }
+
+    async fn check_client(&self, id: &str, secret: &str) -> Result<OauthClient, EngineError> {
+        let client = match id.parse() {
+            Ok(id) => self.0.store.oauth_client(&id).await?,
+            Err(_) => None,
+        };
+        // Compared as hashes: how much of them is the same tells nothing of the secret.
+        client.filter(|client| client.secret_hash == sha256_hex(secret.as_bytes())).ok_or(EngineError::Unauthorized)
+    }
+}
