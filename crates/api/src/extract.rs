@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::audit::Trail;
+use crate::contract::routes::Needs;
 use crate::error::ApiError;
-use crate::routes::Needs;
 use crate::{App, V1_BODY_BYTES_MAX};
 
 /// The one parameter of a path. Unlike axum's own, it answers in our form of errors.

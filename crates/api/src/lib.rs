@@ -1,41 +1,16 @@
 //! HTTP over the engine: `/v1`, generated endpoints, streams, health. A handler extracts, calls, maps.
 
-mod accounts;
-mod api_keys;
-mod apps;
 mod audit;
-mod components;
-mod configure;
-mod connect;
-mod data_stores;
-mod domains;
+mod contract;
 mod endpoints;
 mod error;
-mod events;
 mod extract;
 mod guard;
 mod health;
-mod history;
-mod mail;
 mod metrics;
-mod oauth_clients;
-mod openapi;
 mod pages;
-mod registries;
-mod replays;
-mod routes;
-mod run_stream;
-mod runs;
-mod schemas;
-mod sources;
-mod sse;
-mod subscriptions;
-mod table;
-mod uploads;
-mod users;
-mod webhooks;
+mod v1;
 mod wire;
-mod workflows;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,8 +22,8 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::routing::{any, get};
 use millrace_engine::Engine;
 
+pub use contract::openapi::document as openapi_document;
 pub use metrics::metrics_router;
-pub use openapi::document as openapi_document;
 
 /// The largest body of a request to `/v1`: a component with its files.
 pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
@@ -89,20 +64,20 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
     Router::new()
         .nest(
             "/v1",
-            routes::router(table::v1())
+            contract::routes::router(contract::table::v1())
                 .layer(from_fn_with_state(app.clone(), audit::record))
                 .layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX))
                 .layer(from_fn(guard::as_it_is)),
         )
         .merge(endpoints)
-        .route("/uploads/{token}", get(uploads::show))
+        .route("/uploads/{token}", get(endpoints::uploads::show))
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .route("/oauth/callback", get(accounts::callback))
-        .route("/openapi.json", get(openapi::show))
-        .route("/docs", get(openapi::page))
+        .route("/oauth/callback", get(v1::accounts::callback))
+        .route("/openapi.json", get(contract::openapi::show))
+        .route("/docs", get(contract::openapi::page))
         .route("/metrics", get(metrics::show))
         .route("/", get(pages::page))
         .route("/runs/{id}", get(pages::page))
@@ -110,7 +85,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/assets/page.css", get(pages::style))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_method)
-        .layer(from_fn_with_state(app.clone(), domains::by_host))
+        .layer(from_fn_with_state(app.clone(), v1::domains::by_host))
         .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
         .layer(from_fn_with_state(app.clone(), guard::body_in_time))
         .layer(from_fn_with_state(is_https, common_headers))

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::args::AccountCommand;
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::{self, Show};
-use crate::prompt;
+use crate::terminal::printer::{self, Show};
+use crate::terminal::prompt;
 
 pub(super) async fn accounts(client: &Client, show: Show, command: AccountCommand) -> Result<(), CliError> {
     const COLUMNS: &[(&str, &str)] = &[("ID", "id"), ("APP", "app.name_slug"), ("NAME", "name"), ("HEALTHY", "healthy"), ("PROBLEM", "problem")];

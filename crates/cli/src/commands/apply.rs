@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Kind, Target};
 use crate::error::CliError;
-use crate::printer::{self, Show};
-use crate::project::{Project, SourceFile};
-use crate::prompt;
-use crate::workflow_deploy::{self, Mark, replacing, trigger_fingerprint, trigger_path};
-use crate::workflow_file::WorkflowFile;
+use crate::files::project::{Project, SourceFile};
+use crate::terminal::printer::{self, Show};
+use crate::terminal::prompt;
+use crate::workflow::deploy::{self, Mark, replacing, trigger_fingerprint, trigger_path};
+use crate::workflow::file::WorkflowFile;
 
 pub(super) struct Apply {
     pub(super) folder: PathBuf,
@@ -231,7 +231,7 @@ async fn make(client: &Client, project: &Project, item: &Item<'_>) -> Result<(),
     match (item.local, target) {
         (Local::Gone, Some(target)) => client.call(Method::DELETE, &target.path(), &json!({})).await.map(|_| ()),
         (Local::Gone, None) => Ok(()),
-        (Local::Workflow(file), target) => workflow_deploy::deploy(client, file, target.as_ref(), &mark(project, &item.path)).await.map(|_| ()),
+        (Local::Workflow(file), target) => deploy::deploy(client, file, target.as_ref(), &mark(project, &item.path)).await.map(|_| ()),
         (Local::Source(source), target) => {
             let mut body = source.body()?;
             body["made_from"] = json!({ "project": project.name, "path": item.path, "fingerprints": source.fingerprints() });

@@ -9,8 +9,8 @@ use super::{code_body, parse_props};
 use crate::client::{Client, Kind, segment};
 use crate::error::{CliError, missing};
 use crate::files::Code;
-use crate::printer::{self, Show};
-use crate::prompt;
+use crate::terminal::printer::{self, Show};
+use crate::terminal::prompt;
 
 /// Questions that follow from answers, at most.
 const ROUNDS_MAX: usize = 10;

@@ -7,7 +7,7 @@ use super::prop_value;
 use crate::args::DataStoreCommand;
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::{self, Show};
+use crate::terminal::printer::{self, Show};
 
 /// Keys that `show` lists.
 const KEYS_SHOWN: u32 = 100;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::history;
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::{self, Progress, Show};
+use crate::terminal::printer::{self, Progress, Show};
 
 /// Between two looks at a run.
 const LOOK_FIRST: Duration = Duration::from_millis(50);

@@ -4,10 +4,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::args::RunCommand;
+use crate::client::stream::{self, Follow};
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::{self, Show};
-use crate::stream::{self, Follow};
+use crate::terminal::printer::{self, Show};
 
 /// Before all events.
 pub(crate) const FIRST_EVENT: &str = "0-0";

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::KeyCommand;
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::Show;
+use crate::terminal::printer::Show;
 
 pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Result<(), CliError> {
     match command {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{ExportArgs, OauthClientCommand, RetentionArgs};
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::{self, Show};
+use crate::terminal::printer::{self, Show};
 
 /// Lines between two notes of how far it is.
 const NOTE_EVERY: u64 = 100_000;

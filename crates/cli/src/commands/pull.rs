@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::client::{Client, Kind};
 use crate::error::CliError;
-use crate::printer::{self, Show};
-use crate::workflow_diff::Served;
-use crate::workflow_file;
+use crate::terminal::printer::{self, Show};
+use crate::workflow::file;
+use crate::workflow::served::Served;
 
 /// Writes the version that is live as a folder. Without `force` a file that is there and not the same stops it before anything is written.
 pub(super) async fn pull(client: &Client, show: Show, name: &str, to: Option<PathBuf>, force: bool) -> Result<(), CliError> {
@@ -25,10 +25,10 @@ pub(super) async fn pull(client: &Client, show: Show, name: &str, to: Option<Pat
     for (path, text) in &files {
         let full = checked(&folder, path)?;
         let failed = |source| CliError::Write { path: full.clone(), source };
-        std::fs::create_dir_all(workflow_file::folder_of(&full)).map_err(failed)?;
+        std::fs::create_dir_all(file::folder_of(&full)).map_err(failed)?;
         std::fs::write(&full, text).map_err(failed)?;
     }
-    workflow_file::remember_id(&folder.join("workflow.yaml"), client.url(), &target.id)?;
+    file::remember_id(&folder.join("workflow.yaml"), client.url(), &target.id)?;
     for secret in served.secrets() {
         printer::note(&format!("the secret `{secret}` is not in the folder: the server shows it to nobody"));
     }

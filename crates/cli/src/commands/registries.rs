@@ -6,8 +6,8 @@ use serde_json::json;
 use crate::args::RegistryCommand;
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::{self, Show};
-use crate::tree::{self, Tree};
+use crate::files::tree::{self, Tree};
+use crate::terminal::printer::{self, Show};
 
 pub(super) async fn registries(client: &Client, show: Show, command: RegistryCommand) -> Result<(), CliError> {
     match command {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::args::ReplayCommand;
 use crate::client::{Client, Kind, segment};
 use crate::error::CliError;
-use crate::printer::{self, Show};
+use crate::terminal::printer::{self, Show};
 
 /// How often a replay that goes on is looked at.
 const LOOK: Duration = Duration::from_millis(500);

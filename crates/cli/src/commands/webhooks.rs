@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::args::WebhookCommand;
 use crate::client::{Client, segment};
 use crate::error::CliError;
-use crate::printer::Show;
+use crate::terminal::printer::Show;
 
 pub(super) async fn webhooks(client: &Client, show: Show, command: WebhookCommand) -> Result<(), CliError> {
     let one = |id: &str| format!("/webhooks/{}", segment(id));

@@ -9,16 +9,18 @@ use super::{event, follow, history};
 use crate::args::WorkflowCommand;
 use crate::client::{Client, Kind, Target, segment};
 use crate::error::CliError;
-use crate::printer::{self, Show};
-use crate::workflow_deploy::{self, Mark, existing, named};
-use crate::workflow_diff::{Served, differences};
-use crate::workflow_file::{self, WorkflowFile};
-use crate::{schema, workflow_init};
+use crate::files::schema;
+use crate::terminal::printer::{self, Show};
+use crate::workflow::deploy::{self, Mark, existing, named};
+use crate::workflow::diff::differences;
+use crate::workflow::file::{self, WorkflowFile};
+use crate::workflow::init;
+use crate::workflow::served::Served;
 
 /// Commands that need no server.
 pub(super) fn offline(command: &WorkflowCommand, show: Show) -> Option<Result<(), CliError>> {
     match command {
-        WorkflowCommand::Init { name, timer } => Some(workflow_init::init(show, name, *timer, Path::new(""))),
+        WorkflowCommand::Init { name, timer } => Some(init::init(show, name, *timer, Path::new(""))),
         WorkflowCommand::Schema => Some(printer::data(schema::WORKFLOW.trim_end())),
         _ => None,
     }
@@ -59,7 +61,7 @@ pub(super) async fn list(client: &Client, show: Show) -> Result<(), CliError> {
 /// Deploys a folder's workflow and remembers which one it is. Gives its record.
 pub(crate) async fn deploy_file(client: &Client, file: &WorkflowFile) -> Result<Value, CliError> {
     let target = existing(client, file).await?;
-    let workflow = workflow_deploy::deploy(client, file, target.as_ref(), &Mark::alone(file)).await?;
+    let workflow = deploy::deploy(client, file, target.as_ref(), &Mark::alone(file)).await?;
     if let Err(error) = file.remember_id(client.url(), workflow["id"].as_str().unwrap_or("")) {
         // It is deployed all the same; next time it is found by its name.
         printer::note(&format!("warning: {error}"));
@@ -123,7 +125,7 @@ pub(super) async fn run(client: &Client, show: Show, name: &str, event: &str, no
 async fn test(client: &Client, show: Show, name: &str, event: &str, up_to: Option<String>) -> Result<(), CliError> {
     let event = event::read(event)?;
     let path = Path::new(name);
-    if !workflow_file::is_there(path) {
+    if !file::is_there(path) {
         let target = client.resolve_kind(Kind::Workflow, name).await?;
         let body = json!({ "event": event, "up_to": up_to });
         let answer = client.call(Method::POST, &format!("{}/test", target.path()), &body).await?;

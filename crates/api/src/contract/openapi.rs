@@ -1,0 +1,249 @@
+//! The OpenAPI document and its readable page, both made of the table that the router is made of.
+
+use std::fmt::Write as _;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{Html, IntoResponse, Response};
+use millrace_engine::VERSION;
+use serde_json::{Map, Value, json};
+
+use crate::App;
+use crate::contract::routes::{Gives, Kind, Needs, Param, Route};
+use crate::contract::schemas::{self, reference};
+use crate::contract::table;
+
+/// No script at all, and nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const ABOUT: &str = "Every success is `{\"data\": …}`, lists have `page_info` beside it; every refusal is `{\"error\", \"code\", \"details\"}`. Parameters of a \
+    POST, PUT or DELETE are read from the query and from a JSON body, which wins. Times are epoch seconds unless their name says otherwise.";
+
+pub(crate) async fn show(State(app): State<App>) -> Response {
+    Json(document(&app.config.base_url)).into_response()
+}
+
+pub(crate) async fn page() -> Response {
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+        (HeaderName::from_static("referrer-policy"), HeaderValue::from_static("no-referrer")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+    ];
+    (headers, Html(html())).into_response()
+}
+
+/// The OpenAPI 3.1 document of a server.
+pub fn document(base_url: &str) -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in table::v1() {
+        let path = paths.entry(format!("/v1{}", route.path)).or_insert_with(|| json!({}));
+        path[route.method] = operation(&route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "Millrace", "version": VERSION, "description": ABOUT },
+        "servers": [{ "url": base_url }],
+        "security": [{ "api_key": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "api_key": { "type": "http", "scheme": "bearer", "description": "An API key; each operation says which scope it needs" } },
+            "schemas": schemas::all(),
+        },
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let mut parameters: Vec<Value> = path_params(route.path)
+        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" }, "description": about_param(name) }))
+        .collect();
+    let has_body = matches!(route.method, "post" | "put") && !route.in_query;
+    // What shapes the answer is read from the query wherever the rest stands.
+    let (query, body): (Vec<&Param>, Vec<&Param>) = route.params.iter().partition(|p| !has_body || matches!(p.name, "include" | "exclude"));
+    parameters.extend(query.iter().map(|p| json!({ "name": p.name, "in": "query", "required": p.required, "schema": kind(p.kind), "description": p.about })));
+    let mut shown = json!({
+        "operationId": operation_id(route),
+        "tags": [tag(route.path)],
+        "summary": route.about,
+        "description": needs(route),
+        "parameters": parameters,
+        "responses": responses(route),
+    });
+    if let Needs::Scope(scope) = route.needs {
+        shown["x-scope"] = json!(scope);
+    }
+    if route.needs == Needs::Nothing {
+        shown["security"] = json!([]);
+    }
+    if route.has_archive {
+        shown["requestBody"] = json!({ "required": true, "content": { "application/gzip": {} } });
+    }
+    if !body.is_empty() {
+        let properties: Map<String, Value> = body
+            .iter()
+            .map(|p| {
+                let mut schema = kind(p.kind);
+                schema["description"] = json!(p.about);
+                (p.name.to_owned(), schema)
+            })
+            .collect();
+        let required: Vec<&str> = body.iter().filter(|p| p.required).map(|p| p.name).collect();
+        let schema = json!({ "type": "object", "properties": properties, "required": required });
+        shown["requestBody"] = json!({ "required": !required.is_empty(), "content": { "application/json": { "schema": schema } } });
+    }
+    shown
+}
+
+fn responses(route: &Route) -> Value {
+    let (media, schema) = match route.gives {
+        Gives::One(name) => ("application/json", data(reference(name))),
+        Gives::List(name) => ("application/json", data(json!({ "type": "array", "items": reference(name) }))),
+        Gives::Page(name) => {
+            let mut page = data(json!({ "type": "array", "items": reference(name) }));
+            page["properties"]["page_info"] = reference("PageInfo");
+            page["required"] = json!(["page_info", "data"]);
+            ("application/json", page)
+        }
+        Gives::Bare(name) => ("application/json", reference(name)),
+        Gives::Stream => ("text/event-stream", json!({ "type": "string" })),
+        Gives::Lines(name) => ("application/x-ndjson", reference(name)),
+    };
+    let refusal = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
+    json!({
+        route.status.to_string(): { "description": "Done", "content": { media: { "schema": schema } } },
+        "4XX": refusal("Refused: 401 no valid key, 403 a scope is missing, 404 not there or not yours, 422 a field is wrong, 429 too often (see `Retry-After`)"),
+        "5XX": refusal("Failed; 503 may be tried again"),
+    })
+}
+
+fn data(schema: Value) -> Value {
+    json!({ "type": "object", "properties": { "data": schema }, "required": ["data"], "additionalProperties": false })
+}
+
+fn kind(kind: Kind) -> Value {
+    match kind {
+        Kind::Text => json!({ "type": ["string", "null"] }),
+        Kind::Number => json!({ "type": ["integer", "null"] }),
+        Kind::Flag => json!({ "type": ["boolean", "null"] }),
+        Kind::Object => json!({ "type": ["object", "null"] }),
+        Kind::Objects => json!({ "type": ["array", "null"], "items": { "type": "object" } }),
+        Kind::Words => json!({ "type": ["array", "string", "null"], "items": { "type": "string" } }),
+        Kind::Any => json!({}),
+    }
+}
+
+fn needs(route: &Route) -> String {
+    match route.needs {
+        Needs::Nothing => "Needs no key.".into(),
+        Needs::AnyKey => "Any key will do.".into(),
+        Needs::Scope(scope) => format!("Needs a key with the scope `{scope}`."),
+    }
+}
+
+fn about_param(name: &str) -> &'static str {
+    if name == "name" { "The name" } else { "An id, as records show it" }
+}
+
+fn path_params(path: &'static str) -> impl Iterator<Item = &'static str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+/// `get_sources_id_logs_sse`: what client generators name functions after.
+fn operation_id(route: &Route) -> String {
+    let words = route.path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    [route.method].into_iter().chain(words).collect::<Vec<_>>().join("_")
+}
+
+/// The first word of the path that says what it is about.
+fn tag(path: &'static str) -> &'static str {
+    path.split('/').find(|part| !part.is_empty()).unwrap_or("")
+}
+
+/// The readable page: all routes, grouped, with what they take and give.
+fn html() -> String {
+    let mut out = String::from(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>Millrace API</title>\
+         <link rel=\"stylesheet\" href=\"/assets/page.css\"></head><body><header><h1>Millrace API</h1><a href=\"/openapi.json\">openapi.json</a></header>",
+    );
+    let mut put = |text: &str| out.push_str(text);
+    put(&format!("<p>{}</p>", marked(ABOUT)));
+    let mut section = "";
+    for route in table::v1() {
+        let tag = tag(route.path);
+        if tag != section {
+            section = tag;
+            put(&format!("<h2>{}</h2>", escaped(tag)));
+        }
+        put(&format!("<details><summary><code>{} /v1{}</code> {}</summary>", route.method.to_uppercase(), escaped(route.path), marked(route.about)));
+        put(&format!("<p>{} Gives {}.</p>", marked(&needs(&route)), marked(&given(route.gives))));
+        if !route.params.is_empty() {
+            let rows = route.params.iter().fold(String::new(), |mut rows, p| {
+                let required = if p.required { " (required)" } else { "" };
+                // Writing to a String cannot fail.
+                let _ = write!(rows, "<tr><td><code>{}</code>{required}</td><td>{}</td></tr>", p.name, marked(p.about));
+                rows
+            });
+            put(&format!("<table>{rows}</table>"));
+        }
+        put("</details>");
+    }
+    put("<h2>schemas</h2>");
+    for (name, schema) in schemas::all() {
+        let text = serde_json::to_string_pretty(&schema["properties"]).unwrap_or_default();
+        put(&format!(
+            "<details><summary><code>{name}</code> {}</summary><pre>{}</pre></details>",
+            marked(schema["description"].as_str().unwrap_or("")),
+            escaped(&text)
+        ));
+    }
+    put("</body></html>");
+    out
+}
+
+fn given(gives: Gives) -> String {
+    match gives {
+        Gives::One(name) | Gives::Bare(name) => format!("`{name}`"),
+        Gives::Page(name) => format!("a page of `{name}`"),
+        Gives::List(name) => format!("a list of `{name}`"),
+        Gives::Stream => "server-sent events".into(),
+        Gives::Lines(name) => format!("lines of `{name}`"),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Text with code in backticks.
+fn marked(text: &str) -> String {
+    let parts = escaped(text);
+    let parts = parts.split('`').enumerate();
+    parts.map(|(n, part)| if n % 2 == 1 { format!("<code>{part}</code>") } else { part.to_owned() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_schema_that_is_named_is_there_and_every_operation_has_a_name_of_its_own() {
+        let document = document("http://127.0.0.1:8787");
+        let text = document.to_string();
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        let named: HashSet<&str> = text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(named.iter().all(|name| schemas.contains_key(*name)), "{named:?}");
+        assert!(schemas.keys().all(|name| named.contains(name.as_str())), "a schema that nothing gives");
+        let operations: Vec<&Value> = document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values()).collect();
+        let ids: HashSet<&str> = operations.iter().map(|o| o["operationId"].as_str().unwrap()).collect();
+        assert_eq!((ids.len(), operations.len()), (operations.len(), table::v1().len()));
+        assert!(operations.iter().all(|o| o["summary"].as_str().is_some_and(|s| !s.is_empty())));
+    }
+
+    #[test]
+    fn the_page_shows_every_route_and_holds_no_script() {
+        let page = html();
+        assert!(table::v1().iter().all(|route| page.contains(&format!("/v1{}</code>", route.path))));
+        assert!(!page.contains("<script") && !page.contains("style=") && !page.contains('`'));
+    }
+}

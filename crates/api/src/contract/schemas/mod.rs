@@ -1,0 +1,63 @@
+//! The shapes of answers as JSON Schema; `wire` makes what they describe. The tests hold every answer against them.
+
+mod records;
+
+use serde_json::{Map, Value, json};
+
+use records::{KEY, OAUTH_CLIENT, RECORDS, REGISTRY, REPLAY, WEBHOOK};
+
+/// Fields of a record: name and type. A name that ends with `?` may be absent; `|null` says that the value may be null.
+/// Types: `string`, `integer`, `number`, `boolean`, `object`, `any`, `#Name` for a schema of this file, `[type]` for a list.
+type Fields = &'static [(&'static str, &'static str)];
+
+/// All schemas by name.
+pub(crate) fn all() -> Map<String, Value> {
+    let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
+    let deployed: Vec<_> = all_of("Source").iter().copied().chain([("webhook_signing_key?", "string")]).collect();
+    let deployed = [("DeployedTrigger".to_owned(), record("A deployed trigger; what signs its deliveries is shown this once", &deployed))];
+    let shown_once = [
+        ("NewApiKey", "A new key, shown this once", with(KEY, "key")),
+        ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret")),
+        ("NewOauthClient", "A new OAuth client with its secret, shown this once", with(OAUTH_CLIENT, "client_secret")),
+    ];
+    let replayed: Vec<_> = REPLAY.iter().copied().chain([("runs", "#ReplayRunCounts")]).collect();
+    let replayed = [("ReplayWithRuns".to_owned(), record("A replay of many runs, with what became of them", &replayed))];
+    let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
+    let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
+    let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
+    records
+        .chain(uploaded)
+        .chain(deployed)
+        .chain(replayed)
+        .chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields))))
+        .collect()
+}
+
+/// The fields of a record of the list.
+fn all_of(name: &str) -> Fields {
+    RECORDS.iter().find(|(record, _, _)| *record == name).map_or(&[], |(_, _, fields)| fields)
+}
+
+fn record(about: &str, fields: &[(&str, &str)]) -> Value {
+    let properties: Map<String, Value> = fields.iter().map(|(name, kind)| (name.trim_end_matches('?').to_owned(), schema(kind))).collect();
+    let required: Vec<&str> = fields.iter().map(|(name, _)| *name).filter(|name| !name.ends_with('?')).collect();
+    json!({ "type": "object", "description": about, "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn schema(kind: &str) -> Value {
+    if let Some(item) = kind.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return json!({ "type": "array", "items": schema(item) });
+    }
+    if let Some(name) = kind.strip_prefix('#') {
+        return reference(name);
+    }
+    match kind.split_once('|') {
+        Some((kind, or)) => json!({ "type": [kind, or] }),
+        None if kind == "any" => json!({}),
+        None => json!({ "type": kind }),
+    }
+}
+
+pub(crate) fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}

@@ -1,0 +1,85 @@
+//! Components, registries and sources.
+
+use millrace_model::ids::SourceId;
+
+use super::{DEPLOY, EVENT_NAME, INVOKE, MADE_FROM, ORG, READ, code_params, flag, listed_runs, number, object, removal, summaries, text};
+use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
+use crate::v1::{components, configure, events, registries, runs, sources, sse};
+
+pub(super) fn code() -> Vec<Route> {
+    let values = object("configured_props", "Values filled in so far");
+    vec![
+        post("/components/configure", DEPLOY, "The options of a prop: runs its options method", configure::options)
+            .takes(&[
+                text("id", "A saved component's id, or a key"),
+                text("prop_name", "The prop").required(),
+                values,
+                number("page", "Counts from 0"),
+                object("prev_context", "What the page before gave as `context`"),
+                text("query", "What was typed to search"),
+                text("dynamic_props_id", "Of an earlier answer"),
+            ])
+            .gives(Gives::Bare("Options")),
+        post("/components/props", DEPLOY, "The props that depend on others: runs `additionalProps`", configure::props)
+            .takes(&[text("id", "A saved component's id, or a key"), values, text("dynamic_props_id", "Of an earlier answer")])
+            .gives(Gives::Bare("DynamicProps")),
+        post("/components", DEPLOY, "Save a component", components::create)
+            .takes(&code_params())
+            .takes(&[flag("publish", "Let it answer to its key"), ORG])
+            .one("Component"),
+        get("/components", READ, "Published components, newest first", components::list).takes(&[ORG]).page("Component"),
+        get("/components/registry/{id}", READ, "A component, by key: a published one, else one of a registry", registries::component).one("RegistryComponent"),
+        get("/components/search", READ, "Components of registries that fit, best first", registries::search)
+            .takes(&[
+                text("query", "Words"),
+                text("app", "Only of the app with this slug"),
+                number("limit", "How many at most, 1 to 100; 10 where it is not given"),
+            ])
+            .one("Found"),
+        get("/components/{id}", READ, "A component, by key or id", components::show).one("Component"),
+        delete("/components/{id}", DEPLOY, "Take a published key away", components::unpublish).gives(Gives::One("Unpublished")),
+    ]
+}
+
+pub(super) fn of_registries() -> Vec<Route> {
+    let about = [text("origin", "Where the tree comes from"), text("revision", "Which state of it this is")];
+    vec![
+        post("/registries", DEPLOY, "Make a registry of a tree of components, a .tar.gz archive in the body", registries::create)
+            .takes(&[text("name", "Its name").required(), ORG])
+            .takes(&about)
+            .archive(registries::ARCHIVE_BYTES_MAX)
+            .one("NewRegistry"),
+        get("/registries", READ, "Registries", registries::list).takes(&[ORG]).page("Registry"),
+        put("/registries/{name}", DEPLOY, "Put another tree in the place of a registry's", registries::replace)
+            .takes(&about)
+            .archive(registries::ARCHIVE_BYTES_MAX)
+            .one("NewRegistry"),
+        delete("/registries/{name}", DEPLOY, "Delete a registry; what was deployed from it stays", registries::remove).gives(Gives::One("DeletedRegistry")),
+    ]
+}
+
+pub(super) fn of_sources() -> Vec<Route> {
+    let parts = [text("name", "Its name"), object("configured_props", "Values of its props"), MADE_FROM];
+    vec![
+        get("/users/me/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
+        get("/workspaces/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),
+        get("/orgs/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),
+        post("/sources", DEPLOY, "Deploy a source", sources::create).takes(&code_params()).takes(&parts).takes(&[ORG]).one("Source"),
+        get("/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
+        get("/sources/{id}", READ, "A source", sources::show).one("Source"),
+        put("/sources/{id}", DEPLOY, "Change a source", sources::update)
+            .takes(&code_params())
+            .takes(&parts)
+            .takes(&[flag("active", "Whether it runs"), ORG])
+            .one("Source"),
+        delete("/sources/{id}", DEPLOY, "Delete a source", sources::remove),
+        summaries(get("/sources/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<SourceId>)).takes(&[EVENT_NAME]),
+        summaries(get("/sources/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<SourceId>)),
+        removal(delete("/sources/{id}/events", DEPLOY, "Remove events", events::delete::<SourceId>)),
+        get("/sources/{id}/sse", READ, "Events as they settle; `Last-Event-ID` resumes", sse::events::<SourceId>).takes(&[EVENT_NAME]).gives(Gives::Stream),
+        get("/sources/{id}/logs", READ, "The newest log lines, the oldest of them first", runs::logs::<SourceId>).gives(Gives::List("LogLine")),
+        get("/sources/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<SourceId>).gives(Gives::Stream),
+        post("/sources/{id}/run", INVOKE, "Run it now", sources::run_now).takes(&[Param::new("event", Kind::Any, "The event")]).one("Run"),
+        listed_runs(get("/sources/{id}/runs", READ, "Its runs, newest first", runs::list::<SourceId>)),
+    ]
+}

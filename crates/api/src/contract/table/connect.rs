@@ -1,0 +1,69 @@
+//! What clients for end users of such platforms ask for.
+
+use super::{DEPLOY, INVOKE, READ, flag, number, object, text};
+use crate::contract::routes::{Gives, Route, delete, get, post};
+use crate::v1::{apps, connect};
+
+/// What clients for end users of such platforms ask for; only the paths are other than above.
+pub(super) fn of_connect() -> Vec<Route> {
+    let user = text("external_user_id", "Taken and not looked at: accounts and sources are the organization's");
+    let component = [text("id", "A saved component's id, or a key").required(), object("configured_props", "Values of its props"), user];
+    let dynamic = text("dynamic_props_id", "Of an earlier answer");
+    let mut routes = vec![
+        get("/connect/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
+        get("/connect/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
+        get("/connect/{project}/accounts", READ, "Connected accounts", connect::accounts)
+            .takes(&[text("app", "Only of the app with this slug"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
+            .page("Account"),
+        get("/connect/{project}/accounts/{id}", READ, "A connected account", connect::account)
+            .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
+            .gives(Gives::Bare("Account")),
+        post(
+            "/connect/{project}/actions/run",
+            INVOKE,
+            "Run an action by itself and wait for its end; it leaves no run, and sends nothing of `$.send`",
+            connect::run_action,
+        )
+        .takes(&component)
+        .takes(&[dynamic])
+        .gives(Gives::Bare("ActionRun")),
+        post("/connect/{project}/triggers/deploy", DEPLOY, "Deploy a source", connect::deploy)
+            .takes(&component)
+            .takes(&[dynamic, text("workflow_id", "A workflow that its events go to"), text("webhook_url", "An address that its events are posted to, signed")])
+            .gives(Gives::One("DeployedTrigger")),
+        get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers)
+            .takes(crate::contract::routes::PAGE)
+            .gives(Gives::Page("Source")),
+        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).gives(Gives::One("Source")),
+        delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger),
+        get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)
+            .takes(&[number("n", "How many, 1 to 100; 20 where it is not given")])
+            .gives(Gives::List("Emitted")),
+    ];
+    for (configure, props) in [
+        ("/connect/{project}/components/configure", "/connect/{project}/components/props"),
+        ("/connect/{project}/actions/configure", "/connect/{project}/actions/props"),
+        ("/connect/{project}/triggers/configure", "/connect/{project}/triggers/props"),
+    ] {
+        let more = [
+            text("prop_name", "The prop").required(),
+            number("page", "Counts from 0"),
+            object("prev_context", "What the page before gave as `context`"),
+            text("query", "What was typed to search"),
+        ];
+        routes.push(
+            post(configure, DEPLOY, "The options of a prop: runs its options method", connect::configure)
+                .takes(&component)
+                .takes(&more)
+                .takes(&[dynamic])
+                .gives(Gives::Bare("Options")),
+        );
+        routes.push(
+            post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", connect::props)
+                .takes(&component)
+                .takes(&[dynamic])
+                .gives(Gives::Bare("DynamicProps")),
+        );
+    }
+    routes
+}

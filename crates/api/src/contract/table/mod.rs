@@ -1,0 +1,101 @@
+//! All routes of `/v1`.
+
+mod code;
+mod connect;
+mod listeners;
+mod tenants;
+mod workflows;
+
+use millrace_model::tenant::Scope;
+
+use crate::contract::routes::{Gives, Kind, Needs, Param, Route};
+
+const NOTHING: Needs = Needs::Nothing;
+const ANY: Needs = Needs::AnyKey;
+const READ: Needs = Needs::Scope(Scope::Read);
+const INVOKE: Needs = Needs::Scope(Scope::Invoke);
+const DEPLOY: Needs = Needs::Scope(Scope::Deploy);
+const FULL: Needs = Needs::Scope(Scope::Full);
+
+const ORG: Param = text("org_id", "The organization, where it is named; another than the key's own does not exist for it. `workspace_id` means the same");
+const EVENT_NAME: Param = text("event_name", "The stream: a channel's name, `$errors`; empty for the default channel");
+
+const MADE_FROM: Param = object(
+    "made_from",
+    "The file it is made from: `{project, path, fingerprints}`, the last an object of texts of the client's choice. A change that does not say it empties `fingerprints`",
+);
+
+const fn text(name: &'static str, about: &'static str) -> Param {
+    Param::new(name, Kind::Text, about)
+}
+
+const fn number(name: &'static str, about: &'static str) -> Param {
+    Param::new(name, Kind::Number, about)
+}
+
+const fn flag(name: &'static str, about: &'static str) -> Param {
+    Param::new(name, Kind::Flag, about)
+}
+
+const fn object(name: &'static str, about: &'static str) -> Param {
+    Param::new(name, Kind::Object, about)
+}
+
+const fn objects(name: &'static str, about: &'static str) -> Param {
+    Param::new(name, Kind::Objects, about)
+}
+
+/// Every route, by what it is about.
+pub(crate) fn v1() -> Vec<Route> {
+    [
+        tenants::people(),
+        tenants::keys(),
+        tenants::apps_and_accounts(),
+        code::code(),
+        code::of_registries(),
+        code::of_sources(),
+        listeners::of_subscriptions(),
+        listeners::of_webhooks(),
+        workflows::of_workflows(),
+        workflows::of_runs(),
+        workflows::of_errors(),
+        listeners::of_domains(),
+        listeners::of_data_stores(),
+        tenants::of_oauth_clients(),
+        tenants::of_history(),
+        connect::of_connect(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// How requests name code.
+fn code_params() -> [Param; 6] {
+    [
+        text("component_id", "A saved component; wins"),
+        text("component_code", "The code itself; wins over `component_url`, which is then kept as metadata"),
+        object("component_files", "Files that its relative imports reach: path to text"),
+        text("component_entry", "The path of the code among these files"),
+        text("component_url", "Where the code is; `url` means the same"),
+        text("key", "A published key, or one of a registry; with `@version` behind it, that version"),
+    ]
+}
+
+fn summaries(route: Route) -> Route {
+    route.takes(&[text("expand", "`event`: with the whole event, where it is over 1 KB")]).page("EventSummary")
+}
+
+fn removal(route: Route) -> Route {
+    let bounds = [text("start_id", "The first to go; absent: from the start"), text("end_id", "The last to go; absent: to the end"), EVENT_NAME];
+    route.takes(&bounds).gives(Gives::One("Removed")).status(202)
+}
+
+fn listed_runs(route: Route) -> Route {
+    let filter = [
+        text("status", "`queued`, `running`, `paused`, `succeeded`, `failed` or `cancelled`"),
+        number("from", "Accepted at or after, epoch milliseconds"),
+        number("to", "Accepted before, epoch milliseconds"),
+    ];
+    route.takes(&filter).page("Run")
+}

@@ -1,0 +1,152 @@
+//! Organizations, keys, apps and their accounts, history.
+
+use millrace_model::ids::{SourceId, WorkflowId};
+
+use super::{ANY, DEPLOY, FULL, INVOKE, NOTHING, ORG, READ, flag, number, object, objects, text};
+use crate::audit;
+use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
+use crate::v1::{accounts, api_keys, apps, history, oauth_clients, users};
+
+pub(super) fn people() -> Vec<Route> {
+    vec![
+        get("/users/me", ANY, "The user and organization that the key acts for", users::me).one("User"),
+        get("/users/me/workspaces", ANY, "The user's organizations", users::workspaces).page("Organization"),
+        post("/workspaces", FULL, "Make another organization with an owner and a key of its own, shown this once", users::create_workspace)
+            .takes(&[text("name", "Its name").required(), text("email", "The owner's address; error notices go there").required()])
+            .gives(Gives::One("NewOrganization")),
+        get("/workspaces/{org}", READ, "An organization", users::workspace).one("Organization"),
+        get("/orgs/{org}", READ, "An organization", users::workspace).one("Organization"),
+    ]
+}
+
+pub(super) fn keys() -> Vec<Route> {
+    let end = number("expires_at", "When it ends, epoch seconds; absent or null: never");
+    vec![
+        post("/api_keys", FULL, "Make a key; the key is shown this once", api_keys::create)
+            .takes(&[
+                text("name", "What it is for").required(),
+                Param::new("scopes", Kind::Words, "What it may do: `full` (where none is given), `read`, `deploy`, `invoke`"),
+                number("rate_per_minute", "Requests a minute; absent: the server's setting"),
+                end,
+                ORG,
+            ])
+            .gives(Gives::One("NewApiKey")),
+        get("/api_keys", FULL, "The organization's keys, newest first; never the keys themselves", api_keys::list).page("ApiKey"),
+        get("/api_keys/{id}", FULL, "A key's record", api_keys::show).one("ApiKey"),
+        put("/api_keys/{id}", FULL, "Give a key another name or end", api_keys::update).takes(&[text("name", "A new name"), end]).one("ApiKey"),
+        delete("/api_keys/{id}", FULL, "Revoke a key, at once; not the key of the request itself", api_keys::revoke),
+        post("/api_keys/{id}/rotate", FULL, "Put a new key in its place, shown this once", api_keys::rotate)
+            .takes(&[number("grace_seconds", "How long the key before is still taken; 0 where it is not given, at most 30 days")])
+            .gives(Gives::One("NewApiKey")),
+        post(
+            "/master_key/rotate",
+            FULL,
+            "Put a new master key in the place of the one under which all secrets are kept; only for the organization that was made first",
+            api_keys::rotate_master,
+        )
+        .gives(Gives::One("MasterKey")),
+    ]
+}
+
+pub(super) fn apps_and_accounts() -> Vec<Route> {
+    let credentials = flag("include_credentials", "Show the credentials; needs a key with the scope `full`");
+    let fields = [
+        text("name", "Its name"),
+        text("auth_type", "`oauth`, `keys` or `none`"),
+        text("description", "What it is"),
+        text("img_src", "The address of a picture"),
+        objects("custom_fields", "What an account holds: `{name, label, description, default, optional, type}`"),
+        Param::new("categories", Kind::Any, "A list of words"),
+        object("oauth", "How accounts are connected: `{authorize_url, token_url, scopes, client_id, client_secret}`; the secret is never shown"),
+    ];
+    vec![
+        get("/apps", READ, "Apps, by words and by what there is of them", apps::list)
+            .takes(&[
+                text("q", "Words of the name"),
+                flag("has_components", "Only apps with components, published or in a registry; `0`: only those without"),
+                flag("has_actions", "Only apps with actions"),
+                flag("has_triggers", "Only apps with sources"),
+            ])
+            .page("App"),
+        post("/apps", DEPLOY, "Register an app", apps::create).takes(&[text("name_slug", "How components name it").required(), ORG]).takes(&fields).one("App"),
+        get("/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
+        put("/apps/{id}", DEPLOY, "Change an app that the organization registered, or register one of the catalogue anew", apps::update)
+            .takes(&fields)
+            .one("App"),
+        post("/apps/{id}/events", INVOKE, "Hand over an event of an app to the sources that listen for it with `$.interface.apphook`", apps::event)
+            .takes(&[
+                Param::new("event_name", Kind::Words, "What sources may listen for it by: a name, or a list of names").required(),
+                Param::new("event", Kind::Any, "What the code gets"),
+            ])
+            .gives(Gives::One("AppEvent")),
+        get("/accounts", READ, "Connected accounts", accounts::list).takes(&[text("app", "Only of the app with this slug"), credentials, ORG]).page("Account"),
+        post("/accounts", FULL, "Connect an account", accounts::create)
+            .takes(&[text("app", "The app's slug").required(), text("name", "Its name"), object("credentials", "A value for each field of the app"), ORG])
+            .one("Account"),
+        post("/accounts/connect", FULL, "Begin to connect an account by OAuth: gives the provider's page, to be opened in a browser", accounts::connect)
+            .takes(&[
+                text("app", "The app's slug").required(),
+                text("name", "The account's name"),
+                text("account_id", "An account to be connected again"),
+                object("credentials", "Values of the app's other fields"),
+                ORG,
+            ])
+            .one("ConnectLink"),
+        get("/accounts/{id}", READ, "A connected account", accounts::show).takes(&[credentials]).one("Account"),
+        put("/accounts/{id}", FULL, "Change an account's name or credentials", accounts::update)
+            .takes(&[text("name", "A new name"), object("credentials", "New values; the others stay")])
+            .one("Account"),
+        delete("/accounts/{id}", FULL, "Forget an account", accounts::remove),
+        get("/workspaces/{org}/accounts", READ, "Connected accounts", accounts::list_of).takes(&[text("query", "An app's slug"), credentials]).page("Account"),
+        get("/orgs/{org}/accounts", READ, "Connected accounts", accounts::list_of).takes(&[text("query", "An app's slug"), credentials]).page("Account"),
+    ]
+}
+
+pub(super) fn of_oauth_clients() -> Vec<Route> {
+    let client = [text("client_id", "The client; it may stand in `Authorization: Basic` too"), text("client_secret", "Its secret")];
+    vec![
+        post("/oauth/clients", FULL, "Make an OAuth client; its secret is shown this once", oauth_clients::create)
+            .takes(&[
+                text("name", "What it is for").required(),
+                Param::new("scopes", Kind::Words, "What its tokens may do at most: `full` (where none is given), `read`, `deploy`, `invoke`"),
+                ORG,
+            ])
+            .gives(Gives::One("NewOauthClient")),
+        get("/oauth/clients", FULL, "OAuth clients, newest first; never their secrets", oauth_clients::list).takes(&[ORG]).page("OauthClient"),
+        get("/oauth/clients/{id}", FULL, "An OAuth client", oauth_clients::show).one("OauthClient"),
+        delete("/oauth/clients/{id}", FULL, "End an OAuth client and its tokens", oauth_clients::remove),
+        post("/oauth/token", NOTHING, "Get a token for a client; it is sent as an API key is, and is good for an hour", oauth_clients::token)
+            .takes(&[text("grant_type", "`client_credentials`").required()])
+            .takes(&client)
+            .takes(&[text("scope", "Less than the client may do; words with spaces between them")])
+            .gives(Gives::Bare("OauthToken")),
+        post("/oauth/revoke", NOTHING, "End a token", oauth_clients::revoke)
+            .takes(&[text("token", "The token").required()])
+            .takes(&client)
+            .gives(Gives::Bare("Nothing")),
+    ]
+}
+
+pub(super) fn of_history() -> Vec<Route> {
+    let kept = [
+        number("keep_days", "Days after which its settled runs and its events go; null: as the server says"),
+        number("keep_count", "How many of its newest runs, and of its newest events, stay; null: as the server says"),
+    ];
+    let about = "How much history of it is kept";
+    let set = "Set how much history of it is kept; what is absent stays as it is";
+    vec![
+        get("/workflows/{id}/retention", READ, about, history::retention::<WorkflowId>).one("Retention"),
+        put("/workflows/{id}/retention", DEPLOY, set, history::set_retention::<WorkflowId>).takes(&kept).one("Retention"),
+        get("/sources/{id}/retention", READ, about, history::retention::<SourceId>).one("Retention"),
+        put("/sources/{id}/retention", DEPLOY, set, history::set_retention::<SourceId>).takes(&kept).one("Retention"),
+        get("/export", READ, "Runs with their results, logs and events as they are at one moment, a JSON line for each", history::export)
+            .takes(&[
+                text("owner_id", "Only of this workflow or source"),
+                number("from", "Accepted at or after, epoch milliseconds"),
+                number("to", "Accepted before, epoch milliseconds"),
+                ORG,
+            ])
+            .gives(Gives::Lines("ExportLine")),
+        get("/audit", FULL, "Who changed what, newest first", audit::list).takes(&[ORG]).page("AuditRecord"),
+    ]
+}

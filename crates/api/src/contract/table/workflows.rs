@@ -1,0 +1,110 @@
+//! Workflows, their runs and errors.
+
+use millrace_model::ids::{SourceId, WorkflowId};
+
+use super::{DEPLOY, EVENT_NAME, INVOKE, MADE_FROM, ORG, READ, flag, listed_runs, object, objects, removal, summaries, text};
+use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
+use crate::v1::{events, mail, replays, run_stream, runs, sse, workflows};
+
+pub(super) fn of_workflows() -> Vec<Route> {
+    let parts = [
+        objects("triggers", "Each `{type: http | timer | source, props, …}`"),
+        objects("steps", "Each `{namespace, component_key | component_id | code, props}`"),
+        object("settings", "`{name, auto_deploy, timeout_ms, error_notification, error_recipients, keep_data, …}`"),
+        text("name", "Its name"),
+    ];
+    let event = Param::new("event", Kind::Any, "The event");
+    let tested = [event, text("up_to", "The last step to run")];
+    vec![
+        post(
+            "/workflows/test",
+            DEPLOY,
+            "A test run of triggers, steps and settings that are kept nowhere: of a workflow in place of its own, or of none",
+            workflows::test_new,
+        )
+        .takes(&tested)
+        .takes(&parts)
+        .takes(&[text("workflow_id", "The workflow; absent: one of its own, which is not made"), ORG])
+        .one("Run"),
+        post("/workflows", DEPLOY, "Make a workflow, and deploy it", workflows::create)
+            .takes(&parts)
+            .takes(&[text("project_id", "The project; absent: the organization's own"), MADE_FROM, ORG])
+            .one("Workflow"),
+        get("/workflows", READ, "Workflows, newest first", workflows::list).takes(&[ORG]).page("Workflow"),
+        get("/workflows/{id}", READ, "A workflow", workflows::show).one("Workflow"),
+        put("/workflows/{id}", DEPLOY, "Change a workflow", workflows::update)
+            .takes(&parts)
+            .takes(&[flag("active", "Whether it runs"), MADE_FROM, ORG])
+            .one("Workflow"),
+        delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove),
+        post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy).gives(Gives::One("Deployment")),
+        get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments).page("Deployment"),
+        get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One("Deployment")),
+        post("/workflows/{id}/rollback", DEPLOY, "Make an earlier deployment live again", workflows::rollback)
+            .takes(&[text("deployment_id", "The deployment").required()])
+            .gives(Gives::One("Deployment")),
+        post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
+            .takes(&tested)
+            .takes(&[text("event_id", "In the place of `event` a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)")])
+            .one("Run"),
+        post("/workflows/{id}/run", INVOKE, "Run its live version now, also where it is not active", workflows::run_now)
+            .takes(&[event, flag("wait", "Answer when the run has ended, as where it is not given; else at once")])
+            .one("Run"),
+        summaries(get("/workflows/{id}/event_summaries", READ, "What it emitted, newest first", events::list::<WorkflowId>)).takes(&[EVENT_NAME]),
+        summaries(get("/workflows/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<WorkflowId>)),
+        removal(delete("/workflows/{id}/events", DEPLOY, "Remove events", events::delete::<WorkflowId>)),
+        get("/workflows/{id}/sse", READ, "What it sends with `$.send.sse`, the last hundred first; `Last-Event-ID` resumes", sse::sends).gives(Gives::Stream),
+        listed_runs(get("/workflows/{id}/runs", READ, "Its runs, newest first", runs::list::<WorkflowId>)),
+        get("/workflows/{id}/logs", READ, "The newest log lines, the oldest of them first", runs::logs::<WorkflowId>).gives(Gives::List("LogLine")),
+        get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream),
+    ]
+}
+
+pub(super) fn of_runs() -> Vec<Route> {
+    vec![
+        get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one("Run"),
+        get(
+            "/runs/{id}/sse",
+            READ,
+            "A run as it goes on: `run` when its state changes, `step` as each begins and ends, `log`; ends with the run",
+            run_stream::run,
+        )
+        .gives(Gives::Stream),
+        post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
+            .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
+            .gives(Gives::One("Run")),
+        post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
+        get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
+    ]
+}
+
+pub(super) fn of_errors() -> Vec<Route> {
+    let selection = [
+        text("workflow_id", "The workflow whose runs are replayed"),
+        text("source_id", "Or the source"),
+        Param::new("runs", Kind::Words, "These runs, at most 1000; without them all that failed and fit the rest"),
+        text("class", "Only errors of this class: their `code`"),
+        text("group", "Only errors of this group"),
+        Param::new("from", Kind::Any, "Only runs accepted at or after: epoch milliseconds, or RFC 3339"),
+        Param::new("to", Kind::Any, "Only runs accepted before; absent: before now"),
+        flag("from_failed", "Each begins with the step that failed, with the results of the steps before"),
+        text("from_step", "Each begins with this step"),
+    ];
+    vec![
+        get("/workflows/{id}/error_groups", READ, "Its errors by class, step and place, the last seen first", replays::groups_of::<WorkflowId>)
+            .page("ErrorGroup"),
+        get("/sources/{id}/error_groups", READ, "Its errors by class and place, the last seen first", replays::groups_of::<SourceId>).page("ErrorGroup"),
+        get("/error_groups", READ, "All errors by class, step and place, the last seen first", replays::all_groups).page("ErrorGroup"),
+        post("/replays", INVOKE, "Replay many runs: a job that outlives the server", replays::create)
+            .takes(&selection)
+            .takes(&[ORG])
+            .gives(Gives::One("ReplayWithRuns"))
+            .status(202),
+        get("/replays", READ, "Replays of many runs, newest first", replays::list).page("Replay"),
+        get("/replays/{id}", READ, "A replay, with what became of its runs", replays::show).one("ReplayWithRuns"),
+        get("/replays/{id}/runs", READ, "The runs that a replay made", replays::runs).page("ReplayedRun"),
+        post("/replays/{id}/pause", INVOKE, "Queue no more runs until it is resumed", replays::pause).gives(Gives::One("ReplayWithRuns")),
+        post("/replays/{id}/resume", INVOKE, "Let a replay go on", replays::resume).gives(Gives::One("ReplayWithRuns")),
+        post("/replays/{id}/cancel", INVOKE, "End a replay; what it queued stays queued", replays::cancel).gives(Gives::One("ReplayWithRuns")),
+    ]
+}

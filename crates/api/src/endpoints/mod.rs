@@ -1,0 +1,244 @@
+//! Generated endpoints (spec 4.4): any method, any path below, any media type. The hot path.
+
+pub(crate) mod uploads;
+
+use std::net::SocketAddr;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt as _;
+use millrace_engine::{CalledBack, PauseEnd};
+use millrace_model::http::{EndpointRequest, EndpointResponse};
+use serde_json::json;
+
+use crate::App;
+use crate::error::{ApiError, status};
+
+/// How much of a body over the limit is read and thrown away. A client that is still sending when the connection
+/// closes sees a broken connection instead of the answer.
+const OVERFLOW_READ_MAX: usize = 8 << 20;
+/// Room made for a body before any of it is here, whatever its length claims to be.
+const BODY_ROOM_MAX: usize = 64 << 10;
+
+/// What code answers is a page of this server's own origin, where the run page keeps the API key: a page from an endpoint
+/// gets an origin of its own, and cannot read it.
+pub(crate) const SANDBOX: HeaderValue =
+    HeaderValue::from_static("sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts allow-top-navigation-by-user-activation");
+
+/// Accepts a request to an endpoint.
+pub(crate) async fn handle(State(app): State<App>, request: Request) -> Response {
+    let uri = request.uri().clone();
+    let (key, path) = key_and_path(&uri);
+    handle_at(&app, key, path, request).await
+}
+
+/// A request to a host that stands for an endpoint: all of the path is the code's.
+pub(crate) async fn handle_key(app: &App, key: String, request: Request) -> Response {
+    let uri = request.uri().clone();
+    handle_at(app, &key, uri.path(), request).await
+}
+
+async fn handle_at(app: &App, key: &str, path: &str, request: Request) -> Response {
+    if request.method() == Method::OPTIONS {
+        return preflight();
+    }
+    let mut response = match run(app, key, path, request).await {
+        Ok(response) => response,
+        Err(error) => error.into_response(),
+    };
+    response.headers_mut().entry(header::ACCESS_CONTROL_ALLOW_ORIGIN).or_insert(HeaderValue::from_static("*"));
+    response
+}
+
+/// Resumes a paused run. Any method: a link in a mail does it too. `OPTIONS` only asks what is allowed.
+pub(crate) async fn resume(State(app): State<App>, request: Request) -> Response {
+    end_pause(&app, PauseEnd::Resume, request).await
+}
+
+/// Cancels a paused run.
+pub(crate) async fn cancel(State(app): State<App>, request: Request) -> Response {
+    end_pause(&app, PauseEnd::Cancel, request).await
+}
+
+async fn end_pause(app: &App, end: PauseEnd, request: Request) -> Response {
+    if request.method() == Method::OPTIONS {
+        return preflight();
+    }
+    let done = async {
+        let token = request.uri().path().rsplit('/').next().unwrap_or("").to_owned();
+        let request = endpoint_request(app, "/", request).await?;
+        Ok::<_, ApiError>(app.engine.call_back(&token, end, request).await?)
+    };
+    let mut response = match done.await {
+        Ok(done) => {
+            let status = match (done, end) {
+                (CalledBack::Kept, _) => "kept",
+                (_, PauseEnd::Resume) => "resumed",
+                (_, PauseEnd::Cancel) => "cancelled",
+            };
+            Json(json!({ "data": { "status": status } })).into_response()
+        }
+        Err(error) => error.into_response(),
+    };
+    response.headers_mut().entry(header::ACCESS_CONTROL_ALLOW_ORIGIN).or_insert(HeaderValue::from_static("*"));
+    response
+}
+
+fn preflight() -> Response {
+    let any = HeaderValue::from_static("*");
+    let headers = [
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, any.clone()),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET,HEAD,PUT,PATCH,POST,DELETE")),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, any),
+    ];
+    headers.into_response()
+}
+
+async fn run(app: &App, key: &str, path: &str, request: Request) -> Result<Response, ApiError> {
+    let request = match uploads::files_in(app, &request) {
+        Some(files) => uploads::request(app, (key, path), files, request).await?,
+        None => endpoint_request(app, path, request).await?,
+    };
+    to_response(app.engine.handle_endpoint(key, request).await?)
+}
+
+/// A request as the engine takes it; `path`: what of its path the code sees.
+async fn endpoint_request(app: &App, path: &str, request: Request) -> Result<EndpointRequest, ApiError> {
+    let (parts, body) = request.into_parts();
+    let body = read(body, &parts.headers, app.config.http_body_max_bytes).await?;
+    Ok(with_body(app, path, &parts, body))
+}
+
+/// A request whose body was read.
+pub(crate) fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8>) -> EndpointRequest {
+    let host = parts.headers.get(header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("");
+    let scheme = if app.config.base_url.starts_with("https:") { "https" } else { "http" };
+    // Behind the router, a connection always has its address; a test may have none.
+    let client_ip = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip().to_canonical().to_string()).unwrap_or_default();
+    EndpointRequest {
+        method: parts.method.as_str().to_owned(),
+        url: format!("{scheme}://{host}{}", parts.uri.path()),
+        path: path.to_owned(),
+        query: parts.uri.query().unwrap_or("").to_owned(),
+        headers: header_list(&parts.headers),
+        client_ip,
+        body,
+        parsed: None,
+    }
+}
+
+/// `/e/{key}/{path}` as it was sent: the path is not decoded, since any bytes may be escaped in it.
+fn key_and_path(uri: &Uri) -> (&str, &str) {
+    let below = uri.path().strip_prefix("/e/").unwrap_or("");
+    match below.find('/') {
+        Some(at) => below.split_at(at),
+        None => (below, "/"),
+    }
+}
+
+/// The body, up to the limit.
+pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, ApiError> {
+    let too_large = || ApiError::body_too_large(limit, " (--http-body-max-bytes)");
+    let claimed = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+    // Who expects 100 has sent nothing yet and reads the refusal first.
+    if claimed.is_some_and(|claimed| claimed > limit) && headers.contains_key(header::EXPECT) {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(claimed.unwrap_or(0).min(BODY_ROOM_MAX));
+    let mut overflow = 0;
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| ApiError::body_unreadable())?;
+        if overflow == 0 && bytes.len() + chunk.len() <= limit {
+            bytes.extend_from_slice(&chunk);
+            continue;
+        }
+        bytes = Vec::new();
+        overflow += chunk.len();
+        if overflow > OVERFLOW_READ_MAX {
+            break;
+        }
+    }
+    if overflow == 0 { Ok(bytes) } else { Err(too_large()) }
+}
+
+fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers.iter().map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect()
+}
+
+/// What code answered. Header names and values that HTTP does not allow are left out, as are those that the connection sets.
+fn to_response(answer: EndpointResponse) -> Result<Response, ApiError> {
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = status(answer.status)?;
+    let headers = response.headers_mut();
+    for (name, value) in answer.headers {
+        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::try_from(value.into_bytes())) else { continue };
+        if !matches!(name, header::CONTENT_LENGTH | header::TRANSFER_ENCODING | header::CONNECTION | header::UPGRADE | header::TRAILER) {
+            headers.append(name, value);
+        }
+    }
+    let kind = headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
+    let inert = [&b"text/plain"[..], b"application/json"].iter().any(|inert| kind.as_bytes().starts_with(inert));
+    if !inert {
+        headers.append(header::CONTENT_SECURITY_POLICY, SANDBOX);
+    }
+    Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+
+    use super::*;
+
+    #[test]
+    fn the_key_is_cut_off_and_the_rest_kept_as_sent() {
+        let check = |uri: &'static str, key: &str, path: &str| assert_eq!(key_and_path(&Uri::from_static(uri)), (key, path), "{uri}");
+        check("/e/abc", "abc", "/");
+        check("/e/abc/", "abc", "/");
+        check("/e/abc/x/y?z=1", "abc", "/x/y");
+        check("/e/abc//x%2Fy/%FF", "abc", "//x%2Fy/%FF");
+    }
+
+    fn answer(status: u16, headers: &[(&str, &str)]) -> EndpointResponse {
+        EndpointResponse { status, headers: headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(), body: b"body".to_vec() }
+    }
+
+    #[test]
+    fn answers_keep_what_http_allows() {
+        let given = [("X-A", "1"), ("set-cookie", "a"), ("set-cookie", "b"), ("x-é", "1"), ("x-split", "a\r\nb: c"), ("content-length", "999"), ("x-utf", "é")];
+        let response = to_response(answer(418, &given)).unwrap();
+        assert_eq!(response.status().as_u16(), 418);
+        let names: Vec<_> = response.headers().iter().map(|(n, v)| (n.as_str(), String::from_utf8_lossy(v.as_bytes()).into_owned())).collect();
+        let expected = [("x-a", "1"), ("set-cookie", "a"), ("set-cookie", "b"), ("x-utf", "é"), ("content-type", "text/plain; charset=utf-8")];
+        assert_eq!(names, expected.map(|(n, v)| (n, v.to_owned())));
+        for status in [100, 101, 199, 0, 600, 999] {
+            assert!(to_response(answer(status, &[])).is_err(), "{status}");
+        }
+    }
+
+    #[test]
+    fn pages_of_endpoints_have_an_origin_of_their_own() {
+        let sandboxed = |kind| to_response(answer(200, &[("Content-Type", kind)])).unwrap().headers().contains_key(header::CONTENT_SECURITY_POLICY);
+        assert!(sandboxed("text/html") && sandboxed("image/svg+xml") && sandboxed("text/javascript") && sandboxed(""));
+        assert!(!sandboxed("application/json") && !sandboxed("text/plain; charset=utf-8"));
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_limit() {
+        let read_chunks = async |sizes: &[usize], limit| {
+            let chunks: Vec<_> = sizes.iter().map(|size| Ok::<_, std::io::Error>(vec![b'a'; *size])).collect();
+            read(Body::from_stream(stream::iter(chunks)), &HeaderMap::new(), limit).await.map(|bytes| bytes.len()).ok()
+        };
+        assert_eq!(read_chunks(&[], 10).await, Some(0));
+        assert_eq!(read_chunks(&[4, 6], 10).await, Some(10));
+        assert_eq!(read_chunks(&[4, 7], 10).await, None);
+        // What fits again after a chunk that did not is no body either.
+        assert_eq!(read_chunks(&[11, 1], 10).await, None);
+        assert_eq!(read_chunks(&[OVERFLOW_READ_MAX, 11, 1], 10).await, None);
+    }
+}

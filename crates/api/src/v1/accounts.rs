@@ -1,0 +1,104 @@
+//! `/accounts`: connected accounts. Credentials only where they are asked for.
+
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use millrace_engine::{ErrorKind, NewAccount, NewConnection, UpdateAccount};
+use millrace_model::ids::AccountId;
+use millrace_model::tenant::{Caller, Scope};
+use serde_json::json;
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, ListQuery, Params, Path, id, query};
+use crate::pages;
+use crate::v1::sources::own;
+use crate::wire::{self, Fields};
+
+pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
+    let slug = params.text("app")?.ok_or_else(|| ApiError::field("app", "`app` is missing; give the slug of an app, such as `stripe`"))?;
+    let new = NewAccount { app: slug, name: params.text("name")?, credentials: params.object("credentials")?.unwrap_or_default() };
+    let view = app.engine.create_account(&caller, new).await?;
+    Ok(Fields::of(&params).data(wire::account(&view)))
+}
+
+/// Begins to connect an account by OAuth: gives the provider's page, to be opened in a browser.
+pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
+    let slug = params.text("app")?.ok_or_else(|| ApiError::field("app", "`app` is missing; give the slug of an app"))?;
+    let account = params.text("account_id")?.map(|text| id("account", &text)).transpose()?;
+    let new = NewConnection { app: slug, name: params.text("name")?, account, fields: params.object("credentials")?.unwrap_or_default() };
+    let link = app.engine.connect_account(&caller, new).await?;
+    Ok(Fields::of(&params).data(json!({ "connect_url": link.url, "expires_at": link.expires_at.secs() })))
+}
+
+/// Where the provider sends the user back to. A page for people, not part of `/v1`.
+pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -> Response {
+    let params = Params(query(text.as_deref()));
+    let field = |name: &str| params.text(name).ok().flatten().unwrap_or_default();
+    let refused = |words: String| pages::message(StatusCode::BAD_REQUEST, "Not connected", &words);
+    let (error, code) = (field("error"), field("code"));
+    if !error.is_empty() {
+        return refused(format!("The provider answered: {}", error.chars().take(200).collect::<String>()));
+    }
+    if code.is_empty() {
+        return refused("The provider gave no code. Begin again.".into());
+    }
+    match app.engine.finish_connecting(&field("state"), &code).await {
+        Ok(view) => {
+            let words = format!("The account `{}` of {} is connected. You may close this page.", view.account.name, view.app.definition.name);
+            pages::message(StatusCode::OK, "Connected", &words)
+        }
+        Err(error) if error.kind() == ErrorKind::Internal => {
+            tracing::error!(error = %error, "an account could not be connected");
+            pages::message(StatusCode::INTERNAL_SERVER_ERROR, "Not connected", "The server failed. Its log says why.")
+        }
+        Err(error) => refused(error.to_string()),
+    }
+}
+
+pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    query.params.org_is(&caller)?;
+    listed(&app, &caller, &query, "app").await
+}
+
+/// The older form: the app is named by `query` (facts 1.2).
+pub(crate) async fn list_of(State(app): State<App>, Auth(caller): Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
+    own(&app, &caller, &org).await?;
+    listed(&app, &caller, &query, "query").await
+}
+
+pub(crate) async fn listed(app: &App, caller: &Caller, query: &ListQuery, field: &str) -> Result<Response, ApiError> {
+    let slug = query.params.text(field)?.filter(|slug| !slug.is_empty());
+    let with_credentials = with_credentials(app, caller, &query.params)?;
+    let listing = app.engine.list_accounts(caller, slug.as_deref(), with_credentials, &query.page).await?;
+    Ok(Fields::of(&query.params).records(listing, |view| wire::account(&view)))
+}
+
+/// Whether credentials are asked for, by a key that may see them.
+pub(crate) fn with_credentials(app: &App, caller: &Caller, params: &Params) -> Result<bool, ApiError> {
+    let asked = params.flag("include_credentials")?.unwrap_or(false);
+    if asked {
+        app.engine.check_scope(caller, Scope::Full)?;
+    }
+    Ok(asked)
+}
+
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(text): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let with_credentials = with_credentials(&app, &caller, &query.params)?;
+    let view = app.engine.account(&caller, &id::<AccountId>("account", &text)?, with_credentials).await?;
+    Ok(Fields::of(&query.params).data(wire::account(&view)))
+}
+
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
+    let update = UpdateAccount { name: params.text("name")?, credentials: params.object("credentials")? };
+    let view = app.engine.update_account(&caller, &id::<AccountId>("account", &text)?, update).await?;
+    Ok(Fields::of(&params).data(wire::account(&view)))
+}
+
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+    let account = id::<AccountId>("account", &text)?;
+    app.engine.delete_account(&caller, &account).await?;
+    Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
+}

@@ -1,0 +1,45 @@
+//! `/components/configure` and `/components/props`: what a form asks while props are filled in.
+
+use axum::extract::State;
+use axum::response::Response;
+use axum::{Json, response::IntoResponse as _};
+use millrace_engine::{CodeRef, OptionsRequest};
+use millrace_model::IdSource;
+use serde_json::{Value, json};
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, Params};
+use crate::v1::components::code_of;
+
+/// A component by `id`, which is a saved one's id or a key, or as other requests name code.
+pub(crate) fn component(params: &Params) -> Result<CodeRef, ApiError> {
+    match params.text("id")? {
+        Some(id) => Ok(id.parse().map_or(CodeRef::Key(id), CodeRef::Component)),
+        None => code_of(params)?.ok_or_else(|| ApiError::field("id", "`id` is missing; give the id or the key of a component")),
+    }
+}
+
+pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    let request = OptionsRequest {
+        code: component(&params)?,
+        prop_name: params
+            .text("prop_name")?
+            .ok_or_else(|| ApiError::field("prop_name", "`prop_name` is missing; name the prop whose options are asked for"))?,
+        configured_props: params.object("configured_props")?.unwrap_or_default(),
+        page: params.parsed("page")?.unwrap_or(0),
+        prev_context: params.object("prev_context")?.map_or_else(|| json!({}), Value::Object),
+        query: params.text("query")?,
+    };
+    let answer = app.engine.prop_options(&caller, request).await?;
+    Ok(Json(json!({ "options": answer.options, "context": answer.context, "errors": answer.errors })).into_response())
+}
+
+pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    let values = params.object("configured_props")?.unwrap_or_default();
+    let answer = app.engine.dynamic_props(&caller, &component(&params)?, &values).await?;
+    // The id is for clients that give it back; the props are made anew from the values each time.
+    let id = params.text("dynamic_props_id")?.unwrap_or_else(|| format!("dyp_{}", IdSource::default().base62(12)));
+    let dynamic = if answer.errors.is_empty() { json!({ "id": id, "configurable_props": answer.props }) } else { Value::Null };
+    Ok(Json(json!({ "dynamic_props": dynamic, "errors": answer.errors })).into_response())
+}

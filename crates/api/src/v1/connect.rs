@@ -1,0 +1,132 @@
+//! `/connect/{project}`: the paths that clients for end users of such platforms ask on (facts 6.2). The same things as elsewhere: whoever is
+//! named as `external_user_id` has no accounts or sources of their own here.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SubscriptionKey};
+use millrace_model::ids::{AccountId, SourceId};
+use millrace_model::page::Page;
+use millrace_model::tenant::Caller;
+use serde_json::{Value, json};
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
+use crate::v1::{accounts, configure};
+use crate::wire::{self, Fields};
+
+/// That the path names the project of the caller's organization.
+async fn own_project(app: &App, caller: &Caller, project: &str) -> Result<(), ApiError> {
+    let organization = app.engine.organization(caller, &caller.org_id).await?;
+    if organization.project_id.as_str() == project { Ok(()) } else { Err(EngineError::not_found("project", project).into()) }
+}
+
+pub(crate) async fn accounts(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    accounts::listed(&app, &caller, &query, "app").await
+}
+
+/// Bare, as such clients read it.
+pub(crate) async fn account(State(app): State<App>, Auth(caller): Auth, Paths([project, account]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let with_credentials = accounts::with_credentials(&app, &caller, &query.params)?;
+    let view = app.engine.account(&caller, &id::<AccountId>("account", &account)?, with_credentials).await?;
+    Ok(Json(wire::account(&view)).into_response())
+}
+
+pub(crate) async fn configure(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    configure::options(State(app), Auth(caller), params).await
+}
+
+pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    configure::props(State(app), Auth(caller), params).await
+}
+
+pub(crate) async fn run_action(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let values = params.object("configured_props")?.unwrap_or_default();
+    let run = app.engine.run_action(&caller, &configure::component(&params)?, &values).await?;
+    Ok(Json(json!({ "exports": run.exports, "os": observations(&run), "ret": run.returned })).into_response())
+}
+
+/// Log lines, and what was thrown, in the form of such platforms.
+fn observations(run: &ActionRun) -> Vec<Value> {
+    let lines = run.logs.iter().map(|line| json!({ "k": line.level, "msg": line.text, "ts": line.at.ms() }));
+    let error = run.error.iter().map(|(class, message, stack)| json!({ "k": "error", "err": { "name": class, "message": message, "stack": stack } }));
+    lines.chain(error).collect()
+}
+
+/// Deploys a source; its events go to `workflow_id` or `webhook_url`, where one is named.
+pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let code = configure::component(&params)?;
+    let new = NewSource { code, name: None, configured_props: params.object("configured_props")?.unwrap_or_default(), made_from: None };
+    let workflow = params.text("workflow_id")?;
+    let webhook = match params.text("webhook_url")? {
+        Some(url) => Some(app.engine.create_webhook(&caller, NewWebhook { url, name: None, description: None }).await?),
+        None => None,
+    };
+    let deployed = app.engine.create_source(&caller, new).await;
+    let view = match (deployed, &webhook) {
+        (Ok(view), _) => view,
+        (Err(error), Some((webhook, _))) => {
+            // Nothing stays of a deploy that fails.
+            app.engine.delete_webhook(&caller, &webhook.id).await?;
+            return Err(error.into());
+        }
+        (Err(error), None) => return Err(error.into()),
+    };
+    let listeners = workflow.into_iter().chain(webhook.as_ref().map(|(webhook, _)| webhook.id.to_string()));
+    for listener_id in listeners {
+        let key = SubscriptionKey { emitter_id: view.source.id.to_string(), listener_id, event_name: String::new() };
+        if let Err(error) = app.engine.subscribe(&caller, key).await {
+            app.engine.delete_source(&caller, &view.source.id).await?;
+            if let Some((webhook, _)) = &webhook {
+                app.engine.delete_webhook(&caller, &webhook.id).await?;
+            }
+            return Err(error.into());
+        }
+    }
+    let mut shown = wire::source(&view);
+    if let Some((_, secret)) = webhook {
+        shown["webhook_signing_key"] = json!(secret);
+    }
+    Ok(Fields::default().data(shown))
+}
+
+pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let listing = app.engine.list_sources(&caller, &query.page).await?;
+    Ok(Fields::default().records(listing, |s| wire::source(&s)))
+}
+
+pub(crate) async fn trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    Ok(Fields::default().data(wire::source(&view)))
+}
+
+pub(crate) async fn remove_trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    app.engine.delete_source(&caller, &id("source", &source)?).await?;
+    Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
+}
+
+/// The newest `n` events, newest first.
+pub(crate) async fn events(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let source: SourceId = id("source", &source)?;
+    let limit = query.params.number::<u32>("n")?.unwrap_or(20);
+    if !(1..=Page::LIMIT_MAX).contains(&limit) {
+        return Err(ApiError::field("n", format!("`n` is {limit}, allowed are 1 to {}", Page::LIMIT_MAX)));
+    }
+    let listing = app.engine.list_events(&caller, source.as_str(), None, &Page { limit, ..Page::default() }).await?;
+    let shown = listing.items.iter().map(|event| {
+        let summary = wire::event(event, true);
+        json!({ "e": summary["event"], "k": "emit", "ts": event.id.ms, "id": event.id.to_string() })
+    });
+    Ok(Json(json!({ "data": shown.collect::<Vec<_>>() })).into_response())
+}

@@ -1,0 +1,71 @@
+//! `/sources`.
+
+use axum::extract::State;
+use axum::response::Response;
+use millrace_engine::{NewSource, UpdateSource};
+use millrace_model::ids::OrgId;
+use millrace_model::tenant::Caller;
+use serde_json::json;
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, ListQuery, Params, Path, id};
+use crate::v1::components::{code_of, required_code};
+use crate::wire::{self, Fields};
+
+pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
+    let new = NewSource {
+        code: required_code(&params)?,
+        name: params.text("name")?,
+        configured_props: params.object("configured_props")?.unwrap_or_default(),
+        made_from: params.parsed("made_from")?,
+    };
+    let view = app.engine.create_source(&caller, new).await?;
+    Ok(Fields::of(&params).data(wire::source(&view)))
+}
+
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
+    let update = UpdateSource {
+        code: code_of(&params)?,
+        name: params.text("name")?,
+        configured_props: params.object("configured_props")?,
+        active: params.flag("active")?,
+        made_from: params.parsed("made_from")?,
+    };
+    let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
+    Ok(Fields::of(&params).data(wire::source(&view)))
+}
+
+pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(source): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    Ok(Fields::of(&query.params).data(wire::source(&view)))
+}
+
+pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    query.params.org_is(&caller)?;
+    let listing = app.engine.list_sources(&caller, &query.page).await?;
+    Ok(Fields::of(&query.params).records(listing, |s| wire::source(&s)))
+}
+
+pub(crate) async fn list_of(State(app): State<App>, auth: Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
+    own(&app, &auth.0, &org).await?;
+    list(State(app), auth, query).await
+}
+
+/// That the path names the caller's own organization.
+pub(crate) async fn own(app: &App, caller: &Caller, org: &str) -> Result<(), ApiError> {
+    app.engine.organization(caller, &id::<OrgId>("workspace", org)?).await?;
+    Ok(())
+}
+
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(source): Path) -> Result<Response, ApiError> {
+    app.engine.delete_source(&caller, &id("source", &source)?).await?;
+    Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
+}
+
+pub(crate) async fn run_now(State(app): State<App>, Auth(caller): Auth, Path(source): Path, params: Params) -> Result<Response, ApiError> {
+    let run = app.engine.run_source(&caller, &id("source", &source)?, params.0.get("event").cloned()).await?;
+    Ok(Fields::of(&params).data(wire::run(&run)))
+}

@@ -1,0 +1,202 @@
+//! Requests to `/v1`, and refusals as the server says them.
+
+pub(crate) mod profile;
+pub(crate) mod stream;
+
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::client::profile::Profile;
+use crate::error::CliError;
+use crate::terminal::printer;
+
+/// A deploy may have to install packages.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// What may stand in a path without being escaped.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
+
+/// A client of one server.
+#[derive(Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    profile: Profile,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Source,
+    Workflow,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Source, Self::Workflow];
+
+    pub(crate) const fn collection(self) -> &'static str {
+        match self {
+            Self::Source => "sources",
+            Self::Workflow => "workflows",
+        }
+    }
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Workflow => "workflow",
+        }
+    }
+
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Source => "dc_",
+            Self::Workflow => "p_",
+        }
+    }
+
+    const fn list(self) -> &'static str {
+        match self {
+            Self::Source => "/users/me/sources",
+            Self::Workflow => "/workflows",
+        }
+    }
+}
+
+/// A source or workflow that was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) kind: Kind,
+    pub(crate) id: String,
+}
+
+impl Target {
+    /// `/sources/dc_…` or `/workflows/p_…`.
+    pub(crate) fn path(&self) -> String {
+        format!("/{}/{}", self.kind.collection(), segment(&self.id))
+    }
+}
+
+/// A part of a path, escaped.
+pub(crate) fn segment(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+impl Client {
+    pub(crate) fn new(profile: Profile) -> Result<Self, CliError> {
+        let builder = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT);
+        let http = builder.user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION"))).build().map_err(CliError::HttpClient)?;
+        Ok(Self { http, profile })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.profile.url
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}/v1{path}", self.profile.url)).bearer_auth(&self.profile.api_key)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, CliError> {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn call(&self, method: Method, path: &str, body: &Value) -> Result<Value, CliError> {
+        self.send(self.request(method, path).json(body)).await
+    }
+
+    /// The whole answer, or the refusal.
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value, CliError> {
+        let response = printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send()).await.map_err(|e| self.unreachable(e))?;
+        if response.status().is_success() {
+            let text = response.text().await.map_err(|e| self.unreachable(e))?;
+            return Ok(serde_json::from_str(&text).unwrap_or(Value::Null));
+        }
+        Err(self.refusal(response).await)
+    }
+
+    pub(crate) async fn refusal(&self, response: reqwest::Response) -> CliError {
+        let status = response.status();
+        // An answer that is not ours, such as a proxy's page, has only its status to say.
+        let mut body: Value = response.json().await.unwrap_or(Value::Null);
+        CliError::Refused {
+            status: status.as_u16(),
+            code: body["code"].as_str().unwrap_or("").to_owned(),
+            sentence: body["error"].as_str().map_or_else(|| format!("the server at `{}` answered {status}", self.profile.url), str::to_owned),
+            details: body.get_mut("details").map(Value::take).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn unreachable(&self, source: reqwest::Error) -> CliError {
+        CliError::Unreachable { url: self.profile.url.clone(), source: source.without_url() }
+    }
+
+    /// All items of a list, page by page.
+    pub(crate) async fn all(&self, path: &str) -> Result<Vec<Value>, CliError> {
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let joint = if path.contains('?') { '&' } else { '?' };
+            let mut page = self.get(&format!("{path}{joint}limit=100{after}")).await?;
+            let Value::Array(items) = page["data"].take() else { return Ok(all) };
+            let is_full = items.len() == 100;
+            all.extend(items);
+            match page["page_info"]["end_cursor"].as_str().filter(|_| is_full) {
+                Some(cursor) => after = format!("&after={}", segment(cursor)),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// A source or workflow by id, slug or name; a slug is unique, so it wins over names.
+    pub(crate) async fn resolve(&self, name: &str) -> Result<Target, CliError> {
+        for kind in Kind::ALL {
+            if name.starts_with(kind.prefix()) {
+                return Ok(Target { kind, id: name.to_owned() });
+            }
+        }
+        for kind in Kind::ALL {
+            if let Some(target) = self.find(kind, name).await? {
+                return Ok(target);
+            }
+        }
+        Err(CliError::Unknown(name.to_owned()))
+    }
+
+    /// As `resolve`, where only one kind will do.
+    pub(crate) async fn resolve_kind(&self, wanted: Kind, name: &str) -> Result<Target, CliError> {
+        for kind in Kind::ALL.into_iter().filter(|k| *k != wanted) {
+            if name.starts_with(kind.prefix()) {
+                return Err(CliError::WrongKind { name: name.to_owned(), found: kind.word(), wanted: wanted.word() });
+            }
+        }
+        if name.starts_with(wanted.prefix()) {
+            return Ok(Target { kind: wanted, id: name.to_owned() });
+        }
+        self.find(wanted, name).await?.ok_or_else(|| CliError::Unknown(name.to_owned()))
+    }
+
+    /// Looks through the whole list.
+    pub(crate) async fn find(&self, kind: Kind, name: &str) -> Result<Option<Target>, CliError> {
+        let mut by_name = None;
+        let mut after = String::new();
+        loop {
+            let page = self.get(&format!("{}?limit=100{after}&include=id,name,name_slug", kind.list())).await?;
+            let items = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+            for item in items {
+                let id = item["id"].as_str().unwrap_or("").to_owned();
+                if item["name_slug"] == name {
+                    return Ok(Some(Target { kind, id }));
+                }
+                if by_name.is_none() && item["name"] == name {
+                    by_name = Some(Target { kind, id });
+                }
+            }
+            let Some(cursor) = page["page_info"]["end_cursor"].as_str().filter(|_| items.len() == 100) else {
+                return Ok(by_name);
+            };
+            after = format!("&after={}", segment(cursor));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A component on disk, with the files that its relative imports reach.
+
+pub(crate) mod init;
+pub(crate) mod project;
+pub(crate) mod schema;
+pub(crate) mod tree;
+pub(crate) mod yaml;
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::error::CliError;
+
+/// What an import without an ending may mean.
+const ENDINGS: &[&str] = &["", ".mjs", ".js", ".ts", ".cjs", ".json", ".mts", "/index.mjs", "/index.js", "/index.ts"];
+/// Files that are taken along at most, and their size together; a request to `/v1` may have little more.
+const FILES_MAX: usize = 500;
+const BYTES_MAX: usize = 8 << 20;
+
+/// A component's text and the files it needs, by path below their common root.
+pub(crate) struct Code {
+    pub(crate) code: String,
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) entry: String,
+    /// All paths on disk, to be watched.
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+impl Code {
+    /// Paths are below the root that the files have in common.
+    pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
+        Self::read_below(path, None)
+    }
+
+    /// Paths are below `root` where all files are in it, else below the root that they have in common.
+    pub(crate) fn read_below(path: &Path, root: Option<&Path>) -> Result<Self, CliError> {
+        let failed = |p: &Path, source| CliError::Read { path: p.to_path_buf(), source };
+        let entry = path.canonicalize().map_err(|e| failed(path, e))?;
+        let mut texts = BTreeMap::new();
+        let mut bytes = 0;
+        let mut waiting = vec![entry.clone()];
+        while let Some(file) = waiting.pop() {
+            if texts.contains_key(&file) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).map_err(|e| failed(&file, e))?;
+            bytes += text.len();
+            if texts.len() >= FILES_MAX || bytes > BYTES_MAX {
+                return Err(CliError::TooMuchCode { path: path.to_path_buf(), files_max: FILES_MAX, bytes_max: BYTES_MAX });
+            }
+            let folder = file.parent().unwrap_or(&file).to_path_buf();
+            waiting.extend(relative_imports(&text).iter().filter_map(|specifier| find(&folder, specifier)));
+            texts.insert(file, text);
+        }
+        let wanted = root.and_then(|root| root.canonicalize().ok()).filter(|root| texts.keys().all(|file| file.starts_with(root)));
+        let root = wanted.unwrap_or_else(|| common_root(texts.keys()));
+        let below = |file: &Path| file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/");
+        let code = texts.get(&entry).cloned().unwrap_or_default();
+        Ok(Self {
+            code,
+            entry: below(&entry),
+            files: texts.iter().map(|(file, text)| (below(file), text.clone())).collect(),
+            paths: texts.into_keys().collect(),
+        })
+    }
+
+    /// As the API takes it.
+    pub(crate) fn body(&self) -> Value {
+        json!({ "component_code": self.code, "component_files": self.files, "component_entry": self.entry })
+    }
+}
+
+fn find(folder: &Path, specifier: &str) -> Option<PathBuf> {
+    let base = normalize(&folder.join(specifier));
+    let text = base.to_string_lossy().into_owned();
+    let swapped = text.strip_suffix(".js").map(|stem| format!("{stem}.ts"));
+    ENDINGS.iter().map(|ending| format!("{text}{ending}")).chain(swapped).map(PathBuf::from).find(|p| p.is_file())
+}
+
+fn normalize(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn common_root<'a>(files: impl Iterator<Item = &'a PathBuf>) -> PathBuf {
+    let mut root: Option<PathBuf> = None;
+    for file in files {
+        let folder = file.parent().unwrap_or(file);
+        root = Some(match root {
+            None => folder.to_path_buf(),
+            Some(root) => root.ancestors().find(|a| folder.starts_with(a)).unwrap_or(Path::new("/")).to_path_buf(),
+        });
+    }
+    root.unwrap_or_default()
+}
+
+/// Quoted texts that start with `./` or `../` and stand behind `from`, `import` or `require`: too many do no harm, the
+/// server resolves what is really imported.
+fn relative_imports(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for quote in ['"', '\''] {
+        for (at, _) in text.match_indices(quote) {
+            let rest = &text[at + 1..];
+            if !(rest.starts_with("./") || rest.starts_with("../")) {
+                continue;
+            }
+            let before = text[..at].trim_end().trim_end_matches('(').trim_end();
+            if ["from", "import", "require"].iter().any(|word| before.ends_with(word))
+                && let Some(end) = rest.find(quote)
+            {
+                found.push(rest[..end].to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_of_all_forms_are_found() {
+        let text =
+            "import a from \"./a.mjs\";\nexport * from './b';\nconst c = require('../c.js'); await import(\"./d.json\"); const no = \"./e\"; import 'x';";
+        let mut found = relative_imports(text);
+        found.sort();
+        assert_eq!(found, ["../c.js", "./a.mjs", "./b", "./d.json"]);
+    }
+
+    #[test]
+    fn endings_are_found_as_node_and_typescript_find_them() {
+        let dir = std::env::temp_dir().join(format!("millrace-endings-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("lib")).expect("a folder");
+        for (file, text) in [
+            ("a.ts", "import './b.js'; import '../c.mjs'; import './lib'; import './gone';"),
+            ("b.ts", ""),
+            ("lib/index.js", "module.exports = require('../a')"),
+        ] {
+            std::fs::write(dir.join(file), text).expect("writes");
+        }
+        let code = Code::read(&dir.join("a.ts")).expect("reads");
+        assert_eq!(code.files.keys().collect::<Vec<_>>(), ["a.ts", "b.ts", "lib/index.js"]);
+        std::fs::remove_dir_all(dir).expect("cleans");
+    }
+
+    #[test]
+    fn files_are_taken_along_below_their_common_root() {
+        let dir = std::env::temp_dir().join(format!("millrace-files-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("sources/x")).expect("a folder");
+        std::fs::write(dir.join("app.mjs"), "export default {}").expect("writes");
+        std::fs::write(dir.join("sources/x/x.mjs"), "import app from \"../../app.mjs\";").expect("writes");
+        let code = Code::read(&dir.join("sources/x/x.mjs")).expect("reads");
+        assert_eq!(code.entry, "sources/x/x.mjs");
+        let body = code.body();
+        assert_eq!((&body["component_code"], &body["component_entry"]), (&"import app from \"../../app.mjs\";".into(), &"sources/x/x.mjs".into()));
+        assert_eq!(code.files.keys().collect::<Vec<_>>(), ["app.mjs", "sources/x/x.mjs"]);
+        std::fs::remove_dir_all(dir).expect("cleans");
+    }
+}

@@ -1,0 +1,4 @@
+//! What a person at the terminal sees and is asked.
+
+pub(crate) mod printer;
+pub(crate) mod prompt;

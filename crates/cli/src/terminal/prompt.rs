@@ -1,0 +1,153 @@
+//! Questions on a terminal.
+
+use std::io::{IsTerminal as _, Read as _};
+
+use dialoguer::{Confirm, Input, MultiSelect, Password, Select};
+use serde_json::{Map, Value};
+
+use crate::client::profile::{DEFAULT_URL, check_url};
+use crate::commands::prop_value;
+use crate::error::CliError;
+
+/// What `login` reads from standard input at most.
+const STDIN_BYTES_MAX: u64 = 16 * 1024;
+
+/// Whether there is somebody to ask.
+pub(crate) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// A text that cannot do without; without a terminal it is missing. `argument`: as the command line calls it.
+pub(crate) fn required(argument: &str, question: &str) -> Result<String, CliError> {
+    if !can_ask() {
+        return Err(CliError::Usage { message: format!("{argument} is missing"), hint: "`millrace help COMMAND` shows what it may be" });
+    }
+    asked(argument, Input::new().with_prompt(question).interact_text())
+}
+
+/// One of some things.
+pub(crate) fn chosen<T: Copy>(what: &str, question: &str, choices: &[(&str, T)]) -> Result<T, CliError> {
+    let missing = || CliError::Usage { message: format!("{what} is missing"), hint: "`millrace help COMMAND` shows what it may be" };
+    if !can_ask() {
+        return Err(missing());
+    }
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    let at = asked(what, Select::new().with_prompt(question).items(&names).default(0).interact())?;
+    choices.get(at).map(|(_, choice)| *choice).ok_or_else(missing)
+}
+
+/// A yes or no; without a terminal it is no.
+pub(crate) fn confirmed(question: &str) -> Result<bool, CliError> {
+    if !can_ask() {
+        return Ok(false);
+    }
+    asked("yes or no", Confirm::new().with_prompt(question).default(false).interact())
+}
+
+/// Address and key of a server: those given, else asked for, else read from standard input.
+pub(crate) fn login(url: Option<String>, api_key: Option<String>) -> Result<(String, String), CliError> {
+    let (url, api_key) = match (url, api_key) {
+        (url, Some(key)) => (url, key),
+        (url, None) if can_ask() => {
+            let url = match url {
+                Some(url) => url,
+                None => asked("the address", Input::new().with_prompt("Server").default(DEFAULT_URL.to_owned()).interact_text())?,
+            };
+            (Some(url), asked("the API key", Password::new().with_prompt("API key").interact())?)
+        }
+        (url, None) => {
+            let mut text = String::new();
+            let read = std::io::stdin().take(STDIN_BYTES_MAX).read_to_string(&mut text);
+            read.map_err(|source| CliError::Read { path: "-".into(), source })?;
+            let (read_url, key) = credentials(&text);
+            (url.or(read_url), key.ok_or(CliError::NoKey)?)
+        }
+    };
+    Ok((check_url(url.as_deref().unwrap_or(DEFAULT_URL))?, api_key))
+}
+
+/// A line that is an address, and the first that is not.
+fn credentials(text: &str) -> (Option<String>, Option<String>) {
+    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty());
+    let is_url = |line: &&str| line.starts_with("http://") || line.starts_with("https://");
+    (lines().find(is_url).map(str::to_owned), lines().find(|l| !is_url(l)).map(str::to_owned))
+}
+
+/// Values of an account's fields: asked for on a terminal, else a JSON object on standard input.
+pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> {
+    if !can_ask() {
+        let mut text = String::new();
+        let read = std::io::stdin().take(STDIN_BYTES_MAX).read_to_string(&mut text);
+        read.map_err(|source| CliError::Read { path: "-".into(), source })?;
+        return serde_json::from_str(&text).map_err(|e| CliError::Usage {
+            message: format!("standard input is not a JSON object of the account's fields: {e}"),
+            hint: "write such as {\"api_key\": \"…\"} to standard input, or run it on a terminal to be asked",
+        });
+    }
+    let mut values = Map::new();
+    for field in fields {
+        let name = field["name"].as_str().unwrap_or_default();
+        let label = field["label"].as_str().unwrap_or(name);
+        let text = if field["optional"] == true { format!("{label} (may be empty)") } else { label.to_owned() };
+        let typed = match field["type"].as_str() {
+            Some("password") => asked(name, Password::new().with_prompt(text).allow_empty_password(true).interact())?,
+            _ => {
+                let default = field["default"].as_str().unwrap_or_default().to_owned();
+                asked(name, Input::new().with_prompt(text).default(default).allow_empty(true).interact_text())?
+            }
+        };
+        if !typed.is_empty() {
+            values.insert(name.to_owned(), typed.into());
+        }
+    }
+    Ok(values)
+}
+
+/// A value for a prop, by what the component says of it.
+pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
+    let label = def["label"].as_str().unwrap_or(name);
+    let text = def["description"].as_str().map_or_else(|| label.to_owned(), |d| format!("{label} ({d})"));
+    if let Some(options) = def["options"].as_array().filter(|o| !o.is_empty()) {
+        let shown: Vec<String> = options.iter().map(option_label).collect();
+        let value_at = |at: usize| options.get(at).map_or(Value::Null, |o| o.get("value").unwrap_or(o).clone());
+        if def["type"].as_str().is_some_and(|t| t.ends_with("[]")) {
+            let chosen = asked(name, MultiSelect::new().with_prompt(format!("{text} (space chooses, enter ends)")).items(&shown).interact())?;
+            return Ok(chosen.into_iter().map(value_at).collect());
+        }
+        let chosen = asked(name, Select::new().with_prompt(text).items(&shown).default(0).interact())?;
+        return Ok(value_at(chosen));
+    }
+    if def["secret"] == true {
+        return Ok(Value::from(asked(name, Password::new().with_prompt(text).interact())?));
+    }
+    if def["type"] == "boolean" {
+        return Ok(Value::from(asked(name, Confirm::new().with_prompt(text).interact())?));
+    }
+    let typed: String = asked(name, Input::new().with_prompt(text).interact_text())?;
+    Ok(match def["type"].as_str() {
+        Some("string") => Value::from(typed),
+        Some("string[]") if !typed.starts_with('[') => typed.split(',').map(|item| item.trim().to_owned()).collect(),
+        _ => prop_value(&typed),
+    })
+}
+
+fn option_label(option: &Value) -> String {
+    let shown = option.get("label").or_else(|| option.get("value")).unwrap_or(option);
+    shown.as_str().map_or_else(|| shown.to_string(), str::to_owned)
+}
+
+fn asked<T>(what: &str, answer: dialoguer::Result<T>) -> Result<T, CliError> {
+    answer.map_err(|source| CliError::Ask { what: what.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_key_is_read_with_or_without_an_address() {
+        let read = |text| super::credentials(text);
+        assert_eq!(read("k\n"), (None, Some("k".into())));
+        assert_eq!(read("http://x\nk\n"), (Some("http://x".into()), Some("k".into())));
+        assert_eq!(read("k\nhttps://x"), (Some("https://x".into()), Some("k".into())));
+        assert_eq!(read("\n"), (None, None));
+    }
+}

@@ -1,0 +1,268 @@
+//! From a workflow's file to a workflow on the server: its triggers' sources, itself, and its subscriptions.
+
+use std::path::Path;
+
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use crate::client::{Client, Kind, Target};
+use crate::commands::party;
+use crate::error::CliError;
+use crate::terminal::printer;
+use crate::workflow::file::{WorkflowFile, fill_in, fingerprint};
+
+/// The stream of errors.
+const ERRORS: &str = "$errors";
+
+/// Whose the sources are that a workflow's triggers name by key: `apply`'s project, or the workflow's own.
+pub(crate) struct Mark {
+    pub(crate) project: String,
+    /// The workflow's folder in the project.
+    pub(crate) path: String,
+    /// Whether the workflow carries the mark too.
+    pub(crate) on_workflow: bool,
+}
+
+impl Mark {
+    /// Of a workflow that is deployed by itself. A project's name has no spaces.
+    pub(crate) fn alone(file: &WorkflowFile) -> Self {
+        Self { project: format!("workflow {}", file.name.chars().take(180).collect::<String>()), path: "workflow".into(), on_workflow: false }
+    }
+}
+
+/// Makes what the file says, or changes the workflow that is there to it. Gives its record.
+pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<&Target>, mark: &Mark) -> Result<Value, CliError> {
+    let mut body = json!({ "name": file.name, "steps": file.steps()?, "settings": file.settings() });
+    for field in ["org_id", "project_id"] {
+        if let Some(value) = file.value.get(field) {
+            body[field] = value.clone();
+        }
+    }
+    // A file that is deployed is to be live, on the first time as on the next.
+    body["settings"]["auto_deploy"] = json!(true);
+    let made_from = mark.on_workflow.then(|| json!({ "project": mark.project, "path": mark.path, "fingerprints": file.fingerprints() }));
+    if let Some(made_from) = &made_from {
+        body["made_from"] = made_from.clone();
+    }
+    // Whoever it names must be there before anything is made.
+    let wanted = Wanted::find(client, file).await?;
+    let (triggers, kept) = triggers(client, file, mark).await?;
+    body["triggers"] = triggers;
+    let mut answer = match target {
+        Some(target) => client.call(Method::PUT, &target.path(), &body).await?,
+        None => client.call(Method::POST, "/workflows", &body).await?,
+    };
+    let workflow = Target { kind: Kind::Workflow, id: answer["data"]["id"].as_str().unwrap_or("").to_owned() };
+    if !file.active() {
+        let mut body = json!({ "active": false });
+        if let Some(made_from) = made_from {
+            body["made_from"] = made_from;
+        }
+        answer = client.call(Method::PUT, &workflow.path(), &body).await?;
+    }
+    let done = match remove_sources(client, mark, &kept).await {
+        Ok(()) => wanted.subscribe(client, &workflow.id).await,
+        failed => failed,
+    };
+    if let Err(error) = done {
+        // It is not yet what the file says: a change without a mark makes that known. Where that fails too, the first error says why.
+        let _ = client.call(Method::PUT, &workflow.path(), &json!({})).await;
+        return Err(error);
+    }
+    Ok(answer["data"].take())
+}
+
+/// The triggers as the API takes them, and the ids of the sources that were deployed for them.
+async fn triggers(client: &Client, file: &WorkflowFile, mark: &Mark) -> Result<(Value, Vec<String>), CliError> {
+    let (mut triggers, mut kept) = (Vec::new(), Vec::new());
+    for (index, trigger) in file.list("triggers").iter().enumerate() {
+        if trigger["type"] != "source" {
+            let mut trigger = trigger.clone();
+            fill_in(&mut trigger, &file.path)?;
+            if trigger["type"] == "http" && trigger["props"]["auth"].is_null() {
+                // What the file does not say is set back.
+                trigger["props"]["auth"] = json!({ "type": "none" });
+            }
+            triggers.push(trigger);
+            continue;
+        }
+        let id = match (trigger["source"].as_str().or(trigger["id"].as_str()), trigger["key"].as_str()) {
+            (Some(name), _) => client.resolve_kind(Kind::Source, name).await?.id,
+            (None, Some(key)) => {
+                let id = keyed_source(client, file, mark, trigger, &trigger_path(mark, index, key)).await?;
+                kept.push(id.clone());
+                id
+            }
+            // The file's form has one of them.
+            (None, None) => continue,
+        };
+        triggers.push(json!({ "type": "source", "id": id, "event_name": trigger["event_name"].as_str().unwrap_or("") }));
+    }
+    Ok((Value::Array(triggers), kept))
+}
+
+/// Where the source of a trigger stands in the project.
+pub(crate) fn trigger_path(mark: &Mark, index: usize, key: &str) -> String {
+    format!("{}/triggers/{index}/{}", mark.path, key.split('@').next().unwrap_or(key))
+}
+
+/// What a trigger's own source was made of.
+pub(crate) fn trigger_fingerprint(trigger: &Value) -> String {
+    fingerprint(&json!([trigger["key"], trigger["name"], trigger["props"]]))
+}
+
+/// Deploys the source that a trigger names by its key, or brings the one that is there up to date.
+async fn keyed_source(client: &Client, file: &WorkflowFile, mark: &Mark, trigger: &Value, path: &str) -> Result<String, CliError> {
+    let mut props = trigger.get("props").cloned().unwrap_or_else(|| json!({}));
+    fill_in(&mut props, &file.path)?;
+    let made_from = json!({ "project": mark.project, "path": path, "fingerprints": { "source": trigger_fingerprint(trigger) } });
+    let mut body = json!({ "key": trigger["key"], "configured_props": props, "made_from": made_from });
+    if let Some(name) = trigger.get("name") {
+        body["name"] = name.clone();
+    }
+    let before = client.all("/users/me/sources").await?;
+    let Some(source) = before.iter().find(|s| s["made_from"]["project"] == made_from["project"] && s["made_from"]["path"] == path) else {
+        let answer = crate::commands::create_source(client, body).await?;
+        return Ok(answer["data"]["id"].as_str().unwrap_or("").to_owned());
+    };
+    let id = source["id"].as_str().unwrap_or("").to_owned();
+    if source["made_from"] != made_from || source["active"] != true {
+        body["configured_props"] = Value::Object(replacing(&source["configured_props"], props));
+        body["active"] = json!(true);
+        client.call(Method::PUT, &format!("/sources/{id}"), &body).await?;
+    }
+    Ok(id)
+}
+
+/// Values that take the place of all before: what is not among them goes.
+pub(crate) fn replacing(before: &Value, now: Value) -> Map<String, Value> {
+    let mut all: Map<String, Value> = before.as_object().into_iter().flatten().map(|(name, _)| (name.clone(), Value::Null)).collect();
+    all.extend(now.as_object().cloned().unwrap_or_default());
+    all
+}
+
+/// Deletes the sources of triggers that are no longer in the file.
+async fn remove_sources(client: &Client, mark: &Mark, kept: &[String]) -> Result<(), CliError> {
+    let below = format!("{}/triggers/", mark.path);
+    for source in client.all("/users/me/sources").await? {
+        let made_from = &source["made_from"];
+        let is_ours = made_from["project"] == mark.project.as_str() && made_from["path"].as_str().is_some_and(|path| path.starts_with(&below));
+        let id = source["id"].as_str().unwrap_or("");
+        if is_ours && !kept.iter().any(|k| k == id) {
+            client.call(Method::DELETE, &format!("/sources/{id}"), &json!({})).await?;
+            printer::note(&format!("deleted the source {} of a trigger that is gone", source["name_slug"].as_str().unwrap_or(id)));
+        }
+    }
+    Ok(())
+}
+
+/// The subscriptions that a file asks for, by ids; None where it says nothing of them.
+struct Wanted {
+    /// Emitters and streams.
+    emitters: Option<Vec<(String, String)>>,
+    /// Listeners to the errors.
+    handlers: Option<Vec<Party>>,
+}
+
+enum Party {
+    /// The workflow itself, which may not be there yet.
+    Itself,
+    Id(String),
+}
+
+impl Wanted {
+    async fn find(client: &Client, file: &WorkflowFile) -> Result<Self, CliError> {
+        let emitters = match file.value.get("subscriptions").and_then(Value::as_array) {
+            None => None,
+            Some(wanted) => {
+                let mut emitters = Vec::new();
+                for subscription in wanted {
+                    let emitter = match subscription["emitter"].as_str().unwrap_or("") {
+                        "organization" => organization(client).await?,
+                        name if name.ends_with("_*") => name.to_owned(),
+                        name => party(client, name.to_owned()).await?,
+                    };
+                    emitters.push((emitter, text(&subscription["event_name"])));
+                }
+                Some(emitters)
+            }
+        };
+        let handlers = match file.value.get("error_handler") {
+            None => None,
+            Some(Value::String(name)) if *name == file.name => Some(vec![Party::Itself]),
+            Some(Value::String(name)) => Some(vec![Party::Id(party(client, name.clone()).await?)]),
+            Some(_) => Some(Vec::new()),
+        };
+        Ok(Self { emitters, handlers })
+    }
+
+    /// Makes the subscriptions what the file says.
+    async fn subscribe(self, client: &Client, id: &str) -> Result<(), CliError> {
+        if let Some(mut emitters) = self.emitters {
+            // The sources of triggers stay: the deployment made these.
+            let record = client.get(&format!("/workflows/{id}")).await?;
+            let from_triggers = record["data"]["triggers"].as_array().into_iter().flatten().filter(|t| t["type"] == "source");
+            emitters.extend(from_triggers.map(|t| (text(&t["id"]), text(&t["event_name"]))));
+            let now = subscriptions(client).await?;
+            let now = now.iter().filter(|s| s["listener_id"] == id).map(|s| (text(&s["emitter_id"]), text(&s["event_name"])));
+            change(client, now.collect(), emitters, |(emitter, event_name)| [emitter, id.to_owned(), event_name]).await?;
+        }
+        let Some(handlers) = self.handlers else { return Ok(()) };
+        let listeners = handlers.into_iter().map(|party| match party {
+            Party::Itself => id.to_owned(),
+            Party::Id(id) => id,
+        });
+        let automatic = client.get("/auto_subscriptions").await?;
+        let is_automatic = |l: &str| automatic["data"].as_array().into_iter().flatten().any(|a| a["listener_id"] == l && a["event_name"] == ERRORS);
+        let now = subscriptions(client).await?;
+        let now = now.iter().filter(|s| s["emitter_id"] == id && s["event_name"] == ERRORS).map(|s| text(&s["listener_id"])).filter(|l| !is_automatic(l));
+        change(client, now.collect(), listeners.collect(), |listener| [id.to_owned(), listener, ERRORS.to_owned()]).await
+    }
+}
+
+/// Subscribes what is wanted and not there, and ends what is there and not wanted. `triple`: emitter, listener, event name.
+async fn change<T: PartialEq>(client: &Client, now: Vec<T>, wanted: Vec<T>, triple: impl Fn(T) -> [String; 3]) -> Result<(), CliError> {
+    let (gone, stays): (Vec<T>, Vec<T>) = now.into_iter().partition(|s| !wanted.contains(s));
+    let new = wanted.into_iter().filter(|s| !stays.contains(s)).map(|s| (Method::POST, s)).collect::<Vec<_>>();
+    for (method, subscription) in new.into_iter().chain(gone.into_iter().map(|s| (Method::DELETE, s))) {
+        let [emitter, listener, event_name] = triple(subscription);
+        let query = [("emitter_id", emitter), ("listener_id", listener), ("event_name", event_name)];
+        client.send(client.request(method, "/subscriptions").query(&query)).await?;
+    }
+    Ok(())
+}
+
+async fn subscriptions(client: &Client) -> Result<Vec<Value>, CliError> {
+    Ok(client.get("/users/me/subscriptions").await?["data"].as_array().cloned().unwrap_or_default())
+}
+
+async fn organization(client: &Client) -> Result<String, CliError> {
+    Ok(text(&client.get("/users/me").await?["data"]["orgs"][0]["id"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or("").to_owned()
+}
+
+/// The workflow that was made from the file on this server, else the one of its name.
+pub(crate) async fn existing(client: &Client, file: &WorkflowFile) -> Result<Option<Target>, CliError> {
+    if let Some(id) = file.known_id(client.url()) {
+        let target = Target { kind: Kind::Workflow, id };
+        match client.get(&target.path()).await {
+            Ok(_) => return Ok(Some(target)),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    client.find(Kind::Workflow, &file.name).await
+}
+
+/// The workflow that a folder, a file or a name means.
+pub(crate) async fn named(client: &Client, what: &str) -> Result<Target, CliError> {
+    let path = Path::new(what);
+    if !crate::workflow::file::is_there(path) {
+        return client.resolve_kind(Kind::Workflow, what).await;
+    }
+    let file = WorkflowFile::read(path)?;
+    existing(client, &file).await?.ok_or_else(|| CliError::NotDeployed { name: file.name.clone() })
+}

@@ -1,0 +1,329 @@
+//! A workflow in a folder: `workflow.yaml` (or JSON), and the code of its steps in files beside it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::CliError;
+use crate::files::Code;
+use crate::files::schema::{self, Form};
+use crate::files::yaml::Document;
+
+/// What the file of a folder is called.
+const NAMES: [&str; 3] = ["workflow.yaml", "workflow.yml", "workflow.json"];
+/// Remembers, beside the file, which workflow was made from it on which server.
+const IDS_FILE: &str = ".millrace.json";
+
+/// A workflow's file, read and found to be right, with the code of its steps.
+pub(crate) struct WorkflowFile {
+    pub(crate) path: PathBuf,
+    pub(crate) name: String,
+    /// As it stands there.
+    pub(crate) value: Map<String, Value>,
+    /// The code of the steps that have code of their own, by namespace.
+    pub(crate) code: BTreeMap<String, StepCode>,
+    /// All files that it is made of, to be watched.
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// A step's own code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepCode {
+    /// The entry among the files.
+    pub(crate) entry: String,
+    /// Texts by path, the entry's among them.
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+impl WorkflowFile {
+    /// Reads a folder's workflow, or the file itself.
+    pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
+        let path = find(path)?;
+        let text = std::fs::read_to_string(&path).map_err(|source| CliError::Read { path: path.clone(), source })?;
+        let wrong = |problems: Vec<String>| CliError::File { path: path.clone(), problems };
+        let document = Document::parse(&path, &text).map_err(|problem| {
+            let line = problem.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            wrong(vec![format!("{line}{}", problem.text)])
+        })?;
+        let problems = Form::Workflow.problems(&document);
+        if !problems.is_empty() {
+            return Err(wrong(problems));
+        }
+        let mut file = Self { name: String::new(), value: Map::new(), code: BTreeMap::new(), paths: Vec::new(), path: path.clone() };
+        file.paths.extend(path.canonicalize());
+        let mut problems = Vec::new();
+        for (index, step) in document.value["steps"].as_array().into_iter().flatten().enumerate() {
+            let (namespace, at) = (step["namespace"].as_str().unwrap_or("").to_owned(), format!("/steps/{index}"));
+            let line = |field: &str| document.line(&format!("{at}/{field}")).map(|l| format!("line {l}: ")).unwrap_or_default();
+            let code = match (step["code_file"].as_str(), step["code"].as_str()) {
+                (Some(name), _) => match file.code_file(name) {
+                    Ok(code) => Some(code),
+                    Err(error) => {
+                        problems.push(format!("{}{error}", line("code_file")));
+                        continue;
+                    }
+                },
+                (None, Some(code)) => {
+                    let entry = format!("{namespace}.mjs");
+                    Some(StepCode { files: BTreeMap::from([(entry.clone(), code.to_owned())]), entry })
+                }
+                (None, None) => None,
+            };
+            if namespace == "trigger" {
+                problems.push(format!("{}a step cannot be called `trigger`", line("namespace")));
+            } else if document.value["steps"].as_array().into_iter().flatten().take(index).any(|s| s["namespace"] == namespace.as_str()) {
+                problems.push(format!("{}the namespace `{namespace}` is used by two steps", line("namespace")));
+            }
+            if let Some(code) = code {
+                file.code.insert(namespace, code);
+            }
+        }
+        if !problems.is_empty() {
+            return Err(wrong(problems));
+        }
+        file.value = document.value.as_object().cloned().unwrap_or_default();
+        file.name = match file.value.get("name").and_then(Value::as_str) {
+            Some(name) => name.to_owned(),
+            None => folder_name(&path),
+        };
+        Ok(file)
+    }
+
+    fn code_file(&mut self, name: &str) -> Result<StepCode, CliError> {
+        let folder = self.folder();
+        let code = Code::read_below(&folder.join(name), Some(&folder))?;
+        self.paths.extend(code.paths);
+        Ok(StepCode { entry: code.entry, files: code.files })
+    }
+
+    /// The folder that it stands in.
+    pub(crate) fn folder(&self) -> PathBuf {
+        folder_of(&self.path)
+    }
+
+    /// A list of the file.
+    pub(crate) fn list(&self, field: &str) -> &[Value] {
+        self.value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The steps as the API takes them.
+    pub(crate) fn steps(&self) -> Result<Value, CliError> {
+        let mut steps = Vec::new();
+        for step in self.list("steps") {
+            let mut step = step.clone();
+            let code = self.code.get(step["namespace"].as_str().unwrap_or(""));
+            if let (Some(fields), Some(code)) = (step.as_object_mut(), code) {
+                fields.shift_remove("code_file");
+                fields.insert("code".into(), json!(code.files.get(&code.entry)));
+                fields.insert("code_files".into(), json!(code.files));
+                fields.insert("code_entry".into(), json!(code.entry));
+            }
+            if let Some(props) = step.get_mut("props") {
+                fill_in(props, &self.path)?;
+            }
+            steps.push(step);
+        }
+        Ok(Value::Array(steps))
+    }
+
+    /// All settings as the API takes them: what the file does not say is set back.
+    pub(crate) fn settings(&self) -> Map<String, Value> {
+        let mut settings = schema::setting_defaults();
+        settings.extend(self.value.get("settings").and_then(Value::as_object).cloned().unwrap_or_default());
+        settings
+    }
+
+    /// Whether it is to be active.
+    pub(crate) fn active(&self) -> bool {
+        self.value.get("active").and_then(Value::as_bool).unwrap_or(true)
+    }
+
+    /// What the parts of it come to, to tell what has changed since.
+    pub(crate) fn fingerprints(&self) -> BTreeMap<&'static str, String> {
+        let part = |field: &str| self.value.get(field).cloned().unwrap_or_default();
+        let code: BTreeMap<&String, Value> = self.code.iter().map(|(name, code)| (name, json!({ "entry": code.entry, "files": code.files }))).collect();
+        let steps: Vec<Value> = self.list("steps").iter().cloned().map(without_code).collect();
+        BTreeMap::from([
+            ("name", fingerprint(&json!(self.name))),
+            ("triggers", fingerprint(&part("triggers"))),
+            ("steps", fingerprint(&json!(steps))),
+            ("code", fingerprint(&json!(code))),
+            ("settings", fingerprint(&json!(self.settings()))),
+            ("subscriptions", fingerprint(&json!([part("subscriptions"), part("error_handler")]))),
+            ("active", fingerprint(&json!(self.active()))),
+        ])
+    }
+
+    /// The workflow that was made from this file on this server.
+    pub(crate) fn known_id(&self, url: &str) -> Option<String> {
+        let (path, name) = ids_path(&self.path);
+        read_ids(&path).get(url)?.get(&name).cloned()
+    }
+
+    /// Remembers it.
+    pub(crate) fn remember_id(&self, url: &str, id: &str) -> Result<(), CliError> {
+        remember_id(&self.path, url, id)
+    }
+}
+
+/// Remembers which workflow a file is.
+pub(crate) fn remember_id(file: &Path, url: &str, id: &str) -> Result<(), CliError> {
+    let (path, name) = ids_path(file);
+    let mut ids = read_ids(&path);
+    if ids.entry(url.to_owned()).or_default().insert(name, id.to_owned()).as_deref() == Some(id) {
+        return Ok(());
+    }
+    std::fs::write(&path, format!("{:#}\n", json!(ids))).map_err(|source| CliError::Write { path, source })
+}
+
+/// Whether a path is a workflow's folder or file.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.is_file() && path.extension().is_some_and(|e| e == "yaml" || e == "yml" || e == "json") || NAMES.iter().any(|name| path.join(name).is_file())
+}
+
+/// The file that a folder or file names.
+pub(crate) fn find(path: &Path) -> Result<PathBuf, CliError> {
+    if path.is_file() {
+        return Ok(path.to_path_buf());
+    }
+    if !path.exists() {
+        return Err(CliError::Read { path: path.to_path_buf(), source: std::io::ErrorKind::NotFound.into() });
+    }
+    let found: Vec<PathBuf> = NAMES.iter().map(|name| path.join(name)).filter(|file| file.is_file()).collect();
+    match found.as_slice() {
+        [] => Err(CliError::NoWorkflowFile(path.to_path_buf())),
+        [one] => Ok(one.clone()),
+        [first, second, ..] => {
+            let other = second.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Err(CliError::File { path: first.clone(), problems: vec![format!("`{other}` stands beside it; keep one of them")] })
+        }
+    }
+}
+
+pub(crate) fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The name of the folder that a file stands in.
+fn folder_name(path: &Path) -> String {
+    let folder = folder_of(path);
+    let folder = folder.canonicalize().unwrap_or(folder);
+    folder.file_name().map_or_else(|| "workflow".into(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Puts values of the environment in the place of `{$env: NAME}`.
+pub(crate) fn fill_in(value: &mut Value, path: &Path) -> Result<(), CliError> {
+    match value {
+        Value::Object(object) if object.len() == 1 && object.contains_key("$env") => {
+            let name = object["$env"].as_str().unwrap_or("").to_owned();
+            let found = std::env::var(&name).map_err(|_| CliError::NoVariable { name, path: path.to_path_buf() })?;
+            *value = Value::from(found);
+        }
+        Value::Object(object) => object.values_mut().try_for_each(|value| fill_in(value, path))?,
+        Value::Array(items) => items.iter_mut().try_for_each(|value| fill_in(value, path))?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Half of the SHA-256 of a value, hex. It goes to the server, so it is never made of what the environment holds.
+pub(crate) fn fingerprint(value: &Value) -> String {
+    let digest = Sha256::digest(value.to_string().as_bytes());
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn without_code(mut step: Value) -> Value {
+    if let Some(fields) = step.as_object_mut() {
+        fields.shift_remove("code");
+        fields.shift_remove("code_file");
+    }
+    step
+}
+
+/// Ids by server and file name.
+type Ids = BTreeMap<String, BTreeMap<String, String>>;
+
+fn ids_path(file: &Path) -> (PathBuf, String) {
+    (file.with_file_name(IDS_FILE), file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default())
+}
+
+fn read_ids(path: &Path) -> Ids {
+    // What cannot be read is written anew: it only spares a look-up by name.
+    std::fs::read_to_string(path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("millrace-{name}-{}", std::process::id()));
+        for (path, text) in files {
+            let path = folder.join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, text).expect("writes");
+        }
+        folder
+    }
+
+    #[test]
+    fn steps_bring_their_code_from_json_and_yaml() {
+        let folder = folder(
+            "workflow",
+            &[
+                ("steps/a.mjs", "import '../lib/b.mjs';"),
+                ("lib/b.mjs", ""),
+                ("w.json", r#"{"steps":[{"namespace":"a","code_file":"steps/a.mjs"}]}"#),
+                ("workflow.yaml", "steps:\n  - namespace: a\n    code_file: ./steps/a.mjs\nsettings: { concurrency: 2 }\n"),
+            ],
+        );
+        let yaml = WorkflowFile::read(&folder).expect("reads");
+        assert_eq!(yaml.name, folder.file_name().expect("a name").to_string_lossy());
+        let expected = json!([{ "namespace": "a", "code": "import '../lib/b.mjs';", "code_files": { "lib/b.mjs": "", "steps/a.mjs": "import '../lib/b.mjs';" }, "code_entry": "steps/a.mjs" }]);
+        assert_eq!(yaml.steps().expect("steps"), expected);
+        assert_eq!((&yaml.settings()["concurrency"], &yaml.settings()["queue_max"]), (&json!(2), &json!(false)));
+        let json = WorkflowFile::read(&folder.join("w.json")).expect("reads");
+        assert_eq!(json.steps().expect("steps"), expected);
+        let (one, other) = (yaml.fingerprints(), json.fingerprints());
+        let differ: Vec<&str> = one.iter().filter(|(part, print)| other[*part] != **print).map(|(part, _)| *part).collect();
+        assert_eq!(differ, ["settings"]);
+        std::fs::remove_dir_all(folder).expect("cleans");
+    }
+
+    #[test]
+    fn all_problems_are_told_with_their_lines() {
+        let wrong = "steps:\n  - { namespace: a, code: x }\n  - namespace: a\n    code_file: gone.mjs\n  - { namespace: trigger, code: x }\n";
+        let folder = folder("wrong", &[("workflow.yml", wrong), ("two/workflow.json", "{}"), ("two/workflow.yaml", "")]);
+        let problem = |path: &Path| WorkflowFile::read(path).err().expect("refuses").to_string();
+        let text = problem(&folder);
+        assert!(text.contains("2 problems") && text.contains("line 4: could not read") && text.contains("line 5: a step cannot be called `trigger`"), "{text}");
+        assert!(problem(&folder.join("two")).contains("`workflow.json` stands beside it"));
+        assert!(problem(&folder.join("gone")).contains("could not read"));
+        std::fs::remove_dir_all(folder).expect("cleans");
+    }
+
+    #[test]
+    fn the_environment_is_filled_in_and_not_fingerprinted() {
+        let mut value = json!({ "a": [{ "$env": "PATH" }], "b": { "$env": "x", "more": 1 } });
+        fill_in(&mut value, Path::new("w.yaml")).expect("fills in");
+        assert_eq!(value, json!({ "a": [std::env::var("PATH").expect("a path")], "b": { "$env": "x", "more": 1 } }));
+        let error = fill_in(&mut json!({ "$env": "MILLRACE_NO_SUCH" }), Path::new("w.yaml")).expect_err("refuses");
+        assert!(error.to_string().contains("MILLRACE_NO_SUCH"));
+    }
+
+    #[test]
+    fn ids_are_kept_by_server_and_file() {
+        let folder = folder("ids", &[("w.json", r#"{"steps":[]}"#), ("v.json", r#"{"steps":[]}"#)]);
+        let file = WorkflowFile::read(&folder.join("w.json")).expect("reads");
+        file.remember_id("http://a", "p_1").expect("writes");
+        file.remember_id("http://b", "p_2").expect("writes");
+        assert_eq!((file.known_id("http://a").as_deref(), file.known_id("http://b").as_deref()), (Some("p_1"), Some("p_2")));
+        assert_eq!(WorkflowFile::read(&folder.join("v.json")).expect("reads").known_id("http://a"), None);
+        std::fs::remove_dir_all(folder).expect("cleans");
+    }
+}
