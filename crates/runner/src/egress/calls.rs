@@ -22,6 +22,8 @@ pub(super) enum Address {
     Inet(SocketAddr),
     /// `AF_UNSPEC`.
     None,
+    /// `AF_NETLINK`, under a name of the kernel's choice and in no group.
+    Routing,
     /// A local socket, or what else there is.
     Other,
 }
@@ -109,6 +111,8 @@ fn parse(bytes: &[u8]) -> Result<Address, i32> {
             let flow = array(4).map_or(0, u32::from_ne_bytes);
             Ok(Address::Inet(SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::from(ip), port()?, flow, scope))))
         }
+        libc::AF_NETLINK if bytes.len() < 12 => Err(libc::EINVAL),
+        libc::AF_NETLINK if bytes[4..12] == [0; 8] => Ok(Address::Routing),
         _ => Ok(Address::Other),
     }
 }
@@ -133,6 +137,16 @@ mod tests {
         assert_eq!(parse(&[1, 0, b'/', b'x', 0]), Ok(Address::Other));
         assert_eq!(parse(&[0, 0]), Ok(Address::None));
         assert_eq!(parse(&[2]), Err(libc::EINVAL));
+        let mut netlink = [0u8; 12];
+        netlink[0] = 16;
+        assert_eq!(parse(&netlink), Ok(Address::Routing));
+        assert_eq!(parse(&netlink[..11]), Err(libc::EINVAL));
+        // A name or a group that it chose.
+        for at in [4, 8, 11] {
+            let mut chosen = netlink;
+            chosen[at] = 1;
+            assert_eq!(parse(&chosen), Ok(Address::Other), "{at}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ const ARG0_LOW: u32 = 16;
 const ARG4_LOW: u32 = 48;
 const ARG4_HIGH: u32 = 52;
 
-/// `connect`, `sendmsg` and `sendmmsg` are stopped, `sendto` where it names an address. Without one it is `send`, on a connection that went
+/// `connect`, `bind`, `sendmsg` and `sendmmsg` are stopped, `sendto` where it names an address. Without one it is `send`, on a connection that went
 /// through the guard; it passes, as `write` does, which is what Node sends on connections with. What `sendmsg` points to cannot be seen here.
 /// Numbers of other machines end the process in the filters that refuse.
 pub(crate) fn filter() -> BpfProgram {
@@ -26,16 +26,17 @@ pub(crate) fn filter() -> BpfProgram {
     let line = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     vec![
         line(LOAD, 0, 0, NUMBER),
-        // To the line `stop`, 11.
-        line(JUMP_IF_EQUAL, 9, 0, number(libc::SYS_connect)),
+        // To the line `stop`, 12.
+        line(JUMP_IF_EQUAL, 10, 0, number(libc::SYS_connect)),
+        line(JUMP_IF_EQUAL, 9, 0, number(libc::SYS_bind)),
         line(JUMP_IF_EQUAL, 8, 0, number(libc::SYS_sendmmsg)),
         line(JUMP_IF_EQUAL, 1, 0, number(libc::SYS_sendmsg)),
-        // To 7, else to the line `pass`, 12.
+        // To 8, else to the line `pass`, 13.
         line(JUMP_IF_EQUAL, 2, 7, number(libc::SYS_sendto)),
-        // 5: sendmsg.
+        // 6: sendmsg.
         line(LOAD, 0, 0, ARG0_LOW),
         line(JUMP_IF_EQUAL, 5, 4, HANDOVER),
-        // 7: sendto.
+        // 8: sendto.
         line(LOAD, 0, 0, ARG4_LOW),
         line(JUMP_IF_EQUAL, 0, 2, 0),
         line(LOAD, 0, 0, ARG4_HIGH),
@@ -118,7 +119,8 @@ mod tests {
             (libc::SYS_sendto, [7, 1, 1, 0, u64::MAX, 16], stop),
             (libc::SYS_write, [7, 1, 1, 0, 1, 1], pass),
             (libc::SYS_recvmsg, [7, 1, 1, 0, 1, 1], pass),
-            (libc::SYS_bind, [7, 1, 1, 0, 1, 1], pass),
+            (libc::SYS_bind, [7, 1, 1, 0, 1, 1], stop),
+            (libc::SYS_getsockname, [7, 1, 1, 0, 1, 1], pass),
         ] {
             assert_eq!(says(call, args), expected, "{call} {args:?}");
         }

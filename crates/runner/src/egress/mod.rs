@@ -1,6 +1,6 @@
 //! The egress guard: what a host sends to an address goes through the server, by seccomp user notification.
 //!
-//! The kernel stops a host's `connect`, `sendmsg`, `sendmmsg`, and its `sendto` with an address, and asks the guard. The guard copies what the
+//! The kernel stops a host's `connect`, `bind`, `sendmsg`, `sendmmsg`, and its `sendto` with an address, and asks the guard. The guard copies what the
 //! call points to, decides on the copy, and makes the call itself, on the very socket: what other threads of the host change meanwhile, in its
 //! memory or among its descriptors, makes no difference. No call is ever let go on (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`), for then the kernel
 //! would read the host's memory a second time. What cannot be done here is refused, and so is all once the guard is gone.
@@ -132,6 +132,10 @@ impl Guard {
                 };
                 self.connect(notice.id, fd, to)
             }
+            libc::SYS_bind => {
+                let to = calls::address(&self.memory, args[1], args[2] as u32);
+                Some(to.and_then(|to| self.bind(notice.id, fd, to)))
+            }
             libc::SYS_sendto => {
                 let message = calls::sendto(&self.memory, args);
                 Some(message.and_then(|m| self.send(notice.id, fd, &m, args[3] as i32)))
@@ -163,7 +167,7 @@ impl Guard {
             }
             // Ends an association; leads nowhere.
             calls::Address::None => None,
-            calls::Address::Other => return Some(Err(libc::EACCES)),
+            calls::Address::Routing | calls::Address::Other => return Some(Err(libc::EACCES)),
         };
         if !socket.is_inet() {
             return Some(Err(libc::EACCES));
@@ -180,6 +184,17 @@ impl Guard {
                 None
             }
             Err(done) => Some(done),
+        }
+    }
+
+    /// Datagrams need a port to be answered on: one of the kernel's choice, on all addresses, is given. One that is chosen could be a service's that others
+    /// of this machine or its network send to, and TCP needs none to connect (Landlock says the same, from Linux 6.7 on).
+    fn bind(&self, id: u64, fd: i32, at: calls::Address) -> Answer {
+        let socket = self.socket(id, fd)?;
+        match at {
+            calls::Address::Inet(at) if socket.is_inet() && !socket.is_stream() && at.port() == 0 && at.ip().is_unspecified() => socket.bind(at),
+            calls::Address::Routing if socket.is_routing() => socket.bind_routing(),
+            _ => Err(libc::EACCES),
         }
     }
 

@@ -92,6 +92,27 @@ impl Socket {
         if done == 0 { Ok(0) } else { Err(errno()) }
     }
 
+    /// Gives it an address of this machine.
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    pub(super) fn bind(&self, at: SocketAddr) -> Answer {
+        let at = Raw::of(Some(at));
+        // SAFETY: the address lives as long as the call.
+        let done = unsafe { libc::bind(self.as_raw_fd(), at.storage.as_ptr().cast(), at.len) };
+        if done == 0 { Ok(0) } else { Err(errno()) }
+    }
+
+    /// Gives a socket that speaks about addresses and routes a name of the kernel's choice.
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    pub(super) fn bind_routing(&self) -> Answer {
+        // SAFETY: all zeros are such a name; it lives as long as the call.
+        let done = unsafe {
+            let mut any: libc::sockaddr_nl = std::mem::zeroed();
+            any.nl_family = libc::AF_NETLINK as u16;
+            libc::bind(self.as_raw_fd(), (&raw const any).cast(), size_of::<libc::sockaddr_nl>() as u32)
+        };
+        if done == 0 { Ok(0) } else { Err(errno()) }
+    }
+
     /// Connects without waiting; an end at once is given as error.
     ///
     /// The host could make the socket block again in the moment between: then this guard waits, which is the host's own, for as long as the kernel

@@ -15,6 +15,12 @@ use super::child::check_long;
 /// Stands for the host's own process id, which is known only after the fork: `install` puts it in.
 const OWN_PID: u64 = 0x5eed_1d00;
 
+/// Numbers of the kernel's that libc does not name for all machines.
+const F_SETSIG: i32 = 10;
+const F_SETOWN_EX: i32 = 15;
+const FIOSETOWN: u64 = 0x8901;
+const SIOCSPGRP: u64 = 0x8902;
+
 /// Refused whatever the arguments.
 const REFUSED: &[c_long] = &[
     // Other processes.
@@ -71,6 +77,9 @@ const REFUSED: &[c_long] = &[
     // Parts of the kernel with a record.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
+    libc::SYS_splice,
+    libc::SYS_tee,
+    libc::SYS_vmsplice,
     libc::SYS_userfaultfd,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -79,6 +88,9 @@ const REFUSED: &[c_long] = &[
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_fanotify_init,
+    // It tells what happens in folders that cannot be read, names included, and all processes of a user share how many there may be.
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_add_watch,
     libc::SYS_personality,
     // The machine.
     libc::SYS_kexec_load,
@@ -91,6 +103,8 @@ const REFUSED: &[c_long] = &[
     libc::SYS_acct,
     libc::SYS_syslog,
     libc::SYS_quotactl,
+    // quotactl_fd
+    443,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
     libc::SYS_adjtimex,
@@ -118,8 +132,17 @@ const REFUSED: &[c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[c_long] =
-    &[libc::SYS_fork, libc::SYS_vfork, libc::SYS_accept, libc::SYS_mknod, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_kexec_file_load];
+const REFUSED_HERE: &[c_long] = &[
+    libc::SYS_fork,
+    libc::SYS_vfork,
+    libc::SYS_accept,
+    libc::SYS_mknod,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_kexec_file_load,
+    libc::SYS_modify_ldt,
+    libc::SYS_inotify_init,
+];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
@@ -190,6 +213,23 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     for name in IPV6_ROUTES {
         option.push(rule(vec![arg(1, Eq, number(libc::IPPROTO_IPV6))?, arg(2, Eq, name)?])?);
     }
+    // The interface that packets leave by, whatever the routes say; programs and protocols of the kernel's that nothing here needs.
+    /// `SO_ATTACH_REUSEPORT_CBPF`, `SO_ATTACH_REUSEPORT_EBPF`: numbers that libc does not name.
+    const REUSEPORT_PROGRAMS: [i32; 2] = [51, 52];
+    let programs = [libc::SO_BINDTODEVICE, libc::SO_BINDTOIFINDEX, libc::SO_ATTACH_FILTER, libc::SO_ATTACH_BPF];
+    for name in programs.into_iter().chain(REUSEPORT_PROGRAMS) {
+        option.push(rule(vec![arg(1, Eq, number(libc::SOL_SOCKET))?, arg(2, Eq, number(name))?])?);
+    }
+    /// `IP_UNICAST_IF`, `IPV6_UNICAST_IF`, `UDP_ENCAP`: as above.
+    const BY_NUMBER: [(i32, u64); 3] = [(libc::IPPROTO_IP, 50), (libc::IPPROTO_IPV6, 76), (libc::IPPROTO_UDP, 100)];
+    for (level, name) in BY_NUMBER {
+        option.push(rule(vec![arg(1, Eq, number(level))?, arg(2, Eq, name)?])?);
+    }
+    option.push(rule(vec![arg(1, Eq, number(libc::IPPROTO_TCP))?, arg(2, Eq, number(libc::TCP_ULP))?])?);
+    // A descriptor's owner gets a signal of one's choice when something arrives: so a process of the same user is ended without `kill`.
+    // Landlock sees it from Linux 6.12 on.
+    let owner = [libc::F_SETOWN, F_SETOWN_EX, F_SETSIG, libc::F_NOTIFY];
+    let owner = owner.into_iter().map(|command| rule(vec![arg(1, Eq, number(command))?])).collect::<Result<Vec<_>, seccompiler::BackendError>>()?;
     /// The bits of a socket's type that are no flags.
     const TYPE: u64 = 0xf;
     /// An old name for raw sockets.
@@ -210,8 +250,15 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
         (libc::SYS_prlimit64, vec![rule(vec![arg(0, Ne, 0)?, arg(0, Ne, OWN_PID)?])?]),
         // It ends with the server.
         (libc::SYS_prctl, vec![rule(vec![arg(0, Eq, number(libc::PR_SET_PDEATHSIG))?])?]),
-        // Typing into a terminal.
-        (libc::SYS_ioctl, vec![rule(vec![arg(1, Eq, libc::TIOCSTI)?])?]),
+        (libc::SYS_fcntl, owner),
+        // Typing into a terminal, and its clipboard; the owner of a descriptor by another way.
+        (
+            libc::SYS_ioctl,
+            [libc::TIOCSTI, libc::TIOCLINUX, FIOSETOWN, SIOCSPGRP]
+                .into_iter()
+                .map(|request| rule(vec![arg(1, Eq, request)?]))
+                .collect::<Result<_, seccompiler::BackendError>>()?,
+        ),
     ]))
 }
 
