@@ -7,6 +7,7 @@ mod cli;
 mod contract;
 mod http_triggers;
 mod master_key;
+mod nodes;
 mod operations;
 mod postgres;
 mod r1_conventions;

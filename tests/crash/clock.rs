@@ -28,14 +28,8 @@ impl Held {
 
     /// Another server of the same database, with a clock of its own.
     async fn beside(&self, args: &[&str]) -> Self {
-        let mut server = Server::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
+        let mut server = self.server.beside(args);
         server.skew_clock(0);
-        let (from, to) = (self.server.data_dir(), server.data_dir());
-        std::fs::create_dir_all(&to).expect("a folder");
-        std::fs::copy(from.join("master.key"), to.join("master.key")).expect("copies");
-        // Its address is its own.
-        let credentials = std::fs::read_to_string(from.join("credentials.json")).expect("reads").replace(&self.server.url, "");
-        std::fs::write(to.join("credentials.json"), credentials).expect("writes");
         server.launch().await;
         Self { server }
     }

@@ -1,6 +1,7 @@
 //! Nothing acknowledged is lost when the server, its hosts or its database are killed at any moment, or the disk fails.
 
 mod clock;
+mod nodes;
 mod points;
 mod process;
 mod random;

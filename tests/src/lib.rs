@@ -140,6 +140,18 @@ impl Server {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
+    /// Another server on the database that this one uses, with its master key and the same owner; it starts with the first [`Server::launch`].
+    pub fn beside(&self, args: &[&str]) -> Self {
+        let server = Self::new(&[args, &["--egress-allow", "127.0.0.0/8"]].concat(), false);
+        let (from, to) = (self.data_dir(), server.data_dir());
+        std::fs::create_dir_all(&to).expect("a folder");
+        std::fs::copy(from.join("master.key"), to.join("master.key")).expect("copies");
+        // Its address is its own.
+        let credentials = std::fs::read_to_string(from.join("credentials.json")).expect("reads").replace(&self.url, "");
+        std::fs::write(to.join("credentials.json"), credentials).expect("writes");
+        server
+    }
+
     async fn start_as(args: &[&str], unprivileged: bool, clock: Option<i64>) -> Self {
         let mut server = Self::new(args, unprivileged);
         if let Some(ms) = clock {

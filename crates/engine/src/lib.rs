@@ -7,6 +7,7 @@ mod cache;
 mod deliver;
 mod deploy;
 mod error;
+mod nodes;
 mod observe;
 mod run;
 mod settle;
@@ -164,6 +165,7 @@ struct Inner {
     /// Names this process in leases.
     node: String,
     cache: cache::Cache,
+    nodes: nodes::Nodes,
     rates: tenants::keys::Rates,
     domains: accept::domains::Domains,
     wrong_keys: tenants::wrong_keys::WrongKeys,
@@ -189,7 +191,7 @@ struct Inner {
     turns: settle::turns::Turns,
     /// The order in which sources wrote to their `$.service.db`.
     writes: Arc<run::writes::Writes>,
-    /// One refresh of an account's token at a time within this node.
+    /// One refresh of an account's token at a time within this node; the store sees to the others.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
@@ -231,6 +233,7 @@ impl Engine {
             rotating: tokio::sync::Mutex::default(),
             node,
             cache: cache::Cache::default(),
+            nodes: nodes::Nodes::default(),
             rates: tenants::keys::Rates::default(),
             domains: accept::domains::Domains::default(),
             wrong_keys: tenants::wrong_keys::WrongKeys::default(),
@@ -258,6 +261,7 @@ impl Engine {
             tasks: tasks::Tasks::default(),
         }));
         engine.0.leases_until.store(engine.lease_until().ms(), Ordering::SeqCst);
+        engine.start_with_others().await?;
         engine.spawn_dispatcher();
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();

@@ -7,6 +7,7 @@ use millrace_store::{StoreError, StoreResult};
 
 use crate::db::{text, unwritable};
 use crate::rows::execute;
+use millrace_model::clock::Timestamp;
 
 pub(crate) async fn put_app(c: &Client, a: &App) -> StoreResult<()> {
     execute(
@@ -52,7 +53,7 @@ pub(crate) async fn create(c: &Client, a: &Account) -> StoreResult<()> {
 pub(crate) async fn update(c: &Client, a: &Account) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE accounts SET name = $3, credentials = $4, healthy = $5, problem = $6, expires_at = $7, version = $8, updated_at = $9
+        "UPDATE accounts SET name = $3, credentials = $4, healthy = $5, problem = $6, expires_at = $7, version = $8, updated_at = $9, refreshing_until = NULL
          WHERE id = $1 AND org_id = $2 AND version = $8::bigint - 1",
         &[
             &a.id.as_str(),
@@ -68,6 +69,15 @@ pub(crate) async fn update(c: &Client, a: &Account) -> StoreResult<()> {
     )
     .await?;
     if changed == 0 { Err(StoreError::StateChanged) } else { Ok(()) }
+}
+
+pub(crate) async fn claim_refresh(c: &Client, id: &AccountId, version: i64, now: Timestamp, until: Timestamp) -> StoreResult<bool> {
+    let sql = "UPDATE accounts SET refreshing_until = $4 WHERE id = $1 AND version = $2 AND (refreshing_until IS NULL OR refreshing_until <= $3)";
+    Ok(execute(c, sql, &[&id.as_str(), &version, &now.ms(), &until.ms()]).await? > 0)
+}
+
+pub(crate) async fn release_refresh(c: &Client, id: &AccountId, version: i64) -> StoreResult<()> {
+    execute(c, "UPDATE accounts SET refreshing_until = NULL WHERE id = $1 AND version = $2", &[&id.as_str(), &version]).await.map(|_| ())
 }
 
 pub(crate) async fn delete(c: &Client, org: &OrgId, id: &AccountId) -> StoreResult<bool> {

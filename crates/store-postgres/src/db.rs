@@ -11,7 +11,7 @@ use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 
-use crate::{PostgresOptions, migrations};
+use crate::{PostgresOptions, migrations, nodes};
 
 /// The port where none is given.
 const PORT: u16 = 5432;
@@ -31,6 +31,8 @@ SET default_transaction_isolation = 'read committed'";
 
 pub(crate) struct Db {
     pool: Pool,
+    /// Where the database is, for a connection outside of the pool.
+    config: tokio_postgres::Config,
     /// Of writes.
     pub(crate) pulse: Pulse,
 }
@@ -44,7 +46,7 @@ impl Db {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(WAIT_MAX);
         }
-        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         let pool = Pool::builder(manager)
             .max_size(options.connections.max(1))
             .wait_timeout(Some(WAIT_MAX))
@@ -54,7 +56,7 @@ impl Db {
             .post_create(Hook::async_fn(|client, _| Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })))
             .build()
             .map_err(|e| StoreError::Database(Box::new(e)))?;
-        Ok(Self { pool, pulse: Pulse::default() })
+        Ok(Self { pool, config, pulse: Pulse::default() })
     }
 
     /// A connection of the pool.
@@ -68,6 +70,14 @@ impl Db {
             PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => StoreError::Overloaded,
             other => StoreError::Unavailable(Box::new(other)),
         })
+    }
+
+    /// See [`millrace_store::Store::listen`].
+    pub(crate) async fn listen(&self) -> StoreResult<tokio::sync::mpsc::Receiver<millrace_store::Heard>> {
+        if self.pool.is_closed() {
+            return Err(StoreError::Closed);
+        }
+        nodes::listen(&self.config).await
     }
 
     /// How writes fare.

@@ -18,6 +18,7 @@ mod interfaces;
 mod limits;
 mod mail;
 mod migrations;
+mod nodes;
 mod oauth_clients;
 mod pauses;
 mod registries;

@@ -8,7 +8,7 @@ use millrace_store::{Claim, StoreError, StoreResult};
 
 use crate::db::{database, unwritable};
 use crate::rows::{self, execute, many, number, one};
-use crate::runs;
+use crate::runs::{self, MAY_CLAIM};
 
 /// The limits of an owner from now on. Its window goes on, so that a new deployment is no way around a throttle.
 pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, limits: Option<&RunLimits>) -> StoreResult<()> {
@@ -42,7 +42,7 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
         if take > 0 {
             let sql = format!(
                 "WITH picked AS MATERIALIZED (
-                   SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3) AND owner_id = $5
+                   SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3) AND owner_id = $5 AND {MAY_CLAIM}
                    ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
                  UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
                  FROM picked WHERE id = picked_id RETURNING {}",
@@ -58,9 +58,9 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
 }
 
 /// Queues a run unless so many of its owner's wait already. Whoever accepts for the same owner waits for the lock.
-pub(crate) async fn accept(t: &Transaction<'_>, run: &NewRun, queue_max: u32) -> StoreResult<()> {
+pub(crate) async fn accept(t: &Transaction<'_>, run: &NewRun, queue_max: u32, node: Option<&str>) -> StoreResult<()> {
     execute(t, "SELECT 1 FROM run_limits WHERE owner_id = $1 FOR UPDATE", &[&run.owner.as_str()]).await?;
     let queued =
         number(t, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = $1", &[&run.owner.as_str()]).await?;
-    if queued >= i64::from(queue_max) { Err(StoreError::QueueFull) } else { runs::insert(t, std::slice::from_ref(run), None).await }
+    if queued >= i64::from(queue_max) { Err(StoreError::QueueFull) } else { runs::insert(t, std::slice::from_ref(run), node).await }
 }

@@ -18,7 +18,11 @@ const CLAIMED_AND_NEVER_TRIED: &[&str] = &[
     "UPDATE mail SET next_at = created_at WHERE status = 'queued' AND attempts = 0 AND next_at > created_at",
 ];
 
-/// Writes runs, any number of them in one statement. `node`: who runs them, where they start claimed.
+/// What node `$1` may claim: a queued run that names another is that one's as long as it is there.
+pub(crate) const MAY_CLAIM: &str =
+    "(node IS NULL OR node = $1 OR status <> 'queued' OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.node AND alive_until > now()))";
+
+/// Writes runs, any number of them in one statement. `node`: who runs them; of runs that wait, who should.
 pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option<&str>) -> StoreResult<()> {
     if runs.is_empty() {
         return Ok(());
@@ -40,7 +44,7 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
         c,
         "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until, status, attempt, node, started_at)
          SELECT n.*, CASE WHEN n.lease_until IS NULL THEN 'queued' ELSE 'running' END, CASE WHEN n.lease_until IS NULL THEN 0 ELSE 1 END,
-                CASE WHEN n.lease_until IS NULL THEN NULL ELSE $12::text END, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
+                $12::text, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
          FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
            AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until)",
         &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node],
@@ -73,7 +77,7 @@ pub(crate) async fn claim(c: &Client, owners: &[String], claim: Claim<'_>) -> St
     let sql = format!(
         "WITH picked AS MATERIALIZED (
            SELECT r.id AS picked_id FROM UNNEST($5::text[]) AS o (turn_of) CROSS JOIN LATERAL (
-             SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3) AND owner_id = o.turn_of
+             SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3) AND owner_id = o.turn_of AND {MAY_CLAIM}
              ORDER BY created_at, id LIMIT $6 FOR UPDATE SKIP LOCKED) AS r
            LIMIT $4)
          UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3

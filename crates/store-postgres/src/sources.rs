@@ -77,6 +77,7 @@ pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> S
     }
     execute(t, "DELETE FROM source_states WHERE source_id = $1", &[&id.as_str()]).await?;
     execute(t, "DELETE FROM source_db WHERE source_id = $1", &[&id.as_str()]).await?;
+    execute(t, "DELETE FROM source_writes WHERE source_id = $1", &[&id.as_str()]).await?;
     leave_nothing(t, id.as_str()).await
 }
 
@@ -130,6 +131,10 @@ pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreR
     if change.db.is_empty() {
         return Ok(());
     }
+    // First, so that servers which write at once take turns from here on.
+    let count = "INSERT INTO source_writes (source_id, count) SELECT id, 1 FROM sources WHERE id = $1
+                 ON CONFLICT (source_id) DO UPDATE SET count = source_writes.count + 1";
+    execute(t, count, &[&id]).await?;
     // The last write of a key stands, and one statement may touch a row once. In the order of keys, so that two
     // transactions wait for each other in one direction only.
     let last: BTreeMap<&[u8], Option<&str>> = change.db.iter().map(|(key, value)| (key.as_bytes(), value.as_deref())).collect();

@@ -14,7 +14,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::retention::Retention;
-use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
+use millrace_model::run::{LogLine, NewRun, Run, RunStatus, Start};
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organization, User};
@@ -26,8 +26,8 @@ use millrace_store::*;
 use crate::db::{self, database, statement, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients,
-    pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    PostgresStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, nodes,
+    oauth_clients, pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -356,10 +356,12 @@ impl Store for PostgresStore {
     }
 
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()> {
-        statement!(self.db, "accept", |c| runs::insert(&c, std::slice::from_ref(&run), Some(node)))
+        // Whoever comes first takes one that waits.
+        let node = matches!(run.start, Start::Claimed { .. }).then_some(node);
+        statement!(self.db, "accept", |c| runs::insert(&c, std::slice::from_ref(&run), node))
     }
-    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
-        transaction!(self.db, "accept_queued", |t| limits::accept(&t, &run, queue_max))
+    async fn accept_queued(&self, run: NewRun, queue_max: u32, node: Option<&str>) -> StoreResult<()> {
+        transaction!(self.db, "accept_queued", |t| limits::accept(&t, &run, queue_max, node))
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
         // No look beforehand, as SQLite takes: an update of no rows commits nothing.
@@ -634,6 +636,30 @@ impl Store for PostgresStore {
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
         let table = Table { name: "mail", columns: rows::MAIL, filter: "org_id = $1" };
         list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::mail).await
+    }
+
+    async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Heard>>> {
+        self.db.listen().await.map(Some)
+    }
+    async fn tell(&self, node: &str, news: &[News]) -> StoreResult<()> {
+        let mut client = self.db.client().await?;
+        nodes::tell(&mut client, node, news).await
+    }
+    async fn check_in(&self, node: &str, for_ms: i64) -> StoreResult<u64> {
+        statement!(self.db, "node", |c| nodes::check_in(&c, node, for_ms))
+    }
+    async fn check_out(&self, node: &str) -> StoreResult<()> {
+        statement!(self.db, "node", |c| nodes::check_out(&c, node))
+    }
+    async fn source_writes(&self, id: &SourceId) -> StoreResult<i64> {
+        let sql = "SELECT coalesce((SELECT count FROM source_writes WHERE source_id = $1), 0)";
+        number(&self.db.client().await?, sql, &[&id.as_str()]).await
+    }
+    async fn claim_refresh(&self, id: &AccountId, version: i64, now: Timestamp, until: Timestamp) -> StoreResult<bool> {
+        statement!(self.db, "refresh", |c| accounts::claim_refresh(&c, id, version, now, until))
+    }
+    async fn release_refresh(&self, id: &AccountId, version: i64) -> StoreResult<()> {
+        statement!(self.db, "refresh", |c| accounts::release_refresh(&c, id, version))
     }
 
     async fn close(&self) {

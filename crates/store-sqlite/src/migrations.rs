@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0012_deferred_events.sql"),
     include_str!("../migrations/0013_operations.sql"),
     include_str!("../migrations/0014_files.sql"),
+    include_str!("../migrations/0015_nodes.sql"),
 ];
 
 /// The newest schema.

@@ -423,7 +423,7 @@ impl Store for SqliteStore {
         let node = node.to_owned();
         write_at!(self, "accept", |c| runs::insert(c, &run, Some(&node)))
     }
-    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()> {
+    async fn accept_queued(&self, run: NewRun, queue_max: u32, _node: Option<&str>) -> StoreResult<()> {
         write_at!(self, "accept_queued", |c| limits::accept(c, &run, queue_max))
     }
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>> {

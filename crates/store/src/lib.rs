@@ -7,6 +7,7 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod fail;
+mod nodes;
 mod ops;
 mod pulse;
 
@@ -34,6 +35,7 @@ use millrace_model::tenant::{ApiKey, Caller, OauthClient, OauthToken, Organizati
 use millrace_model::upload::Upload;
 use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Workflow};
+pub use nodes::{Changed, EventAt, Heard, News};
 pub use ops::*;
 pub use pulse::{Condition, Pulse};
 
@@ -308,8 +310,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Makes an event durable as a run.
     async fn accept(&self, run: NewRun, node: &str) -> StoreResult<()>;
-    /// Makes an event durable as a queued run, unless `queue_max` of its owner's wait already: `QueueFull`.
-    async fn accept_queued(&self, run: NewRun, queue_max: u32) -> StoreResult<()>;
+    /// Makes an event durable as a queued run, unless `queue_max` of its owner's wait already: `QueueFull`. `node`: who should run it as long as it
+    /// lives, because somebody waits there for what it answers.
+    async fn accept_queued(&self, run: NewRun, queue_max: u32, node: Option<&str>) -> StoreResult<()>;
     /// Gives up to `limit` queued runs to `node` under a lease, oldest first; also those whose lease ran out (their attempt counts up). Fenced by the attempt returned. Of an owner with limits no more than these leave room for, however many nodes claim.
     async fn claim(&self, claim: Claim<'_>) -> StoreResult<Vec<Run>>;
     /// Extends the leases of runs this node still holds; gives the ids it no longer holds.
@@ -501,6 +504,39 @@ pub trait Store: Send + Sync + 'static {
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()>;
     /// Mails of the organization, newest first. Cursor: id.
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>>;
+
+    // ---- servers that share the database; by default there is one
+
+    /// What other servers change and tell, from now on. The receiver ends where the database can no longer be heard: then nothing is true any more
+    /// that was read before. `None` where no other server can use this database.
+    async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Heard>>> {
+        Ok(None)
+    }
+    /// Tells the servers that listen.
+    async fn tell(&self, _node: &str, _news: &[News]) -> StoreResult<()> {
+        Ok(())
+    }
+    /// Says that a server is there, and for how long that may be believed. How many others are.
+    async fn check_in(&self, _node: &str, _for_ms: i64) -> StoreResult<u64> {
+        Ok(0)
+    }
+    /// Says that a server is there no longer.
+    async fn check_out(&self, _node: &str) -> StoreResult<()> {
+        Ok(())
+    }
+    /// How many settlements wrote to the source's `$.service.db`; always 0 where no other server can.
+    async fn source_writes(&self, _id: &SourceId) -> StoreResult<i64> {
+        Ok(0)
+    }
+    /// Takes an account of that version to refresh its token; false where another server has, until a time that is not over by `now`, or where
+    /// the account is another by now. [`Store::update_account`] ends it.
+    async fn claim_refresh(&self, _id: &AccountId, _version: i64, _now: Timestamp, _until: Timestamp) -> StoreResult<bool> {
+        Ok(true)
+    }
+    /// Ends what [`Store::claim_refresh`] began, where no token came of it.
+    async fn release_refresh(&self, _id: &AccountId, _version: i64) -> StoreResult<()> {
+        Ok(())
+    }
 
     /// Writes out what waits and closes; later calls give `Closed`.
     async fn close(&self);

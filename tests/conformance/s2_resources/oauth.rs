@@ -84,6 +84,28 @@ async fn s2_7_5_an_oauth_account_is_connected_refreshed_once_and_revoked() {
 }
 
 #[tokio::test]
+async fn s2_7_5_a_token_is_refreshed_once_however_many_servers_need_it() {
+    let Some(cluster) = millrace_tests::cluster::cluster() else { return };
+    let database = cluster.database().await;
+    let args = ["--database-url", &database.url()];
+    let (a, provider) = (Server::start_with(&args).await, Provider::start());
+    let mut b = a.beside(&args);
+    b.launch().await;
+    provider.register(&a, "all").await;
+    assert_eq!(log_in(&a).await.status, 200);
+    let account = a.get("/accounts?app=acme").await.json["data"][0].clone();
+    let source = a.source(SOURCE, json!({ "acme": { "authProvisionId": account["id"] } })).await;
+    let (on_a, on_b) = (endpoint(&source), endpoint(&source).replace(&a.url, &b.url));
+    let ask = |url: &str| {
+        let request = a.raw(Method::GET, url);
+        async move { answer(request).await.json["oauth_access_token"].clone() }
+    };
+    let seen = tokio::join!(ask(&on_a), ask(&on_b), ask(&on_a), ask(&on_b));
+    assert_eq!(seen, (json!("at2"), json!("at2"), json!("at2"), json!("at2")));
+    assert_eq!(provider.stats(&a).await["refreshes"], 1);
+}
+
+#[tokio::test]
 async fn s2_7_5_a_revoked_account_is_unhealthy_and_its_runs_say_so_until_it_is_connected_again() {
     let (server, provider) = (Server::start().await, Provider::start());
     provider.register(&server, "short").await;

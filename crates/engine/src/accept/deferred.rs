@@ -72,7 +72,7 @@ impl Engine {
             Err(error) => return Err(error.into()),
         }
         self.tell_streams(events);
-        self.0.wake_dispatch.notify_one();
+        self.queued();
         self.0.wake_webhooks.notify_one();
         Ok(())
     }

@@ -115,7 +115,7 @@ impl Engine {
         if there { Ok(()) } else { Err(EngineError::not_found("domain", domain)) }
     }
 
-    fn forget_domains(&self) {
+    pub(crate) fn forget_domains(&self) {
         *self.0.domains.0.write() = None;
     }
 }

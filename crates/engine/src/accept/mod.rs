@@ -104,19 +104,20 @@ impl Engine {
         Ok(self.0.store.settle_effects(Effects { events: vec![event], ..Effects::default() }).await?)
     }
 
-    /// Queues a run of a workflow with limits: who claims it counts what is under way. With several servers another may run it; then
-    /// nobody here learns what its code answers.
+    /// Queues a run of a workflow with limits: who claims it counts what is under way. Where somebody waits here for its answer, this server runs
+    /// it, unless it ends before.
     async fn accept_queued(&self, run: NewRun, settings: &Settings, responder: Option<Responder>) -> Result<(), EngineError> {
         let id = run.id.clone();
         let run = NewRun { start: Start::Queued, ..run };
+        let node = responder.is_some().then_some(self.0.node.as_str());
         if let Some(responder) = responder {
             self.0.responders.lock().insert(id.clone(), responder);
         }
-        if let Err(error) = self.0.store.accept_queued(run, settings.queue_max.unwrap_or(u32::MAX)).await {
+        if let Err(error) = self.0.store.accept_queued(run, settings.queue_max.unwrap_or(u32::MAX), node).await {
             self.0.responders.lock().remove(&id);
             return Err(error.into());
         }
-        self.0.wake_dispatch.notify_one();
+        self.queued();
         Ok(())
     }
 

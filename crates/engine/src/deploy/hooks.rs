@@ -25,7 +25,7 @@ impl Engine {
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
                 let body = source_call(&props, &source.dynamic_props, Some(hook), "null")?;
-                let isolate = self.source_isolate(source);
+                let isolate = self.source_isolate(source).await?;
                 self.0.runner.call(isolate, Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await
             }
             Err(outcome) => outcome,

@@ -47,6 +47,11 @@ impl Streams {
         streams.entry(owner.to_owned()).or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe()
     }
 
+    /// Whether somebody reads the stream of an owner.
+    pub(crate) fn has_readers(&self, owner: &str) -> bool {
+        self.0.lock().get(owner).is_some_and(|sender| sender.receiver_count() > 0)
+    }
+
     pub(crate) fn send(&self, owner: &str, item: impl FnOnce() -> StreamItem) {
         if let Some(sender) = self.0.lock().get(owner) {
             // Nobody listening is no fault.

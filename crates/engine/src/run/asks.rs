@@ -194,7 +194,7 @@ impl Engine {
         let new = self.new_run(&program, &origin, event, Start::Queued).map_err(failed)?;
         let id = new.id.clone();
         self.0.store.accept(new, &self.0.node).await.map_err(failed)?;
-        self.0.wake_dispatch.notify_one();
+        self.queued();
         value(json!({ "id": id }))
     }
 }

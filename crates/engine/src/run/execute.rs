@@ -169,7 +169,7 @@ impl Engine {
         }
         if limited {
             // Another of its runs may have waited for this one.
-            self.0.wake_dispatch.notify_one();
+            self.queued();
         }
         if let Some(responder) = responder {
             let response = if settled.is_ok() { response.unwrap_or_else(|| no_response(receiver)) } else { no_response(receiver) };
@@ -211,7 +211,7 @@ impl Engine {
                     Err(outcome) => return Ok(outcome),
                 };
                 let body = source_call(&props, &source.dynamic_props, None, &held.event)?;
-                (self.source_isolate(source), Call { body, timeout: self.0.config.source_timeout })
+                (self.source_isolate(source).await?, Call { body, timeout: self.0.config.source_timeout })
             }
             Program::Workflow(workflow) => {
                 let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
@@ -243,7 +243,7 @@ impl Engine {
         }
         self.keep_progress(sink).await?;
         self.0.store.release(&held.id, held.attempt, count_attempt).await?;
-        self.0.wake_dispatch.notify_one();
+        self.queued();
         Ok(true)
     }
 

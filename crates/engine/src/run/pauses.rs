@@ -177,7 +177,7 @@ impl Engine {
         let done = self.0.store.call_back(Callback { run_id, attempt, end, request, now: self.now() }).await?;
         match done {
             CalledBack::Done | CalledBack::Kept => {
-                self.0.wake_dispatch.notify_one();
+                self.queued();
                 Ok(done)
             }
             CalledBack::TooLate => {

@@ -48,6 +48,8 @@ pub(crate) struct SourceProgram {
     pub(crate) stores: StoreGrants,
     /// The isolate, without the `$.service.db` snapshot.
     pub(crate) isolate: IsolateSpec,
+    /// Whether it has a `$.service.db`.
+    pub(crate) has_db: bool,
     owner: Owner,
 }
 
@@ -229,6 +231,7 @@ impl Engine {
         let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
         let mut stores = StoreGrants::default();
         stores.add(defs, &props);
+        let has_db = defs.iter().any(|def| def.prop_type == "$.service.db");
         Ok(Program::Source(Box::new(SourceProgram {
             props: Inputs::new(Value::Object(props), accounts),
             dynamic_props,
@@ -237,12 +240,16 @@ impl Engine {
             strategy,
             stores,
             isolate,
+            has_db,
             owner,
         })))
     }
 
     /// The isolate of a source; a host of it begins with what is stored once all that ran before it has settled.
-    pub(crate) fn source_isolate(&self, program: &SourceProgram) -> Arc<IsolateSpec> {
+    pub(crate) async fn source_isolate(&self, program: &SourceProgram) -> Result<Arc<IsolateSpec>, EngineError> {
+        if program.has_db && !self.is_alone() && self.0.writes.is_behind(&program.source.id, self.0.store.source_writes(&program.source.id).await?) {
+            self.0.runner.evict(&program.isolate.id).await;
+        }
         let (engine, source) = (self.clone(), program.source.id.clone());
         let load = move || {
             let (engine, source) = (engine.clone(), source.clone());
@@ -251,10 +258,12 @@ impl Engine {
                 engine.stored_db(&source).await.map_err(|error| error_chain(&error))
             }
         };
-        Arc::new(IsolateSpec { db: Some(DbLoader::new(load)), ..program.isolate.clone() })
+        Ok(Arc::new(IsolateSpec { db: Some(DbLoader::new(load)), ..program.isolate.clone() }))
     }
 
     async fn stored_db(&self, source: &SourceId) -> Result<Db, EngineError> {
+        // Before the entries: what settles between is seen as not there, not as there.
+        self.0.writes.read(source, self.0.store.source_writes(source).await?);
         let mut db = Map::new();
         for (key, text) in self.0.store.source_db(source).await? {
             let value = serde_json::from_str(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;

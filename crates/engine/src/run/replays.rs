@@ -279,7 +279,7 @@ impl Engine {
         let goes_on = step.replay.status == ReplayStatus::Running;
         match self.0.store.step_replay(step).await {
             Ok(()) => {
-                self.0.wake_dispatch.notify_one();
+                self.queued();
                 Ok(goes_on)
             }
             // It was held or ended meanwhile, or another server took the step.

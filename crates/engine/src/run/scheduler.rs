@@ -78,7 +78,7 @@ impl Engine {
     async fn wake_due(&self) -> Result<(), EngineError> {
         let woken = self.0.store.wake_runs(self.now(), ROUND_MAX).await?;
         if woken.resumed > 0 {
-            self.0.wake_dispatch.notify_one();
+            self.queued();
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Engine {
         let run = self.new_run(&program, &origin, timer_event(timer, now.secs()).to_string(), Start::Queued)?;
         fail_point!("engine.tick.before_store");
         match self.0.store.fire_timer(&timer.id, timer.next_at, next_at, run).await? {
-            Fired::Accepted => self.0.wake_dispatch.notify_one(),
+            Fired::Accepted => self.queued(),
             Fired::Skipped => tracing::debug!(timer.id = %timer.id, "a tick was skipped: the run before is still going on"),
         }
         Ok(())

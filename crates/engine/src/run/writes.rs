@@ -1,6 +1,7 @@
 //! The order of writes to a source's `$.service.db` (invariant 3): its runs share a map while they run, and settle in any order. A write that
 //! settles after a later one to the same key is left out, and a new host begins only once what ran before it has settled: else the stored map
-//! would go back behind what was emitted.
+//! would go back behind what was emitted. Another
+//! server that settles writes has a map of its own: the one here is behind then, and the next run begins in a new host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub(crate) struct Writes {
     count: AtomicU64,
     sources: Mutex<HashMap<SourceId, Source>>,
     left: Notify,
+    /// Of sources with a map here: how many settlements it has, those when it was read and those of this server since.
+    has: Mutex<HashMap<SourceId, i64>>,
 }
 
 #[derive(Default)]
@@ -86,6 +89,33 @@ impl Writes {
         let began = self.next();
         sources.entry(source.clone()).or_default().runs.insert(began, false);
         Arc::new(Visit { writes: self.clone(), source: source.clone(), began })
+    }
+
+    /// A host's map begins with what so many settlements left.
+    pub(crate) fn read(&self, source: &SourceId, settlements: i64) {
+        self.has.lock().insert(source.clone(), settlements);
+    }
+
+    /// A settlement of this server writes to the map; or, with `-1`, did not after all.
+    pub(crate) fn settlement(&self, source: &SourceId, count: i64) {
+        if let Some(has) = self.has.lock().get_mut(source) {
+            *has += count;
+        }
+    }
+
+    /// Whether a map here lacks one of so many settlements. Then it is not asked again until a new one is read.
+    pub(crate) fn is_behind(&self, source: &SourceId, settlements: i64) -> bool {
+        let mut has = self.has.lock();
+        let behind = has.get(source).is_some_and(|has| *has < settlements);
+        if behind {
+            has.remove(source);
+        }
+        behind
+    }
+
+    /// The source is gone.
+    pub(crate) fn forget(&self, source: &SourceId) {
+        self.has.lock().remove(source);
     }
 
     /// Waits until no run of the source is in a host or has yet to settle: those in an earlier host may still write to the map that went with it.
@@ -174,6 +204,19 @@ mod tests {
         drop(old);
         writes.settled(&source, &[write(&new, "new")]);
         assert_eq!(writes.sources.lock()[&source].settled.len(), 1);
+    }
+
+    #[test]
+    fn a_map_is_behind_once_another_server_wrote() {
+        let (writes, source) = (Writes::default(), SourceId::generate(&IdSource::default()));
+        assert!(!writes.is_behind(&source, 7), "no host has read it yet");
+        writes.read(&source, 7);
+        writes.settlement(&source, 1);
+        assert!(!writes.is_behind(&source, 8));
+        writes.settlement(&source, 1);
+        writes.settlement(&source, -1);
+        assert!(writes.is_behind(&source, 9));
+        assert!(!writes.is_behind(&source, 9), "the next host is on its way");
     }
 
     #[tokio::test]

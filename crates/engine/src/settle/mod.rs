@@ -116,9 +116,9 @@ impl Engine {
         let pausing = Pausing { run_id, attempt, now: self.now(), wake_at: rest.wake_at, then: rest.then, state, result, effects };
         let status = self.0.store.pause_run(pausing).await?;
         self.tell_streams(events);
-        self.0.streams.send(held.owner.as_str(), || StreamItem::Run(held.id.clone()));
+        self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
         if listeners > 0 || status == RunStatus::Queued {
-            self.0.wake_dispatch.notify_one();
+            self.queued();
         }
         if to_webhooks {
             self.0.wake_webhooks.notify_one();
@@ -143,13 +143,16 @@ impl Engine {
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
             let db = self.0.writes.not_overtaken(&source.source.id, &collected.db);
+            let written = i64::from(!db.is_empty());
             let leaves = self.add_emits(&mut effects, source, context, &collected, db, &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
             self.0.writes.settled(&source.source.id, &collected.db);
+            self.0.writes.settlement(&source.source.id, written);
             let done = self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await;
             if done.is_err() {
                 self.0.writes.taken_back(&source.source.id, &collected.db);
+                self.0.writes.settlement(&source.source.id, -written);
             }
             match done {
                 Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
@@ -180,20 +183,23 @@ impl Engine {
                 ..Effects::default()
             };
             let db = self.0.writes.not_overtaken(&source.source.id, &collected.db);
+            let written = i64::from(!db.is_empty());
             let leaves = self.add_emits(&mut effects, source, &context, &collected, db, &turn).await?;
             let events = effects.events.clone();
             let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
             self.0.writes.settled(&source.source.id, &collected.db);
+            self.0.writes.settlement(&source.source.id, written);
             let done = self.commit_in_turn(turn, leaves, commit).await;
             if done.is_err() {
                 self.0.writes.taken_back(&source.source.id, &collected.db);
+                self.0.writes.settlement(&source.source.id, -written);
             }
             match done {
                 Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
                 other => {
                     other?;
                     self.tell_streams(events);
-                    self.0.wake_dispatch.notify_one();
+                    self.queued();
                     self.0.wake_webhooks.notify_one();
                     return Ok(());
                 }
@@ -223,9 +229,10 @@ impl Engine {
             }
         }
         self.tell_streams(events);
-        self.0.streams.send(program.identity().owner.as_str(), || StreamItem::Run(run_id));
+        let identity = program.identity();
+        self.run_changed(identity.org_id, identity.owner.as_str(), &run_id);
         if listeners > 0 {
-            self.0.wake_dispatch.notify_one();
+            self.queued();
         }
         if mail {
             self.0.wake_mailer.notify_one();
@@ -245,6 +252,7 @@ impl Engine {
             if event.name == DEFERRED {
                 self.0.wake_scheduler.notify_one();
             }
+            self.tell_others_of_event(&event);
             let owner = event.emitter_id.clone();
             self.0.streams.send(&owner, || StreamItem::Event(Arc::new(event)));
         }

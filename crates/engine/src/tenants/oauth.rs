@@ -1,7 +1,7 @@
 //! OAuth 2: the authorization code flow with PKCE by the operator's own client, refreshing, revoking.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,6 +28,10 @@ const STATE_MS: i64 = 15 * 60 * 1000;
 const AHEAD_MS: i64 = 5 * 60 * 1000;
 /// How long the provider may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// For how long a server that began to refresh a token is waited for.
+const REFRESH_MAX: Duration = Duration::from_secs(30);
+/// How often it is looked whether another server has refreshed a token.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// What states are sealed for.
 const STATE_OWNER: &str = "oauth state";
 
@@ -184,10 +188,36 @@ impl Engine {
         let turn = only.lock().await;
         // Another may have refreshed it meanwhile.
         let current = self.0.store.account(&account.org_id, &account.id).await?.unwrap_or(account);
-        let done = if current.healthy && ends_soon(&current) { self.refresh(current).await } else { Ok(current) };
+        let done = if current.healthy && ends_soon(&current) { self.refresh_once(current).await } else { Ok(current) };
         drop(turn);
         self.0.refreshing.lock().retain(|_, lock| Arc::strong_count(lock) > 2);
         done
+    }
+
+    /// Refreshes the token, or waits for another server that does.
+    async fn refresh_once(&self, mut account: Account) -> Result<Account, EngineError> {
+        let began = Instant::now();
+        loop {
+            let (now, version) = (self.now(), account.version);
+            let until = now.plus_ms(i64::try_from(REFRESH_MAX.as_millis()).unwrap_or(i64::MAX));
+            if self.0.store.claim_refresh(&account.id, version, now, until).await? {
+                let id = account.id.clone();
+                let done = self.refresh(account).await;
+                if done.as_ref().map_or(true, |account| account.version == version) {
+                    self.0.store.release_refresh(&id, version).await?;
+                }
+                return done;
+            }
+            if began.elapsed() > REFRESH_MAX {
+                return Ok(account);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+            let Some(current) = self.0.store.account(&account.org_id, &account.id).await? else { return Ok(account) };
+            if current.version != version {
+                return Ok(current);
+            }
+            account = current;
+        }
     }
 
     async fn refresh(&self, account: Account) -> Result<Account, EngineError> {

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
+use millrace_model::account::Account;
 use millrace_model::clock::Timestamp;
 use millrace_model::event::Event;
-use millrace_model::ids::{EventId, IdSource, MailId, OrgId, RunId, SourceId};
+use millrace_model::ids::{AccountId, EventId, IdSource, MailId, OrgId, RunId, SourceId};
 use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Claim, Effects, Mail, MailStatus, Notice, SourceChange, Store, StoreError};
+use millrace_store::{Changed, Claim, Effects, Heard, Mail, MailStatus, News, Notice, SourceChange, Store, StoreError};
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
 
 use crate::cluster::Database;
@@ -255,4 +256,163 @@ async fn a_server_whose_connections_were_cut_goes_on() {
     // A call that was under way may fail; those after it find new connections.
     while store.ping().await.is_err() {}
     assert_eq!(store.run(&new.org_id, &new.id).await.expect("reads").map(|run| run.status), Some(RunStatus::Queued));
+}
+
+/// What is heard next, but for what says only that the connection is there.
+async fn next(hears: &mut tokio::sync::mpsc::Receiver<Heard>) -> Option<Heard> {
+    loop {
+        match hears.recv().await {
+            Some(Heard::UpTo(_)) => {}
+            other => return other,
+        }
+    }
+}
+
+async fn hears_change(hears: &mut tokio::sync::mpsc::Receiver<Heard>, expected: Changed) {
+    match next(hears).await {
+        Some(Heard::Changed(changed)) => assert_eq!(changed, expected),
+        other => panic!("{expected:?}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_one_server_changes_the_others_hear_once_it_is_committed() {
+    let Some(database) = fresh().await else { return };
+    let (ids, store) = (IdSource::default(), database.open().await);
+    let mut hears = store.listen().await.expect("listens").expect("others may be there");
+    let id = source(&database, &ids).await;
+    hears_change(&mut hears, Changed::Owner(id.to_string())).await;
+    let client = database.client().await;
+    client.batch_execute("BEGIN; UPDATE sources SET active = false; ROLLBACK").await.expect("takes back");
+    client.batch_execute(&format!("INSERT INTO subscriptions VALUES ('sub_a', 'o_a', '{id}', 'p_a', '', false, 0)")).await.expect("subscribes");
+    hears_change(&mut hears, Changed::Listeners).await;
+    // A new key changes nothing that was read before.
+    let key = "INSERT INTO users VALUES ('u_a', 'o_a', '', '', 0); INSERT INTO api_keys VALUES ('k_a', 'o_a', 'u_a', '', 'hash', 0)";
+    client.batch_execute(key).await.expect("a key");
+    client.batch_execute("UPDATE api_keys SET rate_per_minute = 1").await.expect("changes");
+    hears_change(&mut hears, Changed::Callers).await;
+    client.batch_execute("INSERT INTO endpoint_domains VALUES ('a.test', 'o_a', 'hi_a', 0)").await.expect("a domain");
+    hears_change(&mut hears, Changed::Domains).await;
+    // Settlements notify nobody: those that do commit one after the other.
+    let change = SourceChange { source_id: id.clone(), dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))] };
+    store.settle_effects(Effects { source: Some(change), runs: vec![run(&ids, 0)], ..Effects::default() }).await.expect("settles");
+    client.batch_execute("DELETE FROM sources").await.expect("deletes");
+    hears_change(&mut hears, Changed::Owner(id.to_string())).await;
+}
+
+#[tokio::test]
+async fn servers_tell_each_other_and_know_how_many_they_are() {
+    let Some(database) = fresh().await else { return };
+    let (a, b) = (database.open().await, database.open().await);
+    let mut hears = a.listen().await.expect("listens").expect("others may be there");
+    assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 0);
+    hears_change(&mut hears, Changed::Nodes).await;
+    assert_eq!(b.check_in("b", 60_000).await.expect("checks in"), 1);
+    hears_change(&mut hears, Changed::Nodes).await;
+    assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 1);
+    b.tell("b", &[News::Queued]).await.expect("tells");
+    assert!(matches!(next(&mut hears).await, Some(Heard::News(node, News::Queued)) if node == "b"));
+    b.check_out("b").await.expect("checks out");
+    hears_change(&mut hears, Changed::Nodes).await;
+    // One that is over is not counted, though nobody took it out.
+    b.check_in("c", 0).await.expect("checks in");
+    assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 0);
+}
+
+#[tokio::test]
+async fn a_listening_connection_that_was_cut_ends() {
+    let Some(database) = fresh().await else { return };
+    let store = database.open().await;
+    let mut hears = store.listen().await.expect("listens").expect("others may be there");
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'millrace-listener'";
+    assert_eq!(database.client().await.query(cut, &[]).await.expect("cuts").len(), 1);
+    assert!(next(&mut hears).await.is_none());
+    assert!(store.listen().await.expect("listens again").is_some());
+    store.close().await;
+    assert!(matches!(store.listen().await, Err(StoreError::Closed)));
+}
+
+#[tokio::test]
+async fn a_run_that_somebody_waits_for_is_of_the_server_where_they_wait() {
+    let Some(database) = fresh().await else { return };
+    let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
+    a.check_in("a", 60_000).await.expect("checks in");
+    let new = run(&ids, 0);
+    a.accept_queued(new.clone(), 10, Some("a")).await.expect("accepted");
+    assert!(claim(&*b, "b", 10).await.is_empty());
+    assert_eq!(claim(&*a, "a", 10).await, std::slice::from_ref(&new.id));
+    // Whoever comes first takes it once it was given back, or its server is gone.
+    a.release(&new.id, 1, false).await.expect("gives back");
+    assert_eq!(claim(&*b, "b", 10).await, [new.id]);
+    let other = run(&ids, 1);
+    a.accept_queued(other.clone(), 10, Some("a")).await.expect("accepted");
+    a.check_out("a").await.expect("checks out");
+    assert_eq!(claim(&*b, "b", 10).await, [other.id]);
+}
+
+#[tokio::test]
+async fn one_server_at_a_time_refreshes_an_account() {
+    let Some(database) = fresh().await else { return };
+    let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
+    source(&database, &ids).await;
+    let mut account = Account {
+        id: AccountId::generate(&ids),
+        org_id: OrgId::from_row("o_a".into()),
+        app: "acme".into(),
+        name: String::new(),
+        credentials: "{}".into(),
+        healthy: true,
+        problem: None,
+        expires_at: None,
+        version: 1,
+        created_at: NOW,
+        updated_at: NOW,
+    };
+    a.create_account(account.clone()).await.expect("stores");
+    let claim = |store: &std::sync::Arc<dyn Store>, version: i64, now: i64| {
+        let (store, id) = (store.clone(), account.id.clone());
+        async move { store.claim_refresh(&id, version, NOW.plus_ms(now), NOW.plus_ms(now + 100)).await.expect("answers") }
+    };
+    let (from_a, from_b) = tokio::join!(claim(&a, 1, 0), claim(&b, 1, 0));
+    assert!(from_a != from_b, "one of them");
+    assert!(!claim(&a, 1, 99).await);
+    // Who ended without a word is waited for no longer than it said.
+    assert!(claim(&b, 1, 100).await);
+    b.release_refresh(&account.id, 1).await.expect("lets go");
+    assert!(claim(&a, 1, 101).await);
+    account.version = 2;
+    a.update_account(account.clone()).await.expect("refreshed");
+    assert!(!claim(&b, 1, 102).await, "it is another by now");
+    assert!(claim(&b, 2, 102).await);
+}
+
+#[tokio::test]
+async fn settlements_that_write_to_a_db_are_counted() {
+    let Some(database) = fresh().await else { return };
+    let (ids, store) = (IdSource::default(), database.open().await);
+    let id = source(&database, &ids).await;
+    let settle = async |version: i64, db: Vec<(String, Option<String>)>| {
+        let source = Some(SourceChange { source_id: id.clone(), dedupe: Some((version, "[]".into())), db });
+        store.settle_effects(Effects { source, ..Effects::default() }).await.expect("settles");
+        store.source_writes(&id).await.expect("counts")
+    };
+    assert_eq!(settle(0, Vec::new()).await, 0);
+    assert_eq!(settle(1, vec![("a".into(), Some("1".into())), ("b".into(), Some("1".into()))]).await, 1);
+    assert_eq!(settle(2, vec![("a".into(), None)]).await, 2);
+}
+
+/// A server of the release before goes on with a schema that a later one has brought up to date: columns and tables are added, none is taken.
+#[tokio::test]
+async fn a_server_goes_on_while_a_later_release_migrates() {
+    let Some(database) = fresh().await else { return };
+    let (ids, earlier) = (IdSource::default(), database.open().await);
+    let (before, after) = (run(&ids, 0), run(&ids, 1));
+    earlier.accept(before.clone(), "a").await.expect("accepted");
+    let later = "ALTER TABLE runs ADD COLUMN later TEXT; CREATE TABLE later (id TEXT PRIMARY KEY); UPDATE schema_version SET version = version + 1";
+    let client = database.client().await;
+    let (migrated, accepted) = tokio::join!(client.batch_execute(later), earlier.accept(after.clone(), "a"));
+    migrated.expect("migrates");
+    accepted.expect("accepted");
+    assert_eq!(claim(&*earlier, "a", 10).await, [before.id, after.id]);
+    assert!(matches!(refusal(&database).await, Some(StoreError::NewerSchema { .. })), "one that starts now is told");
 }

@@ -82,14 +82,14 @@ pub async fn a_full_queue_refuses(database: &dyn Database) {
     let owner = limited(&org, "limited", Some(1), None).await;
     let other = limited(&org, "other", Some(1), None).await;
     for ms in 0..2 {
-        org.store.accept_queued(org.run(&owner, ms), 2).await.expect("accepted");
+        org.store.accept_queued(org.run(&owner, ms), 2, None).await.expect("accepted");
     }
     let refused = org.run(&owner, 3);
-    assert!(matches!(org.store.accept_queued(refused.clone(), 2).await, Err(StoreError::QueueFull)));
+    assert!(matches!(org.store.accept_queued(refused.clone(), 2, None).await, Err(StoreError::QueueFull)));
     assert!(org.store.run(&org.id, &refused.id).await.expect("reads").is_none());
-    org.store.accept_queued(org.run(&other, 3), 2).await.expect("accepted");
+    org.store.accept_queued(org.run(&other, 3), 2, None).await.expect("accepted");
     // What is under way does not wait.
     assert_eq!(claims(&org, 10).await, 2);
-    org.store.accept_queued(org.run(&owner, 4), 2).await.expect("accepted");
-    assert!(matches!(org.store.accept_queued(org.run(&owner, 5), 2).await, Err(StoreError::QueueFull)));
+    org.store.accept_queued(org.run(&owner, 4), 2, None).await.expect("accepted");
+    assert!(matches!(org.store.accept_queued(org.run(&owner, 5), 2, None).await, Err(StoreError::QueueFull)));
 }

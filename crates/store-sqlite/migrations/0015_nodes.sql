@@ -1,0 +1,2 @@
+-- What servers that share a database tell each other: Postgres alone has several.
+SELECT 1;

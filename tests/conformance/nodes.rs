@@ -1,0 +1,204 @@
+//! Several servers on one Postgres: each accepts, runs and shows what the others do, and nothing happens twice. Passes, and says so, where there
+//! is no Postgres.
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt as _;
+use millrace_tests::cluster::{Database, cluster};
+use millrace_tests::receiver::{Does, Receiver};
+use millrace_tests::smtp::MailServer;
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// Two servers and what they share.
+struct Pair {
+    a: Server,
+    b: Server,
+    database: Database,
+}
+
+impl Pair {
+    async fn start(args: &[&str]) -> Option<Self> {
+        let database = cluster()?.database().await;
+        let url = database.url();
+        let args = [&["--database-url", &url], args].concat();
+        let a = Server::start_with(&args).await;
+        let mut b = a.beside(&args);
+        b.launch().await;
+        Some(Self { a, b, database })
+    }
+
+    /// Posts to an endpoint that the first server named, on both in turn.
+    async fn post(&self, url: &str, n: usize, body: &Value) -> millrace_tests::Answer {
+        let url = if n.is_multiple_of(2) { url.to_owned() } else { self.on_b(url) };
+        answer(self.a.raw(Method::POST, &url).json(body)).await
+    }
+
+    fn on_b(&self, url: &str) -> String {
+        url.replace(&self.a.url, &self.b.url)
+    }
+
+    /// Cuts the connections on which the servers listen.
+    async fn cut_listeners(&self) {
+        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'millrace-listener'";
+        assert!(self.database.client().await.query(cut, &[]).await.expect("cuts").len() >= 2);
+    }
+}
+
+fn says(text: &str) -> String {
+    format!("export default defineComponent({{ async run({{ $ }}) {{ await $.respond({{ status: 200, body: '{text}' }}); }} }});")
+}
+
+#[tokio::test]
+async fn what_is_deployed_on_one_server_runs_on_the_other() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let workflow = pair.a.workflow("w", json!([{ "type": "http", "custom_response": true }]), &[("say", &says("v0"))]).await;
+    let (url, path) = (pair.on_b(&endpoint(&workflow)), format!("/workflows/{}", id(&workflow)));
+    let asks = async || answer(pair.b.raw(Method::GET, &url)).await.text;
+    assert_eq!(asks().await, "v0");
+    for n in 1..=6 {
+        // Every other version is deployed while nobody can be heard.
+        if n % 2 == 0 {
+            pair.cut_listeners().await;
+        }
+        let text = format!("v{n}");
+        let step = json!({ "namespace": "say", "code": says(&text) });
+        pair.a.put(&path, &json!({ "steps": [step] })).await.data();
+        pair.a.post(&format!("{path}/deploy"), &json!({})).await.data();
+        // Within the bound that `docs/durability.md` names.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while asks().await != text {
+            assert!(std::time::Instant::now() < deadline, "{text} does not run on the other server: {}", pair.b.log());
+        }
+    }
+    pair.a.delete(&path).await.data();
+    while answer(pair.b.raw(Method::GET, &url)).await.status != 404 {}
+}
+
+#[tokio::test]
+async fn what_one_server_revokes_or_subscribes_the_other_knows() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let key = pair.a.post("/api_keys", &json!({ "name": "short" })).await.data();
+    let (text, path) = (key["key"].as_str().expect("a key").to_owned(), format!("/api_keys/{}", id(&key)));
+    assert_eq!(pair.b.call_as(&text, Method::GET, "/users/me", None).await.status, 200);
+    pair.a.delete(&path).await.data();
+    while pair.b.call_as(&text, Method::GET, "/users/me", None).await.status != 401 {}
+    // The listeners of a source are read once, and again when they change.
+    let source =
+        pair.a.source("export default { name: 's', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit(e.body); } };", json!({})).await;
+    assert_eq!(pair.post(&endpoint(&source), 1, &json!({ "n": 1 })).await.status, 200);
+    let listener = pair.a.workflow("l", json!([]), &[("one", "export default defineComponent({ run({ steps }) { return steps.trigger.event.n; } });")]).await;
+    pair.a.post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&listener) })).await.data();
+    let runs = format!("/workflows/{}/runs?status=succeeded", id(&listener));
+    let mut n = 1;
+    while pair.b.get(&runs).await.json["page_info"]["total_count"] == 0 {
+        n += 1;
+        assert_eq!(pair.post(&endpoint(&source), 1, &json!({ "n": n })).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_one_server_carries_what_settles_on_the_other() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let code =
+        "export default { name: 's', version: '1', props: { http: '$.interface.http' }, run(e) { console.log('line', e.body.n); this.$emit(e.body); } };";
+    let source = pair.a.source(code, json!({})).await;
+    let open = async |what: &str| {
+        let request = pair.b.raw(Method::GET, &format!("/v1/sources/{}{what}", id(&source))).bearer_auth(&pair.b.api_key);
+        request.send().await.expect("an answer").bytes_stream()
+    };
+    let (mut events, mut logs) = (open("/sse").await, open("/logs/sse").await);
+    for n in 0..20 {
+        assert_eq!(pair.post(&endpoint(&source), n, &json!({ "n": n })).await.status, 200);
+    }
+    let (mut seen, mut lines) = (String::new(), String::new());
+    let has_all = |text: &str, what: &dyn Fn(usize) -> String| (0..20).all(|n| text.contains(&what(n)));
+    while !has_all(&seen, &|n| format!("{{\"n\":{n}}}")) {
+        seen.push_str(&String::from_utf8_lossy(&events.next().await.expect("goes on").expect("bytes")));
+    }
+    while !has_all(&lines, &|n| format!("\"line {n}\"")) {
+        lines.push_str(&String::from_utf8_lossy(&logs.next().await.expect("goes on").expect("bytes")));
+    }
+    for n in 0..20 {
+        assert_eq!(seen.matches(&format!("{{\"n\":{n}}}")).count(), 1, "{seen}");
+        assert_eq!(lines.matches(&format!("\"line {n}\"")).count(), 1, "{lines}");
+    }
+}
+
+/// Invariant 3: a run sees the writes of the runs before it, also where those ran elsewhere.
+#[tokio::test]
+async fn a_source_counts_on_whichever_server_its_runs_go() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let code = "export default { name: 's', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, db: '$.service.db' },
+      run() { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); this.$emit({ n }); this.http.respond({ status: 200, body: String(n) }); } };";
+    let source = pair.a.source(code, json!({})).await;
+    let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
+    for n in 0..12 {
+        // Twice on each: the second meets a host that is warm.
+        let answered = pair.post(&endpoint(&source), n / 2, &json!({})).await;
+        assert_eq!(answered.text, (n + 1).to_string());
+        // It answers before it settles.
+        pair.a.until("its end", &runs, |l| l["page_info"]["total_count"] == n + 1).await;
+    }
+}
+
+#[tokio::test]
+async fn an_id_is_emitted_once_however_many_servers_see_it() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let code =
+        "export default { name: 's', version: '1', dedupe: 'unique', props: { http: '$.interface.http' }, run(e) { this.$emit(e.body, { id: e.body.n }); } };";
+    let source = pair.a.source(code, json!({})).await;
+    let url = endpoint(&source);
+    let posts = (0..80).map(|n| {
+        let (pair, url) = (&pair, &url);
+        async move { assert_eq!(pair.post(url, n, &json!({ "n": n / 4 })).await.status, 200) }
+    });
+    futures::future::join_all(posts).await;
+    let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
+    let settled = pair.a.until("all settle", &runs, |l| l["page_info"]["total_count"] == 80).await;
+    assert!(settled["data"].as_array().expect("runs").iter().all(|run| run["attempt"] == 1), "{settled}");
+    let emitted = pair.a.emitted(&source).await;
+    let distinct: BTreeSet<u64> = emitted.iter().map(|e| e["n"].as_u64().expect("a number")).collect();
+    assert_eq!((emitted.len(), distinct.len()), (20, 20));
+}
+
+#[tokio::test]
+async fn who_waits_for_a_workflow_with_limits_gets_its_answer_on_either_server() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let settings = json!({ "name": "w", "concurrency": 1, "queue_max": 100 });
+    let body =
+        json!({ "triggers": [{ "type": "http", "custom_response": true }], "steps": [{ "namespace": "say", "code": says("mine") }], "settings": settings });
+    let workflow = pair.a.post("/workflows", &body).await.data();
+    let url = endpoint(&workflow);
+    let nothing = json!({});
+    let asked = futures::future::join_all((0..12).map(|n| pair.post(&url, n, &nothing))).await;
+    assert!(asked.iter().all(|answer| answer.text == "mine"), "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_tick_a_mail_and_a_delivery_go_once() {
+    let (mail, hook) = (MailServer::start().await, Receiver::start(Does::says("200 OK")).await);
+    let Some(pair) = Pair::start(&["--smtp-url", &mail.url, "--owner-email", "owner@example.test"]).await else { return };
+    let ticks = "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } },
+      run(e) { this.$emit({ at: e.timestamp }); } };";
+    let source = pair.a.source(ticks, json!({})).await;
+    let webhook = pair.a.post("/webhooks", &json!({ "url": hook.url })).await.data();
+    pair.a.post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&webhook) })).await.data();
+    let fails = [("no", "export default defineComponent({ run() { throw new RangeError('too far'); } });")];
+    let workflow = pair.b.workflow("w", json!([{ "type": "source", "id": id(&source) }]), &fails).await;
+    let failed = format!("/workflows/{}/runs?status=failed", id(&workflow));
+    pair.b.until("runs that fail", &failed, |l| l["page_info"]["total_count"].as_u64() >= Some(5)).await;
+    pair.a.put(&format!("/sources/{}", id(&source)), &json!({ "active": false })).await.data();
+    let ticks = pair.a.emitted(&source).await;
+    let distinct: BTreeSet<String> = ticks.iter().map(Value::to_string).collect();
+    assert_eq!(distinct.len(), ticks.len(), "{ticks:?}");
+    let deliveries = format!("/webhooks/{}/deliveries", id(&webhook));
+    let delivered =
+        pair.a.until("all delivered", &deliveries, |l| l["data"].as_array().is_some_and(|all| all.iter().all(|d| d["status"] == "delivered"))).await;
+    let got: Vec<String> = hook.got().iter().map(|got| got.header("webhook-id")).collect();
+    assert_eq!(got.iter().collect::<BTreeSet<_>>().len(), got.len(), "{got:?}");
+    assert_eq!(delivered["page_info"]["total_count"].as_u64(), Some(got.len() as u64));
+    pair.a.until("the mail", "/mail", |l| l["data"][0]["status"] == "sent").await;
+    assert_eq!(mail.mails.lock().expect("not poisoned").len(), 1);
+}
