@@ -8,6 +8,7 @@ import { leadHosted } from "./hosted.ts";
 import { JSON } from "./kept.ts";
 import { loadModules, moduleOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
+import { mirrorInto } from "./mirror.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";
 import { runSource } from "./source.ts";
 import { leadTmp } from "./tmp.ts";
@@ -22,6 +23,7 @@ async function load(frame: Bag): Promise<void> {
   try {
     Object.assign(process.env, frame["env"]);
     leadTmp(String(frame["tmp"]));
+    mirrorInto(String(frame["tmp"]));
     leadHosted();
     loadDb(frame["db"] as Record<string, unknown> | null);
     await loadModules(frame["modules"] as { name: string; path: string }[]);

@@ -36,8 +36,7 @@ export class Prepared {
   instance(values: Bag, services: Services, dynamic?: unknown): Bag {
     const self: Bag = {};
     if (services.emit) hidden(self, "$emit", services.emit);
-    const props = Array.isArray(dynamic) && dynamic.length > 0 ? this.#with(dynamic as Bag[]) : this.props;
-    for (const prop of props) {
+    for (const prop of this.propsWith(dynamic)) {
       const value = bindProp(prop, values[prop.name], services);
       if (value !== undefined) self[prop.name] = value;
     }
@@ -51,8 +50,9 @@ export class Prepared {
   }
 
   /** The props with those that additionalProps made, which may stand in for one of the component's own. */
-  #with(dynamic: Bag[]): ResolvedProp[] {
-    const made = dynamic
+  propsWith(dynamic: unknown): ResolvedProp[] {
+    if (!Array.isArray(dynamic) || dynamic.length === 0) return this.props;
+    const made = (dynamic as Bag[])
       .filter((one) => typeof one?.["name"] === "string" && typeof one["type"] === "string")
       .map((one): ResolvedProp => {
         const own = this.props.find((prop) => prop.name === one["name"]);

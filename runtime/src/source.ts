@@ -3,6 +3,7 @@ import type { CallContext } from "./context.ts";
 import { serviceDb } from "./db.ts";
 import { jsonText } from "./errors.ts";
 import type { Prepared } from "./instance.ts";
+import { dirsOf, mirror } from "./mirror.ts";
 import { executeRequest } from "./request.ts";
 import { httpInterface } from "./respond.ts";
 import { dataStore } from "./store.ts";
@@ -20,7 +21,12 @@ export async function runSource(prepared: Prepared, frame: CallFrame, call: Call
     (self["$emit"] as Fn)(event, { id: timestampOf(event), ts: Date.now() });
     return undefined;
   }
-  return await prepared.component.run.call(self, event);
+  const dirs = dirsOf(prepared.propsWith(frame["dynamic_props"]), (frame["props"] ?? {}) as Bag);
+  if (dirs.length === 0) return await prepared.component.run.call(self, event);
+  const keep = await mirror(dirs, call);
+  const returned = await prepared.component.run.call(self, event);
+  await keep();
+  return returned;
 }
 
 /** The instance of a call: a run, a hook, an options method or additionalProps share its context. */

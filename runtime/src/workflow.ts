@@ -6,6 +6,7 @@ import { evaluate } from "./expressions.ts";
 import type { FlowCall, Pause, RunInfo } from "./flow.ts";
 import { JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
+import { dirsOf, mirror } from "./mirror.ts";
 import { executeRequest } from "./request.ts";
 import { withHeaderLookup } from "./source.ts";
 import { dataStore } from "./store.ts";
@@ -89,7 +90,17 @@ export async function runAction(module: string, props: Bag, steps: Bag, $: Dolla
   const values: Bag = {};
   for (const name in props) values[name] = evaluate(props[name], steps, name, namespace);
   const self = prepared.instance(values, { execute: executeRequest, dataStore: (store) => dataStore(store, call) }, dynamic);
-  return await prepared.component.run?.call(self, { steps, $: $.members });
+  const dirs = dirsOf(prepared.propsWith(dynamic), values);
+  const keep = dirs.length > 0 ? await mirror(dirs, call) : undefined;
+  try {
+    const returned = await prepared.component.run?.call(self, { steps, $: $.members });
+    await keep?.();
+    return returned;
+  } catch (error) {
+    // To end the workflow is to end well.
+    if (keep && endReason(error) !== undefined) await keep();
+    throw error;
+  }
 }
 
 /** The returned value becomes an export, last; functions and what else JSON has no word for are no value. */

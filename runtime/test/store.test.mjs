@@ -41,6 +41,36 @@ async function withStore(body, store, props = { s: "ds_1" }) {
   }
 }
 
+test("a dir prop: files of its store are in /tmp, and those that changed go into it at once when the code has ended well", async () => {
+  // Here a module is in the folder that stands for /tmp.
+  const code = `import fs from "node:fs"; const at = (path) => new URL(path, import.meta.url); export default { props: { d: { type: "dir", accessMode: "read-write" } }, async run({ $ }) {
+    const had = fs.readFileSync(at("in/a.txt"), "utf8"); fs.writeFileSync(at("out.txt"), had + "!"); if (this.d === "fails") throw new Error("no"); return had; } };`;
+  const kept = [], read = [];
+  const answers = {
+    "files.list": () => ({ items: [{ path: "in/a.txt", id: "up_1", size: 2 }], next: null }), "files.read": (asked) => (read.push(asked), Buffer.from("hi").toString("base64")),
+    "files.begin": () => "up_2", "files.part": ({ bytes }) => void kept.push(Buffer.from(bytes, "base64").toString()), "files.keep": ({ files }) => void kept.push(files),
+  };
+  const host = await Host.load({ m: code });
+  host.onFrame = (frame) => {
+    host.frames.push(frame);
+    if (frame.t === "ask") host.send({ t: "answer", id: frame.id, ask: frame.ask, ok: true, value: answers[frame.kind](frame.payload) });
+  };
+  try {
+    const first = await host.call(1, workflow({ d: "s" }));
+    assert.deepEqual(done(first).error, undefined);
+    assert.equal(finished(first).exports.$return_value, "hi");
+    assert.deepEqual(kept.splice(0).filter((one) => one === "hi!" || one[0]?.[1] === "out.txt"), ["hi!", [["up_2", "out.txt"]]]);
+    // What is there as it was is not fetched again; a failure keeps nothing.
+    await host.call(2, workflow({ d: "s" }));
+    assert.deepEqual(read, [{ store: "s", path: "in/a.txt", id: "up_1", position: 0 }]);
+    kept.splice(0);
+    assert.equal(done(await host.call(3, workflow({ d: "fails" }))).error.message, "no");
+    assert.deepEqual(kept, []);
+  } finally {
+    host.end();
+  }
+});
+
 test("get, set, has, delete, size, clear", async () => {
   const { value, asks, store } = await withStore(`await this.s.set("a", { n: 1 }); await this.s.set("b", null); const got = [await this.s.get("a"), await this.s.get("b"), typeof (await this.s.get("none")), await this.s.has("a"), await this.s.has("x"), await this.s.size()];
     await this.s.delete("a"); got.push(await this.s.has("a")); await this.s.clear(); return got;`);

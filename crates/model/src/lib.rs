@@ -13,6 +13,7 @@ pub mod domain;
 pub mod egress;
 pub mod error_event;
 pub mod event;
+pub mod file;
 pub mod http;
 pub mod ids;
 pub mod limits;

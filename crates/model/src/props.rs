@@ -182,7 +182,7 @@ fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
         "app" => refuse("a connected account: {\"authProvisionId\": \"apn_…\"}"),
         "http_request" => refuse("an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`"),
         "sql" => refuse("a query: a string, or an object with the string `query` and optionally the array `params`"),
-        "dir" => refuse("a folder: a string or an object"),
+        "dir" => refuse("a file store: its name, 1 to 64 letters, digits, `-`, `_` and `.`; it need not exist yet"),
         _ => refuse("a string"),
     }
 }
@@ -199,7 +199,7 @@ fn scalar_fits(prop_type: &str, def: &PropDef, value: &Value) -> bool {
             "app" => value.is_object(),
             "http_request" => value.get("url").is_some_and(Value::is_string),
             "sql" => value.is_string() || (value.get("query").is_some_and(Value::is_string) && value.get("params").is_none_or(Value::is_array)),
-            "dir" => value.is_object() || value.is_string(),
+            "dir" => value.as_str().is_some_and(|name| name.is_empty() || crate::file::check_name(name).is_ok()),
             _ => true,
         }
 }

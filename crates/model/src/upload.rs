@@ -7,6 +7,8 @@ use crate::ids::{OrgId, UploadId};
 pub const KEPT_MS: i64 = 30 * 60 * 1000;
 /// A file is stored in parts of so many bytes; the last may be shorter.
 pub const PART_BYTES: usize = 1 << 20;
+/// When a file goes that belongs to a store: never by itself.
+pub const FOREVER: Timestamp = Timestamp(i64::MAX);
 
 /// A file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,6 +29,7 @@ mod runs;
 mod settle;
 mod sources;
 mod store;
+mod stored_files;
 mod subscriptions;
 mod tenants;
 mod uploads;

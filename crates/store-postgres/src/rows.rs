@@ -10,6 +10,7 @@ use millrace_model::data_store::DataStore;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
+use millrace_model::file::StoredFile;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -53,6 +54,7 @@ pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, p
 pub(crate) const REGISTRY: &str = "id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at";
 pub(crate) const REGISTRY_COMPONENT: &str = "registry_id, path, key, name, description, version, component_type, app, hash";
 pub(crate) const APP_HOOK: &str = "org_id, owner_id, app, event_name, active";
+pub(crate) const STORED_FILE: &str = "org_id, store, path, upload_id, size, updated_at";
 pub(crate) const UPLOAD: &str = "id, org_id, file_name, media_type, size, expires_at";
 pub(crate) const DATA_KEY: &str = "id, master_id, wrapped, created_at";
 pub(crate) const REGISTRY_FILE: &str = "path, hash, code";
@@ -374,6 +376,17 @@ pub(crate) fn upload(row: &Row) -> StoreResult<Upload> {
         media_type: get(row, "media_type")?,
         size: get(row, "size")?,
         expires_at: time(row, "expires_at")?,
+    })
+}
+
+pub(crate) fn stored_file(row: &Row) -> StoreResult<StoredFile> {
+    Ok(StoredFile {
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        store: get(row, "store")?,
+        path: get(row, "path")?,
+        upload_id: UploadId::from_row(get(row, "upload_id")?),
+        size: get(row, "size")?,
+        updated_at: time(row, "updated_at")?,
     })
 }
 

@@ -9,6 +9,7 @@ use millrace_model::data_store::DataStore;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
+use millrace_model::file::{FileStore, StoredFile};
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -27,7 +28,7 @@ use crate::db::{self, database, statement, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
     PostgresStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, nodes,
-    oauth_clients, pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    oauth_clients, pauses, registries, replays, retention, runs, settle, sources, stored_files, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// One row of a table by organization and id.
@@ -172,6 +173,23 @@ impl Store for PostgresStore {
     }
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         transaction!(self.db, |t| uploads::purge(&t, now, limit))
+    }
+
+    async fn keep_files(&self, keep: KeepFiles) -> StoreResult<()> {
+        transaction!(self.db, |t| stored_files::keep(&t, &keep))
+    }
+    async fn stored_file(&self, org: &OrgId, store: &str, path: &str) -> StoreResult<Option<StoredFile>> {
+        let sql = format!("SELECT {} FROM stored_files WHERE org_id = $1 AND store = $2 AND path = $3", rows::STORED_FILE);
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &store, &text(path)], rows::stored_file).await
+    }
+    async fn stored_files(&self, org: &OrgId, store: &str, after: &str, limit: u32) -> StoreResult<Vec<StoredFile>> {
+        stored_files::list(&self.db.client().await?, org, store, after, limit).await
+    }
+    async fn file_stores(&self, org: &OrgId) -> StoreResult<Vec<FileStore>> {
+        stored_files::stores(&self.db.client().await?, org).await
+    }
+    async fn remove_files(&self, org: &OrgId, store: &str, path: Option<&str>, until: Timestamp) -> StoreResult<u64> {
+        transaction!(self.db, |t| stored_files::remove(&t, org.as_str(), store, path, until))
     }
 
     async fn data_keys(&self) -> StoreResult<Vec<DataKey>> {

@@ -7,6 +7,7 @@ use millrace_model::data_store::DataStore;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
+use millrace_model::file::StoredFile;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -502,6 +503,23 @@ pub(crate) fn upload(row: &Row<'_>) -> StoreResult<Upload> {
         media_type: get(row, "media_type")?,
         size: get(row, "size")?,
         expires_at: time(row, "expires_at")?,
+    })
+}
+
+/// Slugs of a table that are `base`, or begin with it and a number.
+pub(crate) fn slugs(c: &Connection, table: &'static str, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
+    let sql = format!("SELECT name_slug FROM {table} WHERE org_id = ?1 AND (name_slug = ?2 OR substr(name_slug, 1, length(?2) + 1) = ?2 || '-')");
+    many(c, &sql, [org.as_str(), base], |row| row.get(0).map_err(database))
+}
+
+pub(crate) fn stored_file(row: &Row<'_>) -> StoreResult<StoredFile> {
+    Ok(StoredFile {
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        store: get(row, "store")?,
+        path: get(row, "path")?,
+        upload_id: UploadId::from_row(get(row, "upload_id")?),
+        size: get(row, "size")?,
+        updated_at: time(row, "updated_at")?,
     })
 }
 

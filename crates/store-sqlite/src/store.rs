@@ -9,6 +9,7 @@ use millrace_model::data_store::DataStore;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
+use millrace_model::file::{FileStore, StoredFile};
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -29,7 +30,7 @@ use crate::db::database;
 use crate::rows::{self, list, many, number, one};
 use crate::{
     SqliteStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients,
-    pauses, registries, replays, retention, runs, settle, sources, subscriptions, tenants, uploads, webhooks, workflows,
+    pauses, registries, replays, retention, runs, settle, sources, stored_files, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// JSON text of a stored value.
@@ -42,23 +43,6 @@ macro_rules! by_id {
     ($self:ident, $table:literal, $org:ident, $id:ident, $read:path) => {{
         let (org, id) = ($org.to_string(), $id.to_string());
         $self.db.read(move |c| one(c, concat!("SELECT * FROM ", $table, " WHERE id = ?1 AND org_id = ?2"), [id, org], $read)).await
-    }};
-}
-
-macro_rules! slugs {
-    ($self:ident, $table:literal, $org:ident, $base:ident) => {{
-        let (org, base) = ($org.to_string(), $base.to_owned());
-        $self
-            .db
-            .read(move |c| {
-                many(
-                    c,
-                    concat!("SELECT name_slug FROM ", $table, " WHERE org_id = ?1 AND (name_slug = ?2 OR substr(name_slug, 1, length(?2) + 1) = ?2 || '-')"),
-                    [org, base],
-                    |row| row.get(0).map_err(database),
-                )
-            })
-            .await
     }};
 }
 
@@ -206,6 +190,27 @@ impl Store for SqliteStore {
         self.db.write(move |c| uploads::purge(c, now, limit)).await
     }
 
+    async fn keep_files(&self, keep: KeepFiles) -> StoreResult<()> {
+        self.db.write(move |c| stored_files::keep(c, &keep)).await
+    }
+    async fn stored_file(&self, org: &OrgId, store: &str, path: &str) -> StoreResult<Option<StoredFile>> {
+        let (org, store, path) = (org.to_string(), store.to_owned(), path.to_owned());
+        let sql = "SELECT * FROM stored_files WHERE org_id = ?1 AND store = ?2 AND path = ?3";
+        self.db.read(move |c| one(c, sql, [org, store, path], rows::stored_file)).await
+    }
+    async fn stored_files(&self, org: &OrgId, store: &str, after: &str, limit: u32) -> StoreResult<Vec<StoredFile>> {
+        let (org, store, after) = (org.clone(), store.to_owned(), after.to_owned());
+        self.db.read(move |c| stored_files::list(c, &org, &store, &after, limit)).await
+    }
+    async fn file_stores(&self, org: &OrgId) -> StoreResult<Vec<FileStore>> {
+        let org = org.clone();
+        self.db.read(move |c| stored_files::stores(c, &org)).await
+    }
+    async fn remove_files(&self, org: &OrgId, store: &str, path: Option<&str>, until: Timestamp) -> StoreResult<u64> {
+        let (org, store, path) = (org.clone(), store.to_owned(), path.map(str::to_owned));
+        self.db.write(move |c| stored_files::remove(c, org.as_str(), &store, path.as_deref(), until)).await
+    }
+
     async fn data_keys(&self) -> StoreResult<Vec<DataKey>> {
         self.db.read(|c| many(c, "SELECT * FROM data_keys ORDER BY created_at, id", [], rows::data_key)).await
     }
@@ -239,7 +244,8 @@ impl Store for SqliteStore {
         self.db.read(move |c| list(c, "sources", "org_id = ?1", &[&org], &page, rows::source)).await
     }
     async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
-        slugs!(self, "sources", org, base)
+        let (org, base) = (org.clone(), base.to_owned());
+        self.db.read(move |c| rows::slugs(c, "sources", &org, &base)).await
     }
     async fn interfaces(&self, owner: &str) -> StoreResult<Interfaces> {
         let owner = owner.to_owned();
@@ -328,7 +334,8 @@ impl Store for SqliteStore {
         self.db.read(move |c| list(c, "workflows", "org_id = ?1", &[&org], &page, rows::workflow)).await
     }
     async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
-        slugs!(self, "workflows", org, base)
+        let (org, base) = (org.clone(), base.to_owned());
+        self.db.read(move |c| rows::slugs(c, "workflows", &org, &base)).await
     }
     async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>> {
         by_id!(self, "deployments", org, id, rows::deployment)

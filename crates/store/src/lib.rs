@@ -20,6 +20,7 @@ use millrace_model::data_store::DataStore;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
+use millrace_model::file::{FileStore, StoredFile};
 use millrace_model::ids::{
     AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId, OauthClientId,
     OrgId, RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
@@ -227,6 +228,20 @@ pub trait Store: Send + Sync + 'static {
     async fn upload_part(&self, id: &UploadId, position: i64) -> StoreResult<Option<Vec<u8>>>;
     /// Removes files whose time was over by `now`, at most `limit`. How many.
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    // ---- file stores
+
+    /// Makes uploads the files of a store, all of them or none; what stood at their paths ends at `keep.replaced_until`.
+    /// `NotFound` where one is gone, another organization's, or is a file of a store already; `Full` where there would be too many or too large ones.
+    async fn keep_files(&self, keep: KeepFiles) -> StoreResult<()>;
+    /// A file of a store, by its path.
+    async fn stored_file(&self, org: &OrgId, store: &str, path: &str) -> StoreResult<Option<StoredFile>>;
+    /// Files of a store in the order of their paths, after one.
+    async fn stored_files(&self, org: &OrgId, store: &str, after: &str, limit: u32) -> StoreResult<Vec<StoredFile>>;
+    /// The stores of an organization by name, with what they hold.
+    async fn file_stores(&self, org: &OrgId) -> StoreResult<Vec<FileStore>>;
+    /// Removes a file of a store, or all of them; their contents end at `until`. How many.
+    async fn remove_files(&self, org: &OrgId, store: &str, path: Option<&str>, until: Timestamp) -> StoreResult<u64>;
 
     // ---- keys that secrets are sealed under
 

@@ -3,7 +3,7 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
-use millrace_model::ids::{DataKeyId, DataStoreId, DeliveryId, ErrorGroupId, EventId, MailId, OrgId, RegistryId, RunId, SourceId, WebhookDeliveryId};
+use millrace_model::ids::{DataKeyId, DataStoreId, DeliveryId, ErrorGroupId, EventId, MailId, OrgId, RegistryId, RunId, SourceId, UploadId, WebhookDeliveryId};
 use millrace_model::limits::RunLimits;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_model::replay::Replay;
@@ -638,4 +638,19 @@ pub struct Examined {
     pub damage: Option<String>,
     /// The database's clock, where it has one of its own.
     pub clock: Option<Timestamp>,
+}
+
+/// Uploads that become files of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeepFiles {
+    /// The organization.
+    pub org_id: OrgId,
+    /// The store's name.
+    pub store: String,
+    /// What becomes a file, and its path.
+    pub files: Vec<(UploadId, String)>,
+    /// Now.
+    pub now: Timestamp,
+    /// When the contents end that others take the place of: who reads them just now reads them to their end.
+    pub replaced_until: Timestamp,
 }

@@ -2,5 +2,6 @@
 
 mod app_hooks;
 mod data_stores;
+mod files;
 mod registry;
 mod uploads;

@@ -43,7 +43,8 @@ async fn s2_7_a_value_of_each_wrong_type_is_refused_with_the_prop_the_value_and_
         ("request", json!("https://example.test"), "`url`"),
         ("sql", json!({ "query": 1 }), "`query`"),
         ("sql", json!({ "query": "select 1", "params": "x" }), "`params`"),
-        ("dir", json!(4), "a folder"),
+        ("dir", json!(4), "a file store"),
+        ("dir", json!("../up"), "a file store"),
         ("app", json!("apn_x"), "a connected account"),
         ("app", json!({ "authProvisionId": "apn_nothere" }), "a connected account"),
     ] {

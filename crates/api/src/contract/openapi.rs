@@ -74,8 +74,8 @@ fn operation(route: &Route) -> Value {
     if route.needs == Needs::Nothing {
         shown["security"] = json!([]);
     }
-    if route.has_archive {
-        shown["requestBody"] = json!({ "required": true, "content": { "application/gzip": {} } });
+    if let Some(media) = route.raw_body {
+        shown["requestBody"] = json!({ "required": true, "content": { media: {} } });
     }
     if !body.is_empty() {
         let properties: Map<String, Value> = body
@@ -106,6 +106,7 @@ fn responses(route: &Route) -> Value {
         Gives::Bare(name) => ("application/json", reference(name)),
         Gives::Stream => ("text/event-stream", json!({ "type": "string" })),
         Gives::Lines(name) => ("application/x-ndjson", reference(name)),
+        Gives::Bytes => ("application/octet-stream", json!({ "type": "string", "format": "binary" })),
     };
     let refusal = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
     json!({
@@ -206,6 +207,7 @@ fn given(gives: Gives) -> String {
         Gives::List(name) => format!("a list of `{name}`"),
         Gives::Stream => "server-sent events".into(),
         Gives::Lines(name) => format!("lines of `{name}`"),
+        Gives::Bytes => "what is in the file".into(),
     }
 }
 

@@ -69,6 +69,8 @@ pub(crate) enum Gives {
     Stream,
     /// A JSON line for each record.
     Lines(&'static str),
+    /// What is in a file.
+    Bytes,
 }
 
 /// One method of one path below `/v1`.
@@ -80,8 +82,8 @@ pub(crate) struct Route {
     pub(crate) params: Vec<Param>,
     /// Whether the parameters are documented in the query though the method has a body: both are read.
     pub(crate) in_query: bool,
-    /// Whether the body is an archive.
-    pub(crate) has_archive: bool,
+    /// The media type of a body that is no JSON.
+    pub(crate) raw_body: Option<&'static str>,
     pub(crate) gives: Gives,
     pub(crate) status: u16,
     answer: MethodRouter<App>,
@@ -99,7 +101,12 @@ impl Route {
 
     /// The body is a .tar.gz archive of at most so many bytes, the parameters stand in the query.
     pub(crate) fn archive(self, bytes_max: usize) -> Self {
-        Self { in_query: true, has_archive: true, answer: self.answer.layer(DefaultBodyLimit::max(bytes_max)), ..self }
+        Self { in_query: true, raw_body: Some("application/gzip"), answer: self.answer.layer(DefaultBodyLimit::max(bytes_max)), ..self }
+    }
+
+    /// The body is a file, the parameters stand in the query.
+    pub(crate) fn file(self) -> Self {
+        Self { in_query: true, raw_body: Some("application/octet-stream"), ..self }
     }
 
     pub(crate) fn one(self, schema: &'static str) -> Self {
@@ -134,7 +141,7 @@ fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), p
     // The caller is let in where it is extracted: by then the route is known, and what it needs stands beside the request.
     let answer: MethodRouter<App> = on(method.1, handler);
     let answer = answer.route_layer(Extension(needs));
-    Route { method: method.0, path, needs, about, params: Vec::new(), in_query: false, has_archive: false, gives: Gives::One("Deleted"), status: 200, answer }
+    Route { method: method.0, path, needs, about, params: Vec::new(), in_query: false, raw_body: None, gives: Gives::One("Deleted"), status: 200, answer }
 }
 
 pub(crate) fn get<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {

@@ -61,7 +61,7 @@ pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, A
         .map(|b| if b.is_ascii_alphanumeric() || b"-_.".contains(&b) { char::from(b).to_string() } else { format!("%{b:02X}") })
         .collect();
     let plain = HeaderValue::from_static("application/octet-stream");
-    let mut response = Body::from_stream(app.engine.upload_parts(&upload)).into_response();
+    let mut response = Body::from_stream(app.engine.upload_parts(&upload.id)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::try_from(upload.media_type).unwrap_or(plain));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(upload.size));

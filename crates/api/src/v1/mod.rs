@@ -9,6 +9,7 @@ pub(crate) mod connect;
 pub(crate) mod data_stores;
 pub(crate) mod domains;
 pub(crate) mod events;
+pub(crate) mod files;
 pub(crate) mod history;
 pub(crate) mod mail;
 pub(crate) mod oauth_clients;

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod data_stores;
+mod files;
 mod keys;
 mod operations;
 mod registries;
@@ -17,6 +18,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 pub use accounts::AccountCommand;
 pub use data_stores::DataStoreCommand;
+pub use files::FileCommand;
 pub use keys::KeyCommand;
 pub use operations::{ExportArgs, OauthClientCommand, RetentionArgs};
 pub use registries::RegistryCommand;
@@ -237,6 +239,9 @@ pub enum ClientCommand {
     /// Data stores: values that workflows and sources share
     #[command(subcommand, visible_alias = "ds", after_help = "Example: millrace data-stores set orders last-seen 42")]
     DataStores(DataStoreCommand),
+    /// File stores: files that steps and sources find in /tmp and leave there
+    #[command(subcommand, after_help = "Example: millrace files put reports june.csv")]
+    Files(FileCommand),
     /// OAuth clients: programs that get short-lived tokens for their id and secret
     #[command(subcommand, after_help = "Example: millrace oauth-clients list")]
     OauthClients(OauthClientCommand),

@@ -117,6 +117,15 @@ impl Client {
         Err(self.refusal(response).await)
     }
 
+    /// An answer that is no JSON.
+    pub(crate) async fn bytes(&self, request: reqwest::RequestBuilder) -> Result<Vec<u8>, CliError> {
+        let response = printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send()).await.map_err(|e| self.unreachable(e))?;
+        if response.status().is_success() {
+            return Ok(response.bytes().await.map_err(|e| self.unreachable(e))?.to_vec());
+        }
+        Err(self.refusal(response).await)
+    }
+
     pub(crate) async fn refusal(&self, response: reqwest::Response) -> CliError {
         let status = response.status();
         // An answer that is not ours, such as a proxy's page, has only its status to say.

@@ -5,6 +5,7 @@ mod apply;
 mod components;
 mod data_stores;
 mod event;
+mod files;
 mod follow;
 mod history;
 mod keys;
@@ -136,6 +137,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Errors { name, groups: true } => replays::groups(client, show, name.as_deref()).await,
         ClientCommand::Replays(command) => replays::replays(client, show, command).await,
         ClientCommand::DataStores(command) => data_stores::data_stores(client, show, command).await,
+        ClientCommand::Files(command) => files::files(client, show, command).await,
         ClientCommand::OauthClients(command) => operations::oauth_clients(client, show, command).await,
         ClientCommand::Export(args) => operations::export(client, args).await,
         ClientCommand::Retention(args) => operations::retention(client, show, args).await,

@@ -45,7 +45,7 @@ impl Engine {
     /// Keeps the files of a request's body and gives what code sees as the body.
     pub async fn take_files(&self, key: &str, files: FilesIn, body: Pieces) -> Result<Value, EngineError> {
         let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
-        let mut left = Left(self.0.config.upload_max_bytes, self.0.config.upload_max_bytes);
+        let mut left = Left::of(self.0.config.upload_max_bytes);
         match files {
             FilesIn::Body { media_type } => {
                 let pieces = body.map_err(|_| broken());
@@ -94,6 +94,18 @@ impl Engine {
         pieces: impl Stream<Item = Result<Bytes, EngineError>>,
         left: &mut Left,
     ) -> Result<String, EngineError> {
+        let id = self.receive(org, (file_name, media_type), pieces, left).await?;
+        Ok(format!("{}/uploads/{}", self.0.config.base_url, self.upload_token(&id)))
+    }
+
+    /// Stores a file as it comes.
+    pub(crate) async fn receive(
+        &self,
+        org: &millrace_model::ids::OrgId,
+        (file_name, media_type): (&str, &str),
+        pieces: impl Stream<Item = Result<Bytes, EngineError>>,
+        left: &mut Left,
+    ) -> Result<UploadId, EngineError> {
         let upload = Upload {
             id: UploadId::generate(&self.0.ids),
             org_id: org.clone(),
@@ -121,7 +133,7 @@ impl Engine {
             self.0.store.add_upload_part(&id, position, part.to_vec()).await?;
         }
         self.0.store.finish_upload(&id, size).await?;
-        Ok(format!("{}/uploads/{}", self.0.config.base_url, self.upload_token(&id)))
+        Ok(id)
     }
 
     fn upload_token(&self, id: &UploadId) -> String {
@@ -142,8 +154,8 @@ impl Engine {
     }
 
     /// The parts of a file, in order.
-    pub fn upload_parts(&self, upload: &Upload) -> Pieces {
-        let (engine, id) = (self.clone(), upload.id.clone());
+    pub fn upload_parts(&self, upload: &UploadId) -> Pieces {
+        let (engine, id) = (self.clone(), upload.clone());
         Box::pin(futures::stream::try_unfold(0, move |position| {
             let (engine, id) = (engine.clone(), id.clone());
             async move {
@@ -155,9 +167,13 @@ impl Engine {
 }
 
 /// How many bytes files may still have, and how many they could have at first.
-struct Left(usize, usize);
+pub(crate) struct Left(usize, usize);
 
 impl Left {
+    pub(crate) fn of(bytes: usize) -> Self {
+        Self(bytes, bytes)
+    }
+
     fn take(&mut self, bytes: usize) -> Result<(), EngineError> {
         let Self(left, max) = self;
         *left = left.checked_sub(bytes).ok_or_else(|| too_large(*max))?;

@@ -140,7 +140,7 @@ impl Engine {
             calls_max: CALLS_MAX,
             hosts_max: 1,
         });
-        let scope = Arc::new(AskScope { org: caller.org_id.clone(), stores, run: None });
+        let scope = Arc::new(AskScope::new(caller.org_id.clone(), stores, None));
         let body = to_raw_value(&question).map_err(|e| EngineError::internal("could not write a question", e))?;
         let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, Arc::new(Answering { engine: self.clone(), scope })).await;
         match outcome.result {

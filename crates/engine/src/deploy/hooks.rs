@@ -19,7 +19,7 @@ impl Engine {
             return Ok(Ok(()));
         }
         let run_id = RunId::at(&self.0.ids, self.now());
-        let scope = AskScope { org: source.source.org_id.clone(), stores: source.stores.clone(), run: None };
+        let scope = AskScope::new(source.source.org_id.clone(), source.stores.clone(), None);
         let visit = self.0.writes.enter(&source.source.id);
         let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), Some(visit), None, Some(scope));
         let outcome = match source.props.text(self, &source.source.org_id).await? {

@@ -81,7 +81,7 @@ impl Engine {
             calls_max: CALLS_MAX,
             hosts_max: 1,
         });
-        let scope = AskScope { org: caller.org_id.clone(), stores, run: None };
+        let scope = AskScope::new(caller.org_id.clone(), stores, None);
         let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), None, None, Some(scope));
         let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
         let (collected, _) = sink.take();

@@ -1,6 +1,7 @@
 //! What code asks while it runs and waits for: data stores, starting a workflow (runtime/PROTOCOL.md).
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use millrace_model::data_store::{self, DataStore};
 use millrace_model::ids::{OrgId, WorkflowId};
@@ -28,6 +29,14 @@ pub(crate) struct AskScope {
     pub(crate) stores: StoreGrants,
     /// The run that asks; none: a form's question, which starts nothing.
     pub(crate) run: Option<AskingRun>,
+    /// Bytes of files that it sent so far.
+    pub(crate) sent: AtomicI64,
+}
+
+impl AskScope {
+    pub(crate) fn new(org: OrgId, stores: StoreGrants, run: Option<AskingRun>) -> Self {
+        Self { org, stores, run, sent: AtomicI64::new(0) }
+    }
 }
 
 /// The run that asks.
@@ -73,6 +82,7 @@ impl Engine {
             let answer = match ask.kind.as_str() {
                 "platform.request" => engine.ask_platform(&ask.payload).await,
                 "flow.trigger" => engine.trigger_workflow(&scope, &ask.payload).await,
+                kind if kind.starts_with("files.") => engine.ask_files(&scope, kind, &ask.payload).await,
                 kind if kind.starts_with("data_store.") => engine.ask_store(&scope, kind, &ask.payload).await,
                 _ => return ask.unknown(),
             };
@@ -204,11 +214,11 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-fn read<'a, T: Deserialize<'a>>(payload: &'a RawValue) -> Result<T, AskError> {
+pub(crate) fn read<'a, T: Deserialize<'a>>(payload: &'a RawValue) -> Result<T, AskError> {
     serde_json::from_str(payload.get()).map_err(|e| AskError::new("TypeError", format!("what was asked cannot be read: {e}")))
 }
 
-fn value(value: impl serde::Serialize) -> AskResult {
+pub(crate) fn value(value: impl serde::Serialize) -> AskResult {
     to_raw_value(&value).map(Some).map_err(failed)
 }
 
@@ -217,7 +227,7 @@ fn gone(which: &str) -> AskError {
 }
 
 /// A fault of ours: the log tells more than the author sees.
-fn failed(error: impl std::error::Error) -> AskError {
+pub(crate) fn failed(error: impl std::error::Error) -> AskError {
     tracing::error!(error = error_chain(&error), "a question of running code could not be answered");
     AskError::new("InternalFailure", "the server could not answer; its log tells why")
 }

@@ -17,6 +17,13 @@ use crate::{Engine, EngineError};
 /// The stores that a call may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StoreGrants {
+    data: Granted,
+    files: Granted,
+}
+
+/// Stores of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Granted {
     /// As configured: ids, or names where the definition is known to the code only.
     named: Vec<String>,
     /// A prop's value is an expression, which only the host evaluates: any of the organization's.
@@ -28,12 +35,11 @@ fn is_store(def: &PropDef) -> bool {
     matches!(def.prop_type.as_str(), "data_store" | "datastore")
 }
 
-impl StoreGrants {
-    /// Adds the stores that configured values name. A prop without a definition here may have one that only the code knows.
-    pub(crate) fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>) {
+impl Granted {
+    fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>, is_such: fn(&PropDef) -> bool) {
         for (name, value) in props {
             let def = defs.iter().find(|def| &def.name == name);
-            if def.is_some_and(|def| !is_store(def)) {
+            if def.is_some_and(|def| !is_such(def)) {
                 continue;
             }
             match plain(value) {
@@ -44,8 +50,26 @@ impl StoreGrants {
         }
     }
 
-    pub(crate) fn allows(&self, store: &str) -> bool {
+    fn allows(&self, store: &str) -> bool {
         self.any || self.named.iter().any(|named| named == store)
+    }
+}
+
+impl StoreGrants {
+    /// Adds the stores that configured values name. A prop without a definition here may have one that only the code knows.
+    pub(crate) fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>) {
+        self.data.add(defs, props, is_store);
+        self.files.add(defs, props, |def| def.prop_type == "dir");
+    }
+
+    /// Whether the data store of this id or name may be used.
+    pub(crate) fn allows(&self, store: &str) -> bool {
+        self.data.allows(store)
+    }
+
+    /// Whether the file store of this name may be used.
+    pub(crate) fn allows_files(&self, store: &str) -> bool {
+        self.files.allows(store)
     }
 
     /// Whether looking at definitions can add anything.
@@ -253,6 +277,7 @@ mod tests {
 
     #[test]
     fn only_props_that_name_stores_grant_them() {
+        let dir = json!({ "a": "reports", "b": "ds_2" });
         let def = |name: &str, kind: &str| PropDef { name: name.into(), prop_type: kind.into(), ..PropDef::default() };
         let defs = [def("a", "data_store"), def("b", "datastore"), def("text", "string"), def("c", "data_store")];
         let grants = |props: Value| {
@@ -262,6 +287,9 @@ mod tests {
         };
         let some = grants(json!({ "a": "ds_1", "b": { "__lv": { "label": "Two", "value": "ds_2" } }, "text": "ds_3", "dynamic": "ds_4" }));
         assert_eq!(["ds_1", "ds_2", "ds_3", "ds_4", "ds_5"].map(|store| some.allows(store)), [true, true, false, true, false]);
+        let mut mirrored = StoreGrants::default();
+        mirrored.add(&[def("a", "dir"), def("b", "data_store")], dir.as_object().expect("an object"));
+        assert_eq!((mirrored.allows_files("reports"), mirrored.allows_files("ds_2"), mirrored.allows("reports")), (true, false, false));
         assert!(grants(json!({ "c": "{{steps.x.store}}" })).allows("ds_9"));
         assert!(!grants(json!({ "text": "{{steps.x.store}}", "dynamic": "{{steps.x.store}}" })).allows("ds_9"));
     }

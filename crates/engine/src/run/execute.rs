@@ -134,7 +134,7 @@ impl Engine {
             Program::Source(_) => Receiver::Source,
             Program::Workflow(_) => Receiver::Workflow,
         };
-        let scope = AskScope { org: held.org_id.clone(), stores: program.stores().clone(), run: Some(AskingRun::of(held)) };
+        let scope = AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
         let visit = match &*program {
             Program::Source(source) => Some(self.0.writes.enter(&source.source.id)),
             Program::Workflow(_) => None,

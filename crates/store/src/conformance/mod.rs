@@ -27,6 +27,7 @@ pub mod runs;
 mod sample;
 pub mod settle;
 pub mod sources;
+pub mod stored_files;
 pub mod subscriptions;
 pub mod tenants;
 pub mod uploads;
@@ -86,6 +87,11 @@ macro_rules! suite {
                 a_registry_is_replaced_by_name,
                 a_key_is_found_in_the_oldest_registry,
                 earlier_versions_stay_with_the_files_that_they_had,
+            }
+            stored_files {
+                files_take_the_place_of_those_at_their_paths_all_or_none,
+                stores_and_files_are_listed_in_order_and_removed,
+                a_store_holds_no_more_than_it_may,
             }
             uploads {
                 a_file_comes_back_in_its_parts_until_its_time_is_over,

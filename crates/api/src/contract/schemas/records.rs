@@ -269,6 +269,9 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     ),
     ("DataStoreKey", "A key of a data store", &[("key", "string")]),
     ("DataStoreRecord", "A key of a data store with its value", &[("key", "string"), ("value", "any"), ("expires_at_ms?", "integer|null")]),
+    ("FileStore", "A file store", &[("name", "string"), ("files", "integer"), ("bytes", "integer")]),
+    ("StoredFile", "A file of a store", &[("path", "string"), ("size", "integer"), ("updated_at", "integer")]),
+    ("RemovedFiles", "How many files were removed", &[("removed", "integer")]),
     ("DeletedKey", "A key that was removed", &[("key", "string"), ("deleted", "boolean")]),
     (
         "Mail",

@@ -2,7 +2,7 @@
 
 use super::{DEPLOY, EVENT_NAME, INVOKE, ORG, READ, number, text};
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{data_stores, domains, subscriptions, webhooks};
+use crate::v1::{data_stores, domains, files, subscriptions, webhooks};
 
 pub(super) fn of_subscriptions() -> Vec<Route> {
     let triple = [
@@ -73,5 +73,21 @@ pub(super) fn of_data_stores() -> Vec<Route> {
             .takes(&[key, Param::new("value", Kind::Any, "The value").required(), number("ttl", "Seconds after which it ends; absent: never")])
             .gives(Gives::One("DataStoreRecord")),
         delete("/data_stores/{id}/record", DEPLOY, "Remove a key", data_stores::delete).takes(&[key]).gives(Gives::One("DeletedKey")),
+    ]
+}
+
+pub(super) fn of_files() -> Vec<Route> {
+    let path = text("path", "Where it is in the store, such as `reports/june.csv`");
+    vec![
+        get("/file_stores", READ, "File stores that hold anything, by name", files::stores).takes(&[ORG]).page("FileStore"),
+        get("/file_stores/{name}/files", READ, "Files of a store by path; the cursor is the path itself", files::list).page("StoredFile"),
+        put("/file_stores/{name}/files", DEPLOY, "Put a file into a store, which begins with its first", files::put)
+            .takes(&[path.required()])
+            .file()
+            .one("StoredFile"),
+        delete("/file_stores/{name}/files", DEPLOY, "Delete a file, or all where no `path` is given", files::delete)
+            .takes(&[path])
+            .gives(Gives::One("RemovedFiles")),
+        get("/file_stores/{name}/files/content", READ, "What is in a file", files::get).takes(&[path.required()]).gives(Gives::Bytes),
     ]
 }

@@ -61,6 +61,7 @@ pub(crate) fn v1() -> Vec<Route> {
         workflows::of_errors(),
         listeners::of_domains(),
         listeners::of_data_stores(),
+        listeners::of_files(),
         tenants::of_oauth_clients(),
         tenants::of_history(),
         connect::of_connect(),

@@ -1,0 +1,93 @@
+//! File stores: named folders of an organization, which a `dir` prop mirrors with `/tmp`, and their bounds.
+
+use crate::clock::Timestamp;
+use crate::ids::{OrgId, UploadId};
+
+/// The longest name of a store, characters.
+pub const NAME_CHARS_MAX: usize = 64;
+/// The longest path of a file within its store, bytes.
+pub const PATH_BYTES_MAX: usize = 512;
+/// The largest file, bytes.
+pub const FILE_BYTES_MAX: i64 = 64 << 20;
+/// Files of one store.
+pub const STORE_FILES_MAX: i64 = 1_000;
+/// Files of one store in all, bytes: what is mirrored has to fit beside what code writes.
+pub const STORE_BYTES_MAX: i64 = 256 << 20;
+/// Files of one organization.
+pub const ORG_FILES_MAX: i64 = 10_000;
+/// Files of one organization in all, bytes.
+pub const ORG_BYTES_MAX: i64 = 1 << 30;
+
+/// A file of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredFile {
+    /// The organization.
+    pub org_id: OrgId,
+    /// The store's name.
+    pub store: String,
+    /// Where it is in the store, such as `invoices/2026.pdf`.
+    pub path: String,
+    /// Its contents.
+    pub upload_id: UploadId,
+    /// Bytes.
+    pub size: i64,
+    /// When its contents were stored.
+    pub updated_at: Timestamp,
+}
+
+/// A store: there as long as it holds a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStore {
+    /// Its name.
+    pub name: String,
+    /// How many files it holds.
+    pub files: i64,
+    /// What they take, bytes.
+    pub bytes: i64,
+}
+
+/// What cannot be a store or a file in one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// A name.
+    #[error("`{0}` is not the name of a file store; allowed are 1 to {NAME_CHARS_MAX} letters, digits, `-`, `_` and `.`, the first a letter or digit")]
+    Name(String),
+    /// A path.
+    #[error("`{0}` is not the path of a stored file; allowed are up to {PATH_BYTES_MAX} bytes such as `reports/june.csv`: no `..`, no `/` at either end")]
+    Path(String),
+}
+
+/// Checks the name of a store.
+pub fn check_name(name: &str) -> Result<(), FileError> {
+    let fits = (1..=NAME_CHARS_MAX).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        && name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
+    if fits { Ok(()) } else { Err(FileError::Name(name.chars().take(80).collect())) }
+}
+
+/// Checks the path of a file: it stays within its store, and within `/tmp` where it is mirrored.
+pub fn check_path(path: &str) -> Result<(), FileError> {
+    let fits = path.len() <= PATH_BYTES_MAX && path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains(|c: char| c.is_control());
+    if fits { Ok(()) } else { Err(FileError::Path(path.chars().take(80).collect())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths_that_can_be() {
+        for name in ["a", "Reports-2026_v1.2", &"x".repeat(64)] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", ".", "..", "-a", "a/b", "a b", "ü", &"x".repeat(65)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+        for path in ["a", "ü b/c.txt", ".hidden", "a..b", "..."] {
+            assert!(check_path(path).is_ok(), "{path}");
+        }
+        for path in ["", "/a", "a/", "a//b", "..", "a/../b", "./a", "a\0b", "a\nb", &"x".repeat(513)] {
+            assert!(check_path(path).is_err(), "{path:?}");
+        }
+    }
+}

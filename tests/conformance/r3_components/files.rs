@@ -1,0 +1,167 @@
+//! `dir` props and the file stores that they mirror with /tmp (reference 3; registry facts 2.4; docs/choices.md).
+
+use millrace_tests::cli::Shell;
+use millrace_tests::{Answer, Server, answer, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// A workflow whose steps have the props `dir` (of this mode) and `store`; `bodies` are those of `run`.
+async fn workflow(server: &Server, mode: &str, dir: &str, bodies: &[&str]) -> Value {
+    let steps: Vec<Value> = bodies
+        .iter()
+        .enumerate()
+        .map(|(n, body)| {
+            let props =
+                format!("{{ dir: {{ type: 'dir', accessMode: '{mode}', sync: true, optional: true }}, store: {{ type: 'data_store', optional: true }} }}");
+            let code = format!("import fs from 'node:fs'; export default defineComponent({{ props: {props}, async run({{ steps, $ }}) {{ {body} }} }});");
+            json!({ "namespace": format!("s{n}"), "code": code, "props": { "dir": dir } })
+        })
+        .collect();
+    server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data()
+}
+
+/// What its last step gives for an event, or the error.
+async fn run(server: &Server, workflow: &Value, event: Value) -> Value {
+    let run = server.post(&format!("/workflows/{}/test", id(workflow)), &json!({ "event": event })).await.data();
+    let last = run["steps"].as_array().and_then(|steps| steps.last()).cloned().unwrap_or_default();
+    if run["status"] == "succeeded" { last["exports"]["$return_value"].clone() } else { run["error"].clone() }
+}
+
+async fn put(server: &Server, store: &str, path: &str, bytes: Vec<u8>) -> Answer {
+    answer(server.raw(Method::PUT, &format!("/v1/file_stores/{store}/files")).query(&[("path", path)]).bearer_auth(&server.api_key).body(bytes)).await
+}
+
+async fn content(server: &Server, store: &str, path: &str) -> Option<Vec<u8>> {
+    let request = server.raw(Method::GET, &format!("/v1/file_stores/{store}/files/content")).query(&[("path", path)]).bearer_auth(&server.api_key);
+    let response = request.send().await.expect("answers");
+    if response.status() == 404 { None } else { Some(response.bytes().await.expect("a body").to_vec()) }
+}
+
+async fn paths(server: &Server, store: &str) -> Vec<String> {
+    let list = server.get(&format!("/file_stores/{store}/files?limit=100")).await.data();
+    list.as_array().expect("a list").iter().map(|file| file["path"].as_str().expect("a path").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn r3_dir_files_of_a_store_are_in_tmp_and_what_is_written_there_is_in_the_store() {
+    let server = Server::start().await;
+    let large: Vec<u8> = (0..2_500_000_u32).map(|n| (n % 251) as u8).collect();
+    put(&server, "reports", "in/large.bin", large.clone()).await.data();
+    put(&server, "reports", "n.txt", b"1".to_vec()).await.data();
+    let first = "const large = fs.readFileSync('/tmp/in/large.bin'); const n = Number(fs.readFileSync('/tmp/n.txt', 'utf8')) + 1;
+        fs.writeFileSync('/tmp/n.txt', String(n)); fs.mkdirSync('/tmp/out/deep', { recursive: true }); fs.writeFileSync('/tmp/out/deep/copy.bin', large.reverse());
+        fs.writeFileSync('/tmp/empty', ''); fs.symlinkSync('/tmp/n.txt', `/tmp/link-${n}`); return [n, this.dir, Object.keys(this)];";
+    let made = workflow(&server, "read-write", "reports", &[first]).await;
+    assert_eq!(run(&server, &made, json!({})).await, json!([2, "reports", ["dir"]]));
+    assert_eq!(paths(&server, "reports").await, ["empty", "in/large.bin", "n.txt", "out/deep/copy.bin"]);
+    assert_eq!(content(&server, "reports", "out/deep/copy.bin").await, Some(large.into_iter().rev().collect()));
+    assert_eq!((content(&server, "reports", "n.txt").await, content(&server, "reports", "empty").await), (Some(b"2".to_vec()), Some(Vec::new())));
+    // The next run finds what this one left, also what others put there since.
+    assert_eq!(run(&server, &made, json!({})).await[0], 3);
+    put(&server, "reports", "n.txt", b"41".to_vec()).await.data();
+    assert_eq!(run(&server, &made, json!({})).await[0], 42);
+    // A source has them as well.
+    let code = "import fs from 'node:fs'; export default { name: 's', version: '1', props: { dir: { type: 'dir', accessMode: 'read-write' } },
+      async run() { fs.writeFileSync('/tmp/source.txt', fs.readFileSync('/tmp/n.txt')); } };";
+    let source = server.source(code, json!({ "dir": "reports" })).await;
+    server.run_now(&source, json!({})).await;
+    assert_eq!(content(&server, "reports", "source.txt").await, Some(b"42".to_vec()));
+}
+
+#[tokio::test]
+async fn r3_dir_access_modes_and_steps_without_a_value() {
+    let server = Server::start().await;
+    put(&server, "a", "old.txt", b"old".to_vec()).await.data();
+    let body = "const there = fs.existsSync('/tmp/old.txt'); fs.writeFileSync(`/tmp/new-${steps.trigger.event.n}.txt`, 'new'); return there;";
+    let reads = workflow(&server, "read", "a", &[body]).await;
+    assert_eq!((run(&server, &reads, json!({ "n": 1 })).await, paths(&server, "a").await), (json!(true), vec!["old.txt".to_owned()]));
+    let writes = workflow(&server, "write", "a", &[body]).await;
+    assert_eq!((run(&server, &writes, json!({ "n": 2 })).await, paths(&server, "a").await), (json!(false), vec!["new-2.txt".to_owned(), "old.txt".to_owned()]));
+    // Without a value nothing is mirrored; an expression may name the store.
+    let none = workflow(&server, "read-write", "", &[body]).await;
+    assert_eq!((run(&server, &none, json!({ "n": 3 })).await, paths(&server, "a").await.len()), (json!(false), 2));
+    let named = workflow(&server, "read-write", "{{steps.trigger.event.store}}", &[body]).await;
+    assert_eq!(run(&server, &named, json!({ "n": 4, "store": "b" })).await, json!(false));
+    assert_eq!((paths(&server, "b").await, paths(&server, "a").await.len()), (vec!["new-4.txt".to_owned()], 2));
+    let refused = run(&server, &named, json!({ "n": 5, "store": "../a" })).await;
+    assert_eq!(refused["code"], "RangeError", "{refused}");
+    assert!(refused["message"].as_str().is_some_and(|words| words.contains("`../a`")), "{refused}");
+}
+
+#[tokio::test]
+async fn r3_dir_a_step_that_fails_leaves_the_store_as_it_was_and_one_that_exits_does_not() {
+    let server = Server::start().await;
+    let body =
+        "fs.writeFileSync('/tmp/a.txt', steps.trigger.event.how); if (steps.trigger.event.how === 'throw') throw new Error('no'); $.flow.exit('enough');";
+    let made = workflow(&server, "read-write", "a", &[body]).await;
+    run(&server, &made, json!({ "how": "throw" })).await;
+    assert_eq!(content(&server, "a", "a.txt").await, None);
+    run(&server, &made, json!({ "how": "exit" })).await;
+    assert_eq!(content(&server, "a", "a.txt").await, Some(b"exit".to_vec()));
+}
+
+#[tokio::test]
+async fn r3_dir_what_a_killed_run_wrote_is_not_in_the_store_until_it_ran_to_its_end() {
+    let mut server = Server::start().await;
+    let marks = server.post("/data_stores", &json!({ "name": "marks" })).await.data();
+    put(&server, "a", "in", b"x".to_vec()).await.data();
+    let body = "const attempt = (await this.store.get('attempt') ?? 0) + 1; fs.writeFileSync('/tmp/out', `${fs.readFileSync('/tmp/in')} ${attempt}`);
+        fs.writeFileSync(`/tmp/of-attempt-${attempt}`, ''); await this.store.set('attempt', attempt); if (attempt === 1) await new Promise(() => {});";
+    let code = format!(
+        "import fs from 'node:fs'; export default defineComponent({{ props: {{ dir: {{ type: 'dir', accessMode: 'read-write' }}, store: {{ type: 'data_store' }} }},
+           async run() {{ {body} }} }});"
+    );
+    let steps = json!([{ "namespace": "s", "code": code, "props": { "dir": "a", "store": marks["id"] } }]);
+    let made =
+        server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": { "name": "w", "auto_deploy": true } })).await.data();
+    answer(server.raw(Method::POST, made["triggers"][0]["endpoint_url"].as_str().expect("an endpoint"))).await;
+    server.until("the mark", "/data_stores/marks/keys", |keys| keys["page_info"]["total_count"] == 1).await;
+    server.kill();
+    server.launch().await;
+    server.until("the files", "/file_stores/a/files", |files| files["page_info"]["total_count"] != 1).await;
+    // Those of the attempt that ended, all at once, and none of the one that was killed.
+    assert_eq!(paths(&server, "a").await, ["in", "of-attempt-2", "out"]);
+    assert_eq!(content(&server, "a", "out").await, Some(b"x 2".to_vec()));
+}
+
+#[tokio::test]
+async fn r3_dir_files_are_put_listed_fetched_and_deleted() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    shell.write(&[("june.csv", "a,b")]);
+    let file = shell.path("june.csv");
+    shell.run(&["files", "put", "reports", &file.to_string_lossy()]).ok();
+    let put_again = shell.run(&["--json", "files", "put", "reports", &file.to_string_lossy(), "2026/ü june.csv"]).json();
+    assert_eq!((&put_again["path"], &put_again["size"]), (&json!("2026/ü june.csv"), &json!(3)));
+    assert!(shell.run(&["files", "list"]).ok().contains("reports  2      6"));
+    assert!(shell.run(&["files", "list", "reports"]).ok().contains("2026/ü june.csv"));
+    assert_eq!(shell.run(&["files", "get", "reports", "june.csv"]).ok(), "a,b");
+    let local = shell.path("local.csv");
+    shell.run(&["files", "get", "reports", "june.csv", "--output", &local.to_string_lossy()]).ok();
+    assert_eq!(shell.read("local.csv"), "a,b");
+    let page = server.get("/file_stores/reports/files?limit=1").await.json;
+    assert_eq!((&page["page_info"]["total_count"], &page["page_info"]["end_cursor"]), (&json!(2), &json!("2026/ü june.csv")));
+    shell.run(&["files", "delete", "reports", "june.csv"]).ok();
+    assert!(shell.run(&["files", "get", "reports", "june.csv"]).fails(1).contains("reports/june.csv"));
+    shell.run(&["files", "delete", "reports"]).ok();
+    assert!(shell.run(&["files", "delete", "reports"]).fails(1).contains("reports"));
+    assert_eq!(server.get("/file_stores").await.data(), json!([]));
+}
+
+#[tokio::test]
+async fn r3_dir_names_paths_and_sizes_that_cannot_be_are_refused_and_leave_nothing() {
+    let server = Server::start().await;
+    for path in ["../up", "/a", "a//b", "a/", "x\ny"] {
+        let refused = put(&server, "a", path, b"x".to_vec()).await;
+        assert_eq!((refused.status, refused.json["details"]["field"].as_str()), (422, Some("path")), "{path:?}: {}", refused.text);
+    }
+    assert_eq!(put(&server, "a%20b", "x", b"x".to_vec()).await.json["details"]["field"], "store");
+    assert_eq!(put(&server, "a", "", b"x".to_vec()).await.status, 422);
+    assert_eq!(put(&server, "a", "x", vec![0; (64 << 20) + 1]).await.refusal(), (413, "too_large"));
+    assert_eq!(server.get("/file_stores").await.data(), json!([]));
+    // Too much of a run is its error, and none of it is kept.
+    let made = workflow(&server, "read-write", "a", &["for (let n = 0; n <= 1000; n++) fs.writeFileSync(`/tmp/f${n}`, '');"]).await;
+    let refused = run(&server, &made, json!({})).await;
+    assert_eq!(refused["code"], "QuotaExceeded", "{refused}");
+    assert_eq!(server.get("/file_stores").await.data(), json!([]));
+}
