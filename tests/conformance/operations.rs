@@ -466,3 +466,50 @@ async fn a_collector_that_is_away_holds_nobody_up() {
     }
     assert!(server.log().contains("the collector of traces does not take them"));
 }
+
+/// What a server sends when a request brings a trace: its answer to a webhook, a request of a step, and its spans, where they go to a collector.
+async fn what_goes_out(collector: Option<&Receiver>) -> (Server, String, String) {
+    let (hook, sent) = (Receiver::start(Does::says("200 OK")).await, Receiver::start(Does::says("200 OK")).await);
+    let base = collector.map(|c| c.url.trim_end_matches("/hook").to_owned());
+    let args: Vec<&str> = base.as_deref().map_or_else(Vec::new, |base| vec!["--otlp-url", base]);
+    let server = Server::start_with(&args).await;
+    let source = server.source(SOURCE, json!({})).await;
+    let webhook = server.post("/webhooks", &json!({ "url": hook.url })).await.data();
+    server.post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&webhook) })).await.data();
+    let sends = format!("export default defineComponent({{ run({{ $ }}) {{ $.send.http({{ method: 'POST', url: '{}', data: {{}} }}); }} }});", sent.url);
+    server.workflow("ship", json!([{ "type": "source", "id": id(&source) }]), &[("send", &sends)]).await;
+    let request = server.raw(Method::POST, &endpoint(&source)).header("traceparent", format!("00-{TRACE}-00f067aa0ba902b7-01"));
+    assert_eq!(answer(request.json(&json!({ "id": "a" }))).await.status, 200);
+    let (posted, requested) = (hook.until(1).await, sent.until(1).await);
+    (server, posted[0].header("traceparent"), requested[0].header("traceparent"))
+}
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+#[tokio::test]
+async fn a_trace_that_a_request_brings_goes_on_to_what_is_sent() {
+    let collector = Receiver::start(Does::says("200 OK")).await;
+    let (_server, posted, requested) = what_goes_out(Some(&collector)).await;
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let spans = loop {
+        let bodies = collector.got().into_iter().map(|request| serde_json::from_str::<Value>(&request.body).expect("JSON"));
+        let spans: Vec<Value> = bodies.flat_map(|body| body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans").clone()).collect();
+        if spans.iter().any(|s| s["name"] == "run ship") {
+            break spans;
+        }
+        assert!(std::time::Instant::now() < deadline, "{spans:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    };
+    assert!(spans.iter().all(|s| s["traceId"] == TRACE), "{spans:#?}");
+    let span = |name: &str| spans.iter().find(|s| s["name"] == name).unwrap_or_else(|| panic!("no span {name}: {spans:#?}"));
+    let (request, run) = (span("POST endpoint"), span("run ship"));
+    assert_eq!(request["parentSpanId"], "00f067aa0ba902b7");
+    let parent = |span: &Value| format!("00-{TRACE}-{}-01", span["spanId"].as_str().expect("an id"));
+    assert_eq!((posted, requested), (parent(request), parent(run)));
+}
+
+#[tokio::test]
+async fn without_traces_nothing_carries_one() {
+    let (_server, posted, requested) = what_goes_out(None).await;
+    assert_eq!((posted, requested), (String::new(), String::new()));
+}

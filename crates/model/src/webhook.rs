@@ -123,6 +123,8 @@ pub struct WebhookDelivery {
     pub event_key: String,
     /// The body, JSON text.
     pub body: String,
+    /// The header of that name, where traces were on.
+    pub traceparent: Option<String>,
     /// Its state.
     pub status: DeliveryStatus,
     /// How often it was tried.

@@ -44,7 +44,8 @@ pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, 
 pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
 pub(crate) const AUTO_SUBSCRIPTION: &str = "id, org_id, listener_id, event_name, created_at";
 pub(crate) const WEBHOOK: &str = "id, org_id, user_id, name, description, url, secret, active, failures, paused_until, created_at, updated_at";
-pub(crate) const WEBHOOK_DELIVERY: &str = "id, org_id, target_id, event_key, body, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
+pub(crate) const WEBHOOK_DELIVERY: &str =
+    "id, org_id, target_id, event_key, body, traceparent, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
 pub(crate) const RUN: &str =
     "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
 pub(crate) const LOG_LINE: &str = "run_id, at, level, text";
@@ -301,6 +302,7 @@ pub(crate) fn webhook_delivery(row: &Row) -> StoreResult<WebhookDelivery> {
         target_id: get(row, "target_id")?,
         event_key: get(row, "event_key")?,
         body: get(row, "body")?,
+        traceparent: get(row, "traceparent")?,
         status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: u32::try_from(get::<i64>(row, "attempts")?).map_err(|_| corrupt("attempts"))?,
         last_status: get::<Option<i64>>(row, "last_status")?.and_then(|status| u16::try_from(status).ok()),

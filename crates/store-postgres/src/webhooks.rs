@@ -63,14 +63,15 @@ pub(crate) async fn queue(c: &impl GenericClient, deliveries: &[WebhookDelivery]
     let (keys, bodies, states) = (column(|d| &d.event_key), column(|d| &d.body), column(|d| d.status.as_str()));
     let number = |value: fn(&WebhookDelivery) -> i64| deliveries.iter().map(value).collect::<Vec<i64>>();
     let (next, over, made) = (number(|d| d.next_at.ms()), number(|d| d.give_up_at.ms()), number(|d| d.created_at.ms()));
+    let traces: Vec<Option<&str>> = deliveries.iter().map(|d| d.traceparent.as_deref()).collect();
     execute(
         c,
-        "INSERT INTO webhook_deliveries (id, org_id, target_id, event_key, body, status, attempts, next_at, give_up_at, created_at)
-         SELECT id, org_id, target_id, event_key, body, status, 0, next_at, give_up_at, created_at
-         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[])
-           AS n (id, org_id, target_id, event_key, body, status, next_at, give_up_at, created_at)
+        "INSERT INTO webhook_deliveries (id, org_id, target_id, event_key, body, status, attempts, next_at, give_up_at, created_at, traceparent)
+         SELECT id, org_id, target_id, event_key, body, status, 0, next_at, give_up_at, created_at, traceparent
+         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[])
+           AS n (id, org_id, target_id, event_key, body, status, next_at, give_up_at, created_at, traceparent)
          ON CONFLICT (target_id, event_key) DO NOTHING",
-        &[&ids, &orgs, &targets, &keys, &bodies, &states, &next, &over, &made],
+        &[&ids, &orgs, &targets, &keys, &bodies, &states, &next, &over, &made, &traces],
     )
     .await?;
     Ok(())

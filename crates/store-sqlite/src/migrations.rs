@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0014_files.sql"),
     include_str!("../migrations/0015_nodes.sql"),
     include_str!("../migrations/0016_stored_files.sql"),
+    include_str!("../migrations/0017_traceparent.sql"),
 ];
 
 /// The newest schema.

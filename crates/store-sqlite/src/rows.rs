@@ -229,6 +229,7 @@ pub(crate) fn webhook_delivery(row: &Row<'_>) -> StoreResult<WebhookDelivery> {
         target_id: get(row, "target_id")?,
         event_key: get(row, "event_key")?,
         body: get(row, "body")?,
+        traceparent: get(row, "traceparent")?,
         status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: u32::try_from(get::<i64>(row, "attempts")?).map_err(|_| corrupt("attempts"))?,
         last_status: get::<Option<i64>>(row, "last_status")?.and_then(|status| u16::try_from(status).ok()),

@@ -57,8 +57,8 @@ pub(crate) fn queue(c: &Connection, deliveries: &[WebhookDelivery]) -> StoreResu
     for d in deliveries {
         execute(
             c,
-            "INSERT INTO webhook_deliveries (id, org_id, target_id, event_key, body, status, attempts, last_status, last_error, next_at, give_up_at, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (target_id, event_key) DO NOTHING",
+            "INSERT INTO webhook_deliveries (id, org_id, target_id, event_key, body, status, attempts, last_status, last_error, next_at, give_up_at, created_at, traceparent)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (target_id, event_key) DO NOTHING",
             params![
                 d.id.as_str(),
                 d.org_id.as_str(),
@@ -71,7 +71,8 @@ pub(crate) fn queue(c: &Connection, deliveries: &[WebhookDelivery]) -> StoreResu
                 d.last_error,
                 d.next_at.ms(),
                 d.give_up_at.ms(),
-                d.created_at.ms()
+                d.created_at.ms(),
+                d.traceparent
             ],
         )?;
     }

@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 use url::form_urlencoded;
 
 use crate::accept::http_event::{Receiver, http_event};
+use crate::observe::traces;
 use crate::run::context::Origin;
 use crate::run::execute::Held;
 use crate::run::program::Program;
@@ -52,7 +53,8 @@ impl Engine {
             self.keep_test_event(&endpoint, event).await?;
             return Ok(success_page());
         }
-        let origin = Origin { verified, keeps_nothing: asks_for(&request, "x-pd-nostore"), ..Origin::first("HTTP", endpoint.id.as_str()) };
+        let trace_id = self.0.traces.is_on().then(|| traces::continued(&request.headers)).flatten();
+        let origin = Origin { verified, keeps_nothing: asks_for(&request, "x-pd-nostore"), trace_id, ..Origin::first("HTTP", endpoint.id.as_str()) };
         let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
         let traced = self.0.traces.is_on().then(|| (run.context.clone(), self.now()));
         let answer = if endpoint.custom_response {

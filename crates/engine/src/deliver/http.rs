@@ -14,6 +14,7 @@ use url::Url;
 use crate::VERSION;
 use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::{TRY_TIMEOUT, Tried};
+use crate::observe::traces;
 use crate::run::execute::error_chain;
 
 /// Redirects that are followed.
@@ -43,7 +44,8 @@ struct BasicAuth {
 }
 
 /// Sends the request under the rules by which hosts connect: what is decided on is what is connected to, for each redirect anew.
-pub(crate) async fn send(reach: &Reach, delivery: &Delivery) -> Tried {
+/// `parent`: the `traceparent` that it carries, unless it has one.
+pub(crate) async fn send(reach: &Reach, delivery: &Delivery, parent: Option<&str>) -> Tried {
     let request = serde_json::from_str(&delivery.payload).map_err(|e| format!("the request cannot be read: {e}")).and_then(build);
     let mut request = match request {
         Ok(request) => request,
@@ -51,6 +53,9 @@ pub(crate) async fn send(reach: &Reach, delivery: &Delivery) -> Tried {
     };
     if let Ok(id) = HeaderValue::from_str(delivery.id.as_str()) {
         request.headers_mut().insert("x-millrace-delivery", id);
+    }
+    if let Some(parent) = parent.and_then(|parent| HeaderValue::from_str(parent).ok()) {
+        request.headers_mut().entry(traces::HEADER).or_insert(parent);
     }
     for _ in 0..=REDIRECTS_MAX {
         let client = match reach.client(request.url()).await {

@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::Engine;
+use crate::observe::traces;
 use crate::run::execute::error_chain;
 
 /// How often deliveries are looked at though nothing woke the deliverer.
@@ -129,7 +130,7 @@ impl Engine {
     async fn deliver(&self, http: &reqwest::Client, delivery: &Delivery) {
         let trying = async {
             match delivery.kind {
-                DeliveryKind::Http => http::send(&self.0.sending, delivery).await,
+                DeliveryKind::Http => http::send(&self.0.sending, delivery, self.traceparent_of(delivery).await.as_deref()).await,
                 DeliveryKind::S3 => s3::put(http, self.0.config.s3.as_ref(), delivery, self.now()).await,
                 DeliveryKind::Email => self.queue_email(delivery).await,
             }
@@ -144,6 +145,15 @@ impl Engine {
         if let Err(error) = self.0.store.delivery_result(&delivery.id, result).await {
             tracing::error!(delivery.id = %delivery.id, error = error_chain(&error), "could not record a delivery; it may be tried again");
         }
+    }
+
+    /// What a delivery carries on of its run's trace, where traces are on and the run is still known.
+    async fn traceparent_of(&self, delivery: &Delivery) -> Option<String> {
+        if !self.0.traces.is_on() {
+            return None;
+        }
+        let run = self.0.store.run(&delivery.org_id, &delivery.run_id).await.ok().flatten()?;
+        traces::parent_of(&run.context, &run.id, run.attempt)
     }
 
     fn delivery_result(&self, delivery: &Delivery, tried: Tried) -> DeliveryResult {

@@ -21,6 +21,7 @@ use url::Url;
 
 use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::webhooks::SECRET_PREFIX;
+use crate::observe::traces;
 use crate::run::execute::error_chain;
 use crate::{Engine, EngineError, VERSION};
 
@@ -185,6 +186,10 @@ impl Engine {
             .header("webhook-timestamp", secs)
             .header("webhook-signature", signature)
             .body(delivery.body.clone());
+        let request = match &delivery.traceparent {
+            Some(parent) => request.header(traces::HEADER, parent),
+            None => request,
+        };
         let response = match request.send().await {
             Ok(response) => response,
             // The address may hold a password: it is not part of the text.

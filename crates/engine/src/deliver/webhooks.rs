@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::observe::traces;
 use crate::{Engine, EngineError};
 
 /// What a secret begins with, as Standard Webhooks writes it.
@@ -129,8 +130,8 @@ impl Engine {
         Ok(count)
     }
 
-    /// An event to be sent to a webhook.
-    pub(crate) fn webhook_delivery(&self, event: &Event, target: &str) -> Result<WebhookDelivery, EngineError> {
+    /// An event to be sent to a webhook, of that trace.
+    pub(crate) fn webhook_delivery(&self, event: &Event, target: &str, trace: &str) -> Result<WebhookDelivery, EngineError> {
         let damaged = |e| EngineError::internal("could not write an event", e);
         let payload = serde_json::from_str::<&RawValue>(&event.payload).map_err(damaged)?;
         let mut metadata: Map<String, Value> = serde_json::from_str(&event.metadata).map_err(damaged)?;
@@ -145,6 +146,7 @@ impl Engine {
             target_id: target.to_owned(),
             event_key: format!("{}:{}", event.emitter_id, event.id),
             body: serde_json::to_string(&sent).map_err(damaged)?,
+            traceparent: self.0.traces.is_on().then(|| traces::parent_of_all(trace)),
             status: DeliveryStatus::Queued,
             attempts: 0,
             last_status: None,

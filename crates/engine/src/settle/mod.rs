@@ -361,7 +361,7 @@ impl Engine {
         } else {
             for listener in listeners.iter() {
                 if listener.starts_with(WebhookId::PREFIX) {
-                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener)?);
+                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener, &context.trace_id)?);
                     continue;
                 }
                 let origin = Origin {

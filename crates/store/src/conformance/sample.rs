@@ -302,6 +302,7 @@ impl Org {
     /// An event on its way to a target.
     pub(super) fn webhook_delivery(&self, target: &str, seq: i64, ms: i64) -> WebhookDelivery {
         WebhookDelivery {
+            traceparent: (seq % 2 == 0).then(|| format!("00-{seq:032x}-{seq:016x}-01")),
             id: WebhookDeliveryId::generate(&IDS),
             org_id: self.id.clone(),
             target_id: target.to_owned(),
