@@ -95,7 +95,7 @@ impl<'a> Bounds<'a> {
             org: w.org_id.as_str(),
             class: w.class.as_deref().map(text),
             group: w.group.as_ref().map(|g| g.as_str()),
-            from: w.from.map_or(i64::MIN, Timestamp::ms),
+            from: w.oldest(),
             to: w.to.map_or(i64::MAX, Timestamp::ms),
             after_at: w.after.as_ref().map(|(at, _)| at.ms()),
             after_id: w.after.as_ref().map(|(_, id)| id.as_str()),

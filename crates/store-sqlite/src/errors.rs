@@ -72,7 +72,7 @@ pub(crate) fn count_failed(c: &Connection, w: &FailedRuns) -> StoreResult<u64> {
 }
 
 fn bounds(w: &FailedRuns) -> (i64, i64, Option<(i64, &str)>) {
-    (w.from.map_or(i64::MIN, Timestamp::ms), w.to.map_or(i64::MAX, Timestamp::ms), w.after.as_ref().map(|(at, id)| (at.ms(), id.as_str())))
+    (w.oldest(), w.to.map_or(i64::MAX, Timestamp::ms), w.after.as_ref().map(|(at, id)| (at.ms(), id.as_str())))
 }
 
 /// Groups that were last seen before.

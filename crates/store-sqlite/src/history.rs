@@ -29,15 +29,23 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page
         None => "?3 IS NULL AND",
     };
     let order = order(page);
+    // The index takes one bound on each side: the tighter one is given to it, so that a page far down is not reached through those before it. An
+    // unknown cursor gives an empty page.
+    let time_of = |cursor: &Option<String>, none: i64, unknown: i64| match cursor {
+        Some(id) => Ok(one(c, "SELECT created_at FROM runs WHERE id = ?1", [id], |row| row.get::<_, i64>(0).map_err(database))?.unwrap_or(unknown)),
+        None => StoreResult::Ok(none),
+    };
+    let newest = time_of(&page.after, i64::MAX, i64::MIN)?.min(to.saturating_sub(1));
+    let oldest = time_of(&page.before, i64::MIN, i64::MAX)?.max(from);
     let mut items = many(
         c,
         &format!(
-            "SELECT * FROM runs WHERE {narrow} owner_id = ?1 AND org_id = ?2 AND created_at >= ?4 AND created_at < ?5
+            "SELECT * FROM runs WHERE {narrow} owner_id = ?1 AND org_id = ?2 AND created_at >= ?4 AND created_at <= ?5
            AND (?6 IS NULL OR (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?6))
            AND (?7 IS NULL OR (created_at, id) > (SELECT created_at, id FROM runs WHERE id = ?7))
          ORDER BY created_at {order}, id {order} LIMIT ?8"
         ),
-        params![owner, org.as_str(), status, from, to, page.after, page.before, page.limit],
+        params![owner, org.as_str(), status, oldest, newest, page.after, page.before, page.limit],
         rows::run,
     )?;
     newest_first(&mut items, page);

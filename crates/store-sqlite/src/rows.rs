@@ -554,22 +554,19 @@ pub(crate) fn list<T>(
     page: &Page,
     read: impl Fn(&Row<'_>) -> StoreResult<T>,
 ) -> StoreResult<Listing<T>> {
-    // `table` and `filter` are constants of this crate.
+    // `table` and `filter` are constants of this crate. A page without cursors is a statement of its own, so that cursors bound what is read.
     let (n, order) = (keys.len(), order(page));
-    let (after, before, limit) = (n + 1, n + 2, n + 3);
     let mut params: Vec<&dyn ToSql> = keys.iter().map(|key| -> &dyn ToSql { key }).collect();
-    params.extend([&page.after as &dyn ToSql, &page.before, &page.limit]);
-    let mut items = many(
-        c,
-        &format!(
-            "SELECT * FROM {table} WHERE {filter}
-               AND (?{after} IS NULL OR (created_at, id) < (SELECT created_at, id FROM {table} WHERE id = ?{after}))
-               AND (?{before} IS NULL OR (created_at, id) > (SELECT created_at, id FROM {table} WHERE id = ?{before}))
-             ORDER BY created_at {order}, id {order} LIMIT ?{limit}"
-        ),
-        params.as_slice(),
-        read,
-    )?;
+    params.push(&page.limit);
+    let mut clause = String::new();
+    for (cursor, than) in [(&page.after, '<'), (&page.before, '>')] {
+        if let Some(id) = cursor {
+            params.push(id);
+            clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ?{})", params.len()));
+        }
+    }
+    let sql = format!("SELECT * FROM {table} WHERE {filter}{clause} ORDER BY created_at {order}, id {order} LIMIT ?{}", n + 1);
+    let mut items = many(c, &sql, params.as_slice(), read)?;
     newest_first(&mut items, page);
     let total = number(c, &format!("SELECT count(*) FROM {table} WHERE {filter}"), &params[..n])?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })

@@ -324,6 +324,14 @@ pub struct FailedRuns {
     pub limit: u32,
 }
 
+impl FailedRuns {
+    /// The time, in milliseconds, before which nothing needs to be looked at: an index takes one bound, and the cursor's is the tighter one.
+    pub fn oldest(&self) -> i64 {
+        let (from, after) = (self.from.map_or(i64::MIN, Timestamp::ms), self.after.as_ref().map_or(i64::MIN, |(at, _)| at.ms()));
+        from.max(after)
+    }
+}
+
 /// A step of a replay, in one transaction.
 #[derive(Clone, Debug)]
 pub struct ReplayStep {
