@@ -8,7 +8,7 @@ mod load;
 mod process;
 mod report;
 mod server;
-mod walls;
+mod sides;
 
 use std::time::Duration;
 
@@ -41,7 +41,8 @@ async fn main() -> Result<()> {
         ["errors", count] => return errors::run(count.parse().context("how many errors: a number")?).await,
         ["history"] => return history::compare(&binary, 1_000_000).await,
         ["history", "--rows", rows] => return history::compare(&binary, rows.parse().context("--rows takes a number")?).await,
-        other => bail!("`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, or `history [--rows COUNT]`", other.join(" ")),
+        ["against", other] => return sides::builds(&binary, std::path::Path::new(other)).await,
+        other => bail!("`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT]`, or `against BINARY`", other.join(" ")),
     }
     let mut server = Server::start(&binary, "main", &[]).await?;
     let mut report = Report::default();
@@ -81,7 +82,7 @@ async fn main() -> Result<()> {
     report.median("deploy with axios, packages cached, ms", warm);
     report.median("redeploy with axios, as `dev` does, ms", redeploys);
     server.stop()?;
-    walls::compare(&binary, &mut report).await?;
+    sides::walls(&binary, &mut report).await?;
     let text = report.text();
     println!("{text}");
     std::fs::write("bench/RESULTS.md", text).context("could not write bench/RESULTS.md; run from the root of the checkout")
