@@ -1,5 +1,5 @@
 //! A load of errors: every event fails, and three listeners hear of each: a workflow, a source and a webhook. Tells whether every
-//! error was delivered to each once, how many mails there were, and what it took.
+//! error was delivered to each once, how many mails there were, and what it took. Writes `bench/ERRORS.md`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,36 +41,62 @@ pub async fn run(count: u64) -> Result<()> {
         client.await??;
     }
     let sent = started.elapsed().as_secs_f64();
-    println!("accepted in {sent:.1} s: {:.0} a second", count as f64 / sent);
+    let mut report = Report::begin(count);
+    report.say(&format!("Accepted in {sent:.1} s: {:.0} a second.", count as f64 / sent));
     let owners = [format!("/workflows/{}", id(&fails)), format!("/workflows/{}", listeners.workflow), format!("/sources/{}", listeners.source)];
     wait(&server, &owners, &receiver, count).await?;
     let took = started.elapsed().as_secs_f64();
     let cpu = process::cpu_seconds(server.pid())? - cpu;
     memory.abort();
-    println!("all delivered in {took:.1} s: {:.0} errors and {:.0} deliveries a second, {cpu:.0} s of CPU", count as f64 / took, 3.0 * count as f64 / took);
+    let rate = count as f64 / took;
+    report.say(&format!("All delivered in {took:.1} s: {rate:.0} errors and {:.0} deliveries a second, {cpu:.0} s of CPU.", 3.0 * rate));
 
     let failed = settled(&server, &format!("{}/runs?status=failed", owners[0]), |run| run["event"]["body"]["n"].as_u64()).await?;
-    check("failed runs", &failed, count)?;
+    report.say(&check("failed runs", &failed, count)?);
     let heard = settled(&server, &format!("{}/runs?status=succeeded", owners[1]), |run| run["steps"][0]["exports"]["$return_value"].as_u64()).await?;
-    check("runs of the listening workflow", &heard, count)?;
+    report.say(&check("runs of the listening workflow", &heard, count)?);
     let heard = settled(&server, &format!("{}/runs?status=succeeded", owners[2]), |run| run["return_value"].as_u64()).await?;
-    check("runs of the listening source", &heard, count)?;
-    check("deliveries to the webhook", &receiver.counts(), count)?;
+    report.say(&check("runs of the listening source", &heard, count)?);
+    report.say(&check("deliveries to the webhook", &receiver.counts(), count)?);
     let mails = server.get("/mail?limit=100").await?["page_info"]["total_count"].as_u64().unwrap_or(0);
     ensure!(mails == CLASSES.len() as u64, "there are {mails} mails; the rule allows one for each of {} classes", CLASSES.len());
     let groups = server.get(&format!("{}/error_groups", owners[0])).await?;
     let grouped: u64 = groups["data"].as_array().into_iter().flatten().filter_map(|g| g["count"].as_u64()).sum();
     ensure!(grouped == count, "{grouped} errors are counted in groups, not {count}");
-    println!("each was delivered to each once, none settled twice; {mails} mails for {} classes; groups count {grouped}", CLASSES.len());
+    report.say(&format!("None was lost and none settled twice; {mails} mails for {} classes; groups count {grouped}.", CLASSES.len()));
     let memory = receiver.memory.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.clone();
     let part = |from: usize, to: usize| memory.iter().skip(memory.len() * from / 10).take(memory.len() * (to - from) / 10).copied().fold(0.0, f64::max);
-    println!(
-        "memory of the server, MiB: {idle:.0} idle, at most {:.0} in the second tenth, {:.0} in the middle, {:.0} in the last tenth",
+    report.say(&format!(
+        "Memory of the server, MiB: {idle:.0} idle, at most {:.0} in the second tenth, {:.0} in the middle, {:.0} in the last tenth.",
         part(1, 2),
         part(4, 6),
         part(9, 10)
-    );
-    server.stop()
+    ));
+    server.stop()?;
+    report.write()
+}
+
+/// What is told while it is found out, and kept once all is well.
+struct Report(String);
+
+impl Report {
+    fn begin(count: u64) -> Self {
+        Self(format!(
+            "# A load of errors\n\nOne run of `cargo xtask bench errors {count}`: {CLIENTS} clients send {count} events that all fail; a workflow, a source and a webhook \
+             listen to `$errors`. The load, the receiver and the server share the machine.\n\n"
+        ))
+    }
+
+    fn say(&mut self, line: &str) {
+        println!("{line}");
+        self.0.push_str("- ");
+        self.0.push_str(line);
+        self.0.push('\n');
+    }
+
+    fn write(self) -> Result<()> {
+        std::fs::write("bench/ERRORS.md", self.0).context("could not write bench/ERRORS.md; run from the root of the checkout")
+    }
 }
 
 struct Listeners {
@@ -179,12 +205,11 @@ async fn settled(server: &Server, path: &str, number: impl Fn(&Value) -> Option<
     }
 }
 
-fn check(what: &str, counts: &HashMap<u64, u64>, count: u64) -> Result<()> {
+fn check(what: &str, counts: &HashMap<u64, u64>, count: u64) -> Result<String> {
     let lost = (0..count).filter(|n| !counts.contains_key(n)).count();
     let twice = counts.values().filter(|times| **times > 1).count();
     ensure!(lost == 0 && twice == 0, "{what}: {lost} are missing, {twice} are there more than once");
-    println!("  {what}: {count}, each once");
-    Ok(())
+    Ok(format!("{what}: {count}, each once"))
 }
 
 /// Keeps the server's memory, once a second.
