@@ -33,6 +33,7 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
+/// Of reference 4.8.
 #[tokio::test]
 async fn an_endpoint_may_ask_for_a_bearer_token() {
     let server = Server::start().await;
@@ -92,6 +93,7 @@ async fn an_endpoint_may_ask_for_a_bearer_token() {
     }
 }
 
+/// Of reference 4.8.
 #[tokio::test]
 async fn an_endpoint_may_ask_for_a_signature() {
     let now = 1_767_225_600;
@@ -133,6 +135,7 @@ async fn an_endpoint_may_ask_for_an_api_key_that_may_invoke() {
     assert!(nth_run(&server, &workflow, 1).await["event"]["headers"].get("authorization").is_none());
 }
 
+/// Of reference 4.8.
 #[tokio::test]
 async fn x_pd_notrigger_keeps_a_test_event_and_runs_nothing() {
     let server = Server::start().await;
@@ -158,6 +161,7 @@ async fn x_pd_notrigger_keeps_a_test_event_and_runs_nothing() {
     assert_eq!(server.get(&format!("{path}/runs")).await.json["page_info"]["total_count"], 0);
 }
 
+/// Of reference 4.7.
 #[tokio::test]
 async fn x_pd_nostore_and_keep_data_false_leave_no_data_behind() {
     let mut server = Server::start().await;
@@ -207,6 +211,7 @@ async fn x_pd_nostore_and_keep_data_false_leave_no_data_behind() {
     assert_eq!(nth_run(&server, &slow, 1).await["event"], json!({ "$kept": false }));
 }
 
+/// Of reference 4.6.
 #[tokio::test]
 async fn timeout_and_memory_are_set_for_each_workflow() {
     let server = Server::start().await;
@@ -233,6 +238,7 @@ async fn timeout_and_memory_are_set_for_each_workflow() {
     }
 }
 
+/// Of reference 4.9.
 #[tokio::test]
 async fn a_chain_of_workflows_is_cut_with_a_visible_error() {
     let server = Server::start().await;

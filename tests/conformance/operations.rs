@@ -368,6 +368,7 @@ fn what_is_no_backup_is_not_restored() {
     assert!(!dir.path().join("b").exists() && !dir.path().join("b.part").exists());
 }
 
+/// Of reference 2.31.
 #[tokio::test]
 async fn counts_are_behind_a_key_or_at_an_address_of_their_own() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port");

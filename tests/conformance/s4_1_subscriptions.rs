@@ -179,6 +179,45 @@ async fn logs_of_a_source_reach_workflows_and_sources() {
     }
 }
 
+/// Spec 6.1 and reference 2.13: the organization is an emitter of all streams.
+#[tokio::test]
+async fn the_organization_s_default_channel_and_logs_reach_workflows_sources_and_webhooks() {
+    let stage = Stage::start().await;
+    let server = &stage.server;
+    let receiver = Receiver::start(Does::says("200 OK")).await;
+    let org = server.org_id.clone();
+    // Listening sources would hear themselves: what they emit and log is the organization's too.
+    let quiet = "export default { name: 'q', version: '1', run(event) { this.$emit({ heard: event.from ?? event.raw_event?.from ?? event.lines?.[0]?.text }, { name: 'heard' }); } };";
+    let mut listeners = Vec::new();
+    for name in ["", "$logs"] {
+        let source = id(&server.source(quiet, json!({})).await).to_owned();
+        let workflow = stage.listener_workflow().await;
+        let hook = id(&server.post("/webhooks", &json!({ "url": receiver.url })).await.data()).to_owned();
+        for listener in [&source, &workflow, &hook] {
+            stage.subscribe(&org, listener, name).await;
+        }
+        listeners.push((name, source, workflow, hook));
+    }
+    stage.play().await;
+    let of = |all: &[&str], what: &str| all.iter().map(|n| format!("{n} {what}")).collect::<BTreeSet<String>>();
+    for (name, source, workflow, hook) in listeners {
+        // Workflows log nothing here, and `$logs` is of sources.
+        let expected = match name {
+            "" => of(&["s1", "s2", "w1", "w2"], "default"),
+            _ => ["s1", "s2"].iter().flat_map(|s| ["added", "default", "error"].map(|what| format!("line of {s} {what}"))).collect(),
+        };
+        let heard = stage.heard_by(&workflow, expected.len()).await;
+        assert_eq!((heard.len(), heard.into_iter().collect::<BTreeSet<_>>()), (expected.len(), expected.clone()), "{name:?} by a workflow");
+        let heard = stage.heard_by(&source, expected.len()).await;
+        assert_eq!((heard.len(), heard.into_iter().collect::<BTreeSet<_>>()), (expected.len(), expected.clone()), "{name:?} by a source");
+        let path = format!("/webhooks/{hook}/deliveries?status=delivered&limit=100");
+        let list = server.until("what it was sent", &path, |l| l["page_info"]["total_count"].as_u64() >= Some(expected.len() as u64)).await;
+        let text = |event: &Value| event["lines"][0]["text"].as_str().map_or_else(|| heard_in(event), str::to_owned);
+        let sent: Vec<String> = list["data"].as_array().expect("deliveries").iter().map(|d| text(&d["body"]["event"])).collect();
+        assert_eq!((sent.len(), sent.into_iter().collect::<BTreeSet<_>>()), (expected.len(), expected), "{name:?} by a webhook");
+    }
+}
+
 #[tokio::test]
 async fn a_listener_hears_an_event_once_however_many_of_its_subscriptions_fit() {
     let stage = Stage::start().await;

@@ -25,6 +25,11 @@ pub fn operation<'a>(document: &'a Value, method: &str, path: &str) -> Option<&'
     found.1.get(method.to_ascii_lowercase())
 }
 
+/// The parameters of a path's template, with their braces, in order.
+pub fn parameters(template: &str) -> Vec<&str> {
+    template.split('/').filter(|part| part.starts_with('{')).collect()
+}
+
 /// What of an answer is not as the document says; `None` where all is.
 pub fn problem(document: &Value, asked: &Asked<'_>, status: u16, body: &Value) -> Option<String> {
     let Some(operation) = operation(document, asked.method, asked.path) else {

@@ -59,9 +59,11 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
     if !is_change && !looks_at_credentials {
         return next.run(request).await;
     }
-    let template = request.extensions().get::<MatchedPath>().map_or_else(|| path.to_owned(), |matched| matched.as_str().to_owned());
-    let action = format!("{} {}", request.method(), template.strip_prefix("/v1").unwrap_or(&template));
-    let target = named(&template, path);
+    // Behind the nested router the path has lost its prefix, and the template has not.
+    let matched = request.extensions().get::<MatchedPath>();
+    let (template, path) = (below_v1(matched.map_or(path, MatchedPath::as_str)), below_v1(path));
+    let action = format!("{} {template}", request.method());
+    let target = named(template, path);
     let trail = Trail::default();
     request.extensions_mut().insert(trail.clone());
     let response = next.run(request).await;
@@ -79,6 +81,10 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
         tracing::error!(request.id = %RequestId::current(), error = %error, "a change could not be recorded in the audit log");
     }
     response
+}
+
+fn below_v1(path: &str) -> &str {
+    path.strip_prefix("/v1").unwrap_or(path)
 }
 
 /// The first parameter of a path.

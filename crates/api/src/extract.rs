@@ -243,7 +243,7 @@ impl FromRequestParts<App> for ListQuery {
                 ApiError::field("limit", format!("`limit` is `{}`, allowed are 1 to {}", text.chars().take(40).collect::<String>(), Page::LIMIT_MAX))
             })?,
         };
-        let cursor = |field| params.text(field).map(|c| c.map(|text| decode_cursor(&text)));
+        let cursor = |field| params.text(field).map(|c| c.filter(|text| !text.is_empty()).map(|text| decode_cursor(&text)));
         Ok(Self { page: Page { limit, after: cursor("after")?, before: cursor("before")? }, params })
     }
 }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AccountView, Delivery, DeploymentView, RunView, SourceView, StepView, WorkflowView};
+use millrace_engine::{AccountView, Delivery, DeploymentView, Interfaces, RunView, SourceView, StepView, WorkflowView};
 use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{ComponentType, SavedComponent};
@@ -43,7 +43,8 @@ impl Fields {
         Self { include: list("include"), exclude: list("exclude").unwrap_or_default() }
     }
 
-    fn apply(&self, mut value: Value) -> Value {
+    /// A record, as far as it is asked for.
+    pub(crate) fn apply(&self, mut value: Value) -> Value {
         if let Value::Object(object) = &mut value {
             object.retain(|name, _| self.include.as_ref().is_none_or(|i| i.contains(name)) && !self.exclude.contains(name));
         }
@@ -101,7 +102,7 @@ pub(crate) fn account(view: &AccountView) -> Value {
 }
 
 pub(crate) fn organization(o: &Organization) -> Value {
-    json!({ "id": o.id, "name": o.name, "orgname": o.orgname, "email": o.email })
+    json!({ "id": o.id, "name": o.name, "orgname": o.orgname, "email": o.email, "error_recipients": o.error_recipients })
 }
 
 /// A key's record; never the key.
@@ -134,8 +135,19 @@ pub(crate) fn source(view: &SourceView) -> Value {
     json!({
         "id": s.id, "user_id": s.user_id, "owner_id": s.org_id, "component_id": s.component_id, "configured_props": s.configured_props, "active": s.active,
         "inactive_reason": s.inactive_reason, "created_at": s.created_at.secs(), "updated_at": s.updated_at.secs(), "name": s.name, "name_slug": s.name_slug,
-        "made_from": s.made_from,
+        "made_from": s.made_from, "interfaces": interfaces(&view.interfaces),
     })
+}
+
+/// What triggers a source; its props tell the addresses.
+fn interfaces(i: &Interfaces) -> Vec<Value> {
+    let http = i.http.iter().map(|http| json!({ "id": http.id, "type": "http", "key": http.key, "custom_response": http.custom_response }));
+    let timers = i.timers.iter().map(|timer| {
+        let value = timer_value(&timer.schedule);
+        let timezone = value.get("timezone").cloned().unwrap_or(json!("UTC"));
+        json!({ "id": timer.id, "type": "timer", "interval_seconds": value["interval_seconds"], "cron": value["cron"], "timezone": timezone })
+    });
+    http.chain(timers).collect()
 }
 
 pub(crate) fn subscription(s: &Subscription) -> Value {

@@ -41,7 +41,7 @@ pub use deploy::sources::{NewSource, UpdateSource};
 pub use deploy::workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
 pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
-pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Mail, PauseEnd, RunFilter, SubscriptionKey};
+pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Interfaces, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use observe::history::{Export, RetentionView};
 pub use observe::metrics::{Door, Metrics};
 pub use observe::readiness::Readiness;
@@ -59,7 +59,7 @@ pub use tenants::keys::{NewApiKey, UpdateApiKey};
 pub use tenants::oauth::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;
 pub use tenants::secrets::MasterKey;
-pub use tenants::{FirstTenant, Me, NewOrganization};
+pub use tenants::{FirstTenant, Me, NewOrganization, UpdateOrganization};
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -101,6 +101,8 @@ pub struct NewRun {
     pub start: Start,
     /// What it begins behind, JSON text of [`RunResult`]: a replay from a step has the results of the steps before.
     pub result: Option<String>,
+    /// The run that it replays by itself. Replays of many runs keep theirs ([`crate::replay`]).
+    pub replays: Option<RunId>,
 }
 
 /// How a run begins.

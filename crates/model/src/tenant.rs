@@ -12,8 +12,10 @@ pub struct Organization {
     pub name: String,
     /// Unique name in lower case.
     pub orgname: String,
-    /// Where error notices go.
+    /// The owner's address.
     pub email: String,
+    /// Where error notices of workflows go that name no recipients of their own; none: to the owner.
+    pub error_recipients: Vec<String>,
     /// The project that workflows are made in by default.
     pub project_id: ProjectId,
     /// When it was made.

@@ -76,12 +76,16 @@ pub(crate) async fn call_back(t: &Transaction<'_>, b: &Callback) -> StoreResult<
     let cancels = b.end == PauseEnd::Cancel;
     match RunStatus::parse(&status) {
         Some(RunStatus::Paused) if attempt == b.attempt => {
-            execute(
+            // A pause that is over is not begun anew by who comes before the scheduler.
+            let held = execute(
                 t,
-                "UPDATE pauses SET wake_at = NULL, callback = $3, callback_cancels = $4 WHERE run_id = $1 AND attempt = $2",
-                &[&b.run_id.as_str(), &b.attempt, &b.request, &cancels],
+                "UPDATE pauses SET wake_at = NULL, callback = $3, callback_cancels = $4 WHERE run_id = $1 AND attempt = $2 AND wake_at > $5",
+                &[&b.run_id.as_str(), &b.attempt, &b.request, &cancels, &b.now.ms()],
             )
             .await?;
+            if held == 0 {
+                return Ok(CalledBack::TooLate);
+            }
             end(t, &b.run_id, cancels, b.now).await?;
             Ok(CalledBack::Done)
         }

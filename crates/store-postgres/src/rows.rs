@@ -30,7 +30,7 @@ use tokio_postgres::types::{FromSql, ToSql};
 use crate::db::{database, text};
 
 // Columns by name, where SQLite has `*`: a statement that was prepared as `*` fails once a newer server adds a column.
-pub(crate) const ORGANIZATION: &str = "id, name, orgname, email, project_id, created_at";
+pub(crate) const ORGANIZATION: &str = "id, name, orgname, email, error_recipients, project_id, created_at";
 pub(crate) const USER: &str = "id, org_id, username, email, created_at";
 pub(crate) const API_KEY: &str = "id, org_id, user_id, name, key_hash, scopes, rate_per_minute, expires_at, old_key_hash, old_until, created_at";
 pub(crate) const ARTIFACT: &str = "id, code, source_map, package_lock, uses_respond";
@@ -102,6 +102,7 @@ pub(crate) fn organization(row: &Row) -> StoreResult<Organization> {
         name: get(row, "name")?,
         orgname: get(row, "orgname")?,
         email: get(row, "email")?,
+        error_recipients: json(row, "error_recipients")?,
         project_id: ProjectId::from_row(get(row, "project_id")?),
         created_at: time(row, "created_at")?,
     })

@@ -40,16 +40,21 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
             Start::Claimed { lease_until } => Some(lease_until.ms()),
         })
         .collect();
-    execute(
-        c,
-        "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until, status, attempt, node, started_at)
+    let replays: Vec<Option<&str>> = runs.iter().map(|r| r.replays.as_ref().map(|original| original.as_str())).collect();
+    const INSERT: &str = "INSERT INTO runs (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until, status, attempt, node, started_at)
          SELECT n.*, CASE WHEN n.lease_until IS NULL THEN 'queued' ELSE 'running' END, CASE WHEN n.lease_until IS NULL THEN 0 ELSE 1 END,
                 $12::text, CASE WHEN n.lease_until IS NULL THEN NULL ELSE n.created_at END
          FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[])
-           AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until)",
-        &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node],
-    )
-    .await?;
+           AS n (id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, result, created_at, lease_until)";
+    if replays.iter().all(Option::is_none) {
+        execute(c, INSERT, &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node]).await?;
+        return Ok(());
+    }
+    let sql = format!(
+        "WITH accepted AS ({INSERT}) INSERT INTO replayed_runs (replay_id, original_id, run_id)
+         SELECT r.id, r.original, r.id FROM UNNEST($1::text[], $13::text[]) AS r (id, original) WHERE r.original IS NOT NULL"
+    );
+    execute(c, &sql, &[&ids, &orgs, &owners, &deployments, &kinds, &triggers, &events, &contexts, &results, &created, &leases, &node, &replays]).await?;
     Ok(())
 }
 

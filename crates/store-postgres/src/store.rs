@@ -70,6 +70,9 @@ impl Store for PostgresStore {
     async fn caller_by_key_hash(&self, key_hash: &str) -> StoreResult<Option<Caller>> {
         tenants::caller(&self.db.client().await?, key_hash).await
     }
+    async fn update_organization(&self, organization: Organization) -> StoreResult<()> {
+        tenants::update(&self.db.client().await?, &organization).await
+    }
     async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>> {
         by_unique!(self, "organizations", rows::ORGANIZATION, "id", org.as_str(), rows::organization)
     }

@@ -2,10 +2,10 @@
 
 use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::ids::{ApiKeyId, OrgId};
-use millrace_model::tenant::{ApiKey, Caller};
+use millrace_model::tenant::{ApiKey, Caller, Organization};
 use millrace_store::{NewTenant, StoreError, StoreResult};
 
-use crate::db::{database, text};
+use crate::db::{database, text, unwritable};
 use crate::rows::{self, execute, number, one};
 
 pub(crate) async fn bootstrap(t: &Transaction<'_>, first: &NewTenant) -> StoreResult<bool> {
@@ -22,8 +22,8 @@ pub(crate) async fn create(t: &Transaction<'_>, tenant: &NewTenant) -> StoreResu
     let (o, u) = (&tenant.organization, &tenant.user);
     execute(
         t,
-        "INSERT INTO organizations (id, name, orgname, email, project_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
-        &[&o.id.as_str(), &text(&o.name), &text(&o.orgname), &text(&o.email), &o.project_id.as_str(), &o.created_at.ms()],
+        "INSERT INTO organizations (id, name, orgname, email, project_id, created_at, error_recipients) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        &[&o.id.as_str(), &text(&o.name), &text(&o.orgname), &text(&o.email), &o.project_id.as_str(), &o.created_at.ms(), &recipients(o)?],
     )
     .await?;
     execute(
@@ -33,6 +33,20 @@ pub(crate) async fn create(t: &Transaction<'_>, tenant: &NewTenant) -> StoreResu
     )
     .await?;
     create_key(t, &tenant.key).await
+}
+
+pub(crate) async fn update(c: &impl GenericClient, o: &Organization) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE organizations SET name = $2, email = $3, error_recipients = $4 WHERE id = $1",
+        &[&o.id.as_str(), &text(&o.name), &text(&o.email), &recipients(o)?],
+    )
+    .await?;
+    if changed == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+fn recipients(o: &Organization) -> StoreResult<String> {
+    serde_json::to_string(&o.error_recipients).map_err(unwritable)
 }
 
 pub(crate) async fn create_key(c: &impl GenericClient, k: &ApiKey) -> StoreResult<()> {

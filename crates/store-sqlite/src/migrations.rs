@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0015_nodes.sql"),
     include_str!("../migrations/0016_stored_files.sql"),
     include_str!("../migrations/0017_traceparent.sql"),
+    include_str!("../migrations/0018_recipients.sql"),
 ];
 
 /// The newest schema.

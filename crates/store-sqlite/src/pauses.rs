@@ -70,11 +70,15 @@ pub(crate) fn call_back(c: &Connection, b: &Callback) -> StoreResult<CalledBack>
     let cancels = b.end == PauseEnd::Cancel;
     match RunStatus::parse(&status) {
         Some(RunStatus::Paused) if attempt == b.attempt => {
-            execute(
+            // A pause that is over is not begun anew by who comes before the scheduler.
+            let held = execute(
                 c,
-                "UPDATE pauses SET wake_at = NULL, callback = ?3, callback_cancels = ?4 WHERE run_id = ?1 AND attempt = ?2",
-                params![b.run_id.as_str(), b.attempt, b.request, cancels],
+                "UPDATE pauses SET wake_at = NULL, callback = ?3, callback_cancels = ?4 WHERE run_id = ?1 AND attempt = ?2 AND wake_at > ?5",
+                params![b.run_id.as_str(), b.attempt, b.request, cancels, b.now.ms()],
             )?;
+            if held == 0 {
+                return Ok(CalledBack::TooLate);
+            }
             end(c, b.run_id.as_str(), cancels, b.now)?;
             Ok(CalledBack::Done)
         }

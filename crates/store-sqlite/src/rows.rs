@@ -56,6 +56,7 @@ pub(crate) fn organization(row: &Row<'_>) -> StoreResult<Organization> {
         name: get(row, "name")?,
         orgname: get(row, "orgname")?,
         email: get(row, "email")?,
+        error_recipients: json(row, "error_recipients")?,
         project_id: ProjectId::from_row(get(row, "project_id")?),
         created_at: time(row, "created_at")?,
     })

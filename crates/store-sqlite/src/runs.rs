@@ -45,6 +45,9 @@ pub(crate) fn insert(c: &Connection, r: &NewRun, node: Option<&str>) -> StoreRes
             r.result
         ],
     )?;
+    if let Some(original) = &r.replays {
+        execute(c, "INSERT INTO replayed_runs (replay_id, original_id, run_id) VALUES (?1, ?2, ?1)", params![r.id.as_str(), original.as_str()])?;
+    }
     Ok(())
 }
 

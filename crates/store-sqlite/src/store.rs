@@ -74,6 +74,9 @@ impl Store for SqliteStore {
         let key_hash = key_hash.to_owned();
         self.db.read(move |c| tenants::caller(c, &key_hash)).await
     }
+    async fn update_organization(&self, organization: Organization) -> StoreResult<()> {
+        write_at!(self, "update_organization", |c| tenants::update(c, &organization))
+    }
     async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>> {
         let org = org.to_string();
         self.db.read(move |c| one(c, "SELECT * FROM organizations WHERE id = ?1", [org], rows::organization)).await

@@ -1,11 +1,12 @@
 //! Organizations, users, keys.
 
 use millrace_model::ids::{ApiKeyId, OrgId};
-use millrace_model::tenant::{ApiKey, Caller};
+use millrace_model::tenant::{ApiKey, Caller, Organization};
 use millrace_store::{NewTenant, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::rows::{self, execute, number, one};
+use crate::store::json;
 
 pub(crate) fn bootstrap(c: &Connection, first: &NewTenant) -> StoreResult<bool> {
     if number(c, "SELECT count(*) FROM organizations", [])? > 0 {
@@ -19,8 +20,8 @@ pub(crate) fn create(c: &Connection, tenant: &NewTenant) -> StoreResult<()> {
     let (o, u) = (&tenant.organization, &tenant.user);
     execute(
         c,
-        "INSERT INTO organizations (id, name, orgname, email, project_id, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![o.id.as_str(), o.name, o.orgname, o.email, o.project_id.as_str(), o.created_at.ms()],
+        "INSERT INTO organizations (id, name, orgname, email, project_id, created_at, error_recipients) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![o.id.as_str(), o.name, o.orgname, o.email, o.project_id.as_str(), o.created_at.ms(), json(&o.error_recipients)?],
     )?;
     execute(
         c,
@@ -28,6 +29,15 @@ pub(crate) fn create(c: &Connection, tenant: &NewTenant) -> StoreResult<()> {
         params![u.id.as_str(), u.org_id.as_str(), u.username, u.email, u.created_at.ms()],
     )?;
     create_key(c, &tenant.key)
+}
+
+pub(crate) fn update(c: &Connection, o: &Organization) -> StoreResult<()> {
+    let changed = execute(
+        c,
+        "UPDATE organizations SET name = ?2, email = ?3, error_recipients = ?4 WHERE id = ?1",
+        params![o.id.as_str(), o.name, o.email, json(&o.error_recipients)?],
+    )?;
+    if changed == 0 { Err(StoreError::NotFound) } else { Ok(()) }
 }
 
 pub(crate) fn create_key(c: &Connection, k: &ApiKey) -> StoreResult<()> {

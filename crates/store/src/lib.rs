@@ -114,6 +114,8 @@ pub trait Store: Send + Sync + 'static {
     async fn caller_by_key_hash(&self, key_hash: &str) -> StoreResult<Option<Caller>>;
     /// An organization.
     async fn organization(&self, org: &OrgId) -> StoreResult<Option<Organization>>;
+    /// Puts other names and recipients in place of an organization's. `NotFound`.
+    async fn update_organization(&self, organization: Organization) -> StoreResult<()>;
     /// A user.
     async fn user(&self, user: &UserId) -> StoreResult<Option<User>>;
     /// Stores a key. `Taken("key_hash")`.

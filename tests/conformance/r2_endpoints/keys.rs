@@ -207,6 +207,11 @@ impl Things {
         ])
     }
 
+    /// All ids there are.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(_, id)| id.as_str()).filter(|id| !id.starts_with('/'))
+    }
+
     /// What stands for a parameter of a path, if anything does.
     pub(crate) fn of_parameter(&self, template: &str, name: &str) -> Option<&str> {
         let fits = |place: &str| if name == "{id}" { template.contains(place) } else { place == name };

@@ -1,7 +1,9 @@
 //! Section 2 of the reference: the endpoints of the REST API, by the rows of its table.
 
 mod apps;
+pub(crate) mod events;
 pub(crate) mod files;
+mod forms;
 pub(crate) mod keys;
 mod records;
 pub(crate) mod registries;

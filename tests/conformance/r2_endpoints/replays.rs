@@ -90,6 +90,28 @@ async fn r2_24_one_run_is_replayed_with_the_same_event_and_says_so() {
 }
 
 #[tokio::test]
+async fn r2_24_a_run_that_was_replayed_by_itself_is_left_out_of_a_later_replay_of_many() {
+    let orders = Orders::start().await;
+    orders.send(0, 3, "TypeError").await;
+    let failed = orders.failed(3).await;
+    let of = |n: u64| id(failed.iter().find(|r| r["event"]["body"]["n"] == n).expect("the run"));
+    // One replay fails as its original did: it mends nothing, and is no error to be replayed of its own.
+    assert_eq!(orders.server.post(&format!("/runs/{}/replay", of(0)), &json!({})).await.data()["status"], "failed");
+    orders.set("mended").await;
+    for _ in 0..2 {
+        assert_eq!(orders.server.post(&format!("/runs/{}/replay", of(1)), &json!({})).await.data()["status"], "succeeded");
+    }
+    let replay = orders.replay(json!({ "class": "TypeError" })).await;
+    assert_eq!(replay["total"], 2);
+    assert_eq!(orders.ended(&replay).await["runs"]["succeeded"], 2);
+    let returned: Vec<_> = orders.returned(&replay).await.iter().map(|r| r["n"].clone()).collect();
+    assert_eq!(returned, [json!(0), json!(2)]);
+    // Who names a run has it replayed all the same.
+    let named = orders.replay(json!({ "runs": [of(1)] })).await;
+    assert_eq!(orders.ended(&named).await["runs"]["succeeded"], 1);
+}
+
+#[tokio::test]
 async fn r2_24_all_errors_of_a_class_in_a_time_range_are_replayed_once() {
     let orders = Orders::start().await;
     orders.send(0, 3, "TypeError").await;

@@ -2,6 +2,8 @@
 
 mod context;
 mod flow;
+mod limits;
+mod pauses;
 
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;

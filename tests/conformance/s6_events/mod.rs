@@ -138,6 +138,31 @@ async fn s6_2_a_test_run_sends_nothing() {
 }
 
 #[tokio::test]
+async fn s3_3_only_a_live_event_of_a_deployed_workflow_reaches_listeners_and_mail() {
+    let server = Server::start().await;
+    let step = "export default defineComponent({ run() { throw new Error('x'); } });";
+    let handler = server
+        .workflow("handler", json!([]), &[("a", "export default defineComponent({ run({ steps }) { return steps.trigger.event.original_context.test; } });")])
+        .await;
+    let handler = handler["id"].as_str().expect("an id");
+    server.post("/subscriptions", &json!({ "emitter_id": server.org_id, "listener_id": handler, "event_name": "$errors" })).await.data();
+    let workflow = server.workflow("fails", json!([{ "type": "http" }]), &[("a", step)]).await;
+    let id = workflow["id"].as_str().expect("an id");
+    // Tests: of what is there, of what is kept nowhere, of an event that was put by; and a replay of a test.
+    let test = server.post(&format!("/workflows/{id}/test"), &json!({ "event": {} })).await.data();
+    assert_eq!(test["status"], "failed");
+    let body = json!({ "event": {}, "steps": [{ "namespace": "a", "code": step }], "workflow_id": id });
+    assert_eq!(server.post("/workflows/test", &body).await.data()["status"], "failed");
+    answer(server.raw(Method::POST, &endpoint(&workflow)).header("x-pd-notrigger", "1")).await;
+    // The live event comes last: once it is heard, nothing of the others is on its way.
+    answer(server.raw(Method::POST, &endpoint(&workflow))).await;
+    let heard = server.until("the live error", &format!("/workflows/{handler}/runs?status=succeeded"), |l| l["page_info"]["count"] != 0).await;
+    assert_eq!((&heard["page_info"]["total_count"], &heard["data"][0]["steps"][0]["exports"]["$return_value"]), (&json!(1), &json!(false)));
+    assert_eq!(server.get("/mail").await.json["page_info"]["total_count"], 1);
+    assert_eq!(server.get(&format!("/workflows/{id}/$errors/event_summaries")).await.json["page_info"]["total_count"], 1);
+}
+
+#[tokio::test]
 async fn s6_3_one_mail_for_an_error_class_and_workflow() {
     let smtp = MailServer::start().await;
     let server = Server::start_with(&["--smtp-url", &smtp.url, "--owner-email", "owner@example.test"]).await;

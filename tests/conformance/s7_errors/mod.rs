@@ -78,6 +78,10 @@ async fn s3_3_the_platform_s_deaths_are_errors_like_others_with_step_and_earlier
     }
     let path = format!("/workflows/{}/runs?status=succeeded", id(&handler));
     server.until("the handler heard each", &path, |l| l["page_info"]["total_count"] == 4).await;
+    let told = server.until("each is told by mail", "/mail", |l| l["page_info"]["total_count"] == 4).await;
+    let mut subjects: Vec<_> = told["data"].as_array().expect("mails").iter().filter_map(|m| m["subject"].as_str()).collect();
+    subjects.sort_unstable();
+    assert_eq!(subjects, ["InternalFailure in InternalFailure", "OutOfMemory in OutOfMemory", "Timeout in Timeout", "Timeout in Timeout"]);
 }
 
 #[tokio::test]
@@ -287,6 +291,28 @@ async fn s6_3_several_recipients_get_the_mail_and_a_workflow_may_opt_out() {
         let refused = server.put(&path, &json!({ "settings": { "error_recipients": wrong } })).await;
         assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!("settings.error_recipients")), "{}", refused.text);
     }
+}
+
+#[tokio::test]
+async fn s6_3_the_organization_says_who_gets_the_mail_of_workflows_that_name_nobody() {
+    let server = Server::start().await;
+    let fails: &[(&str, &str)] = &[("a", "throw new TypeError('x');")];
+    let plain = deploy(&server, "plain", json!({}), fails).await;
+    let own = deploy(&server, "own", json!({ "error_recipients": ["own@x.test"] }), fails).await;
+    let path = format!("/workspaces/{}", server.org_id);
+    server.put(&path, &json!({ "error_recipients": ["ops@x.test", "on-call@x.test"] })).await.data();
+    trigger(&server, &plain, &json!({})).await;
+    trigger(&server, &own, &json!({})).await;
+    let listed = server.until("three mails", "/mail", |l| l["page_info"]["total_count"] == 3).await;
+    let mut to: Vec<&str> = listed["data"].as_array().expect("mails").iter().filter_map(|m| m["recipient"].as_str()).collect();
+    to.sort_unstable();
+    assert_eq!(to, ["on-call@x.test", "ops@x.test", "own@x.test"]);
+    // Without any it is the owner again.
+    server.put(&path, &json!({ "error_recipients": [] })).await.data();
+    let third = deploy(&server, "third", json!({}), fails).await;
+    trigger(&server, &third, &json!({})).await;
+    server.until("a fourth", "/mail", |l| l["page_info"]["total_count"] == 4).await;
+    assert_eq!(mails(&server).await[0]["recipient"], "owner@localhost");
 }
 
 #[tokio::test]

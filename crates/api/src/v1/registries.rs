@@ -1,9 +1,10 @@
 //! `/registries`, search, and components of registries.
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{FromRequest as _, Request, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{EngineError, ErrorKind, RegistryEntry, RegistryUpload, RegistryView};
 use millrace_model::registry::Registry;
 use serde_json::{Value, json};
@@ -52,7 +53,10 @@ pub(crate) async fn search(State(app): State<App>, Auth(caller): Auth, query: Li
     let keys = |kind: &str| found.iter().filter(|c| c.component_type == kind).map(|c| c.key.clone()).collect::<Vec<_>>();
     let shown = |c: &millrace_model::registry::RegistryComponent| json!({ "key": c.key, "name": c.name, "description": c.description, "version": c.version, "type": c.component_type, "app": c.app });
     let components: Vec<Value> = found.iter().map(shown).collect();
-    Ok(Fields::of(&query.params).data(json!({ "sources": keys("source"), "actions": keys("action"), "components": components })))
+    let (sources, actions) = (keys("source"), keys("action"));
+    // Clients of the hosted platform find the keys beside `data`.
+    let data = Fields::of(&query.params).apply(json!({ "sources": sources, "actions": actions, "components": components }));
+    Ok(Json(json!({ "data": data, "sources": sources, "actions": actions })).into_response())
 }
 
 /// A published component, else one of a registry.

@@ -1,28 +1,35 @@
-//! A run as it goes on (`/runs/{id}/sse`).
+//! A run as it goes on (`/runs/{id}/sse`), and all runs of a workflow or source (`/workflows/{id}/runs/sse`).
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
 use futures::stream;
-use millrace_engine::{Engine, StreamItem};
+use millrace_engine::{Engine, RunFilter, StepEnd, StreamItem};
+use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
-use millrace_model::run::RunStatus;
+use millrace_model::page::Page;
+use millrace_model::run::{Run, RunStatus};
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout_at};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Path, id};
+use crate::extract::{Auth, Emitter, ListQuery, Path, emitter, id};
+use crate::v1::runs;
 use crate::v1::sse::{lag_frame, respond};
 use crate::wire;
 
 /// How often the run is looked at though nothing was heard: another server may have it.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// The first time sooner: steps that ended before the stream began are stored a moment after their end.
+const LOOK_FIRST: Duration = Duration::from_millis(100);
 
 /// First the run as it is; then `step`, `log`, and `run` whenever its state changes, until it is over.
 pub(crate) async fn run(State(app): State<App>, Auth(caller): Auth, Path(run): Path) -> Result<Response, ApiError> {
@@ -30,7 +37,17 @@ pub(crate) async fn run(State(app): State<App>, Auth(caller): Auth, Path(run): P
     let owner = app.engine.run(&caller, &run).await?.run.owner.as_str().to_owned();
     // Listened to before the run is read for the first frame, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
-    let mut feed = Feed { engine: app.engine, caller, run, live, shown: None, ended: false, waiting: VecDeque::new() };
+    let mut feed = Feed {
+        engine: app.engine,
+        caller,
+        run,
+        live,
+        next_look: Instant::now() + LOOK_FIRST,
+        shown: None,
+        steps: HashSet::new(),
+        ended: false,
+        waiting: VecDeque::new(),
+    };
     feed.look().await?;
     Ok(respond(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) })))
 }
@@ -40,8 +57,11 @@ struct Feed {
     caller: Caller,
     run: RunId,
     live: broadcast::Receiver<StreamItem>,
+    next_look: Instant,
     /// The status and attempt shown last.
     shown: Option<(RunStatus, i64)>,
+    /// Finished steps that were shown.
+    steps: HashSet<String>,
     ended: bool,
     waiting: VecDeque<SseEvent>,
 }
@@ -55,17 +75,14 @@ impl Feed {
             if self.ended {
                 return None;
             }
-            match tokio::time::timeout(LOOK_EVERY, self.live.recv()).await {
+            match timeout_at(self.next_look, self.live.recv()).await {
                 Ok(Ok(StreamItem::Log(run, line))) if run == self.run => return Some(frame("log", &wire::log_line(&line))),
                 Ok(Ok(StreamItem::Step(run, namespace, end))) if run == self.run => {
-                    let step = match end {
-                        None => json!({ "namespace": namespace, "status": "running" }),
-                        Some(end) => json!({
-                            "namespace": namespace, "status": "finished", "duration_ms": end.duration_ms,
-                            "exports": serde_json::from_str::<Value>(&end.exports).unwrap_or_default(),
-                        }),
-                    };
-                    return Some(frame("step", &step));
+                    let frame = frame("step", &step(&namespace, end.as_ref()));
+                    if end.is_some() {
+                        self.steps.insert(namespace);
+                    }
+                    return Some(frame);
                 }
                 Ok(Ok(StreamItem::Run(run))) if run != self.run => {}
                 Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..) | StreamItem::Step(..))) => {}
@@ -82,15 +99,130 @@ impl Feed {
         }
     }
 
-    /// Shows the run where its state is another than the one shown last.
+    /// Shows the run where its state is another than the one shown last, or a step ended that was not shown.
     async fn look(&mut self) -> Result<(), ApiError> {
         let view = self.engine.run(&self.caller, &self.run).await?;
+        self.next_look = Instant::now() + LOOK_EVERY;
         let state = (view.run.status, view.run.attempt);
-        if self.shown.replace(state) != Some(state) {
-            self.waiting.push_back(frame("run", &wire::run_with_logs(&view)));
+        let shown = wire::run_with_logs(&view);
+        let finished = shown["steps"].as_array().into_iter().flatten().filter(|step| step["status"] == "succeeded");
+        let ended_unseen = finished.filter(|step| self.steps.insert(step["namespace"].as_str().unwrap_or("").to_owned())).count();
+        if self.shown.replace(state) != Some(state) || ended_unseen > 0 {
+            self.waiting.push_back(frame("run", &shown));
         }
         self.ended = !matches!(view.run.status, RunStatus::Queued | RunStatus::Running | RunStatus::Paused);
         Ok(())
+    }
+}
+
+/// Runs that are remembered as shown: more than are under way at once.
+const REMEMBERED_MAX: usize = 4096;
+
+/// Runs of a workflow or source from a time on, else from now on: `run` whenever the state of one changes, `step` as each begins and ends.
+pub(crate) async fn runs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let owner = emitter::<E>(owner)?;
+    let from = runs::time(&query.params, "from")?;
+    // Listened to before the runs are read, so that nothing falls between.
+    let live = app.engine.stream(&caller, &owner).await?;
+    let mut feed = OwnerFeed { engine: app.engine, caller, owner, from: from.unwrap_or_default(), live, shown: HashMap::new(), waiting: VecDeque::new() };
+    match from {
+        Some(_) => feed.look().await?,
+        None => feed.begin().await?,
+    }
+    Ok(respond(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) })))
+}
+
+struct OwnerFeed {
+    engine: Engine,
+    caller: Caller,
+    owner: String,
+    /// Runs accepted before are shown only where something is heard of them.
+    from: Timestamp,
+    live: broadcast::Receiver<StreamItem>,
+    /// The status and attempt shown last.
+    shown: HashMap<RunId, (RunStatus, i64)>,
+    waiting: VecDeque<SseEvent>,
+}
+
+impl OwnerFeed {
+    async fn next(&mut self) -> Option<SseEvent> {
+        loop {
+            if let Some(frame) = self.waiting.pop_front() {
+                return Some(frame);
+            }
+            let looked = match tokio::time::timeout(LOOK_EVERY, self.live.recv()).await {
+                Ok(Ok(StreamItem::Run(run))) => self.look_at(&run).await,
+                Ok(Ok(StreamItem::Step(run, namespace, end))) => {
+                    let known = if self.shown.contains_key(&run) { Ok(()) } else { self.look_at(&run).await };
+                    let mut step = step(&namespace, end.as_ref());
+                    step["run_id"] = json!(run);
+                    self.waiting.push_back(frame("step", &step));
+                    known
+                }
+                Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..))) => Ok(()),
+                Ok(Err(RecvError::Lagged(skipped))) => {
+                    self.waiting.push_back(lag_frame(skipped));
+                    self.look().await
+                }
+                Ok(Err(RecvError::Closed)) => return None,
+                // Another server may have them.
+                Err(_) => self.look().await,
+            };
+            if let Err(error) = looked {
+                tracing::warn!(emitter.id = self.owner, ?error, "a stream of runs ended: they could not be read");
+                return None;
+            }
+        }
+    }
+
+    /// What there is already is not shown.
+    async fn begin(&mut self) -> Result<(), ApiError> {
+        let newest = self.newest(1).await?;
+        self.from = newest.first().map_or(self.from, |run| run.created_at);
+        self.shown.extend(newest.into_iter().map(|run| (run.id, (run.status, run.attempt))));
+        Ok(())
+    }
+
+    async fn newest(&self, limit: u32) -> Result<Vec<Run>, ApiError> {
+        let filter = RunFilter { from: Some(self.from), ..RunFilter::default() };
+        let page = Page { limit, ..Page::default() };
+        Ok(self.engine.list_runs(&self.caller, &self.owner, &filter, &page).await?.items)
+    }
+
+    async fn look(&mut self) -> Result<(), ApiError> {
+        for run in self.newest(Page::LIMIT_MAX).await?.into_iter().rev() {
+            self.show(&run);
+        }
+        Ok(())
+    }
+
+    async fn look_at(&mut self, id: &RunId) -> Result<(), ApiError> {
+        let run = self.engine.run(&self.caller, id).await?.run;
+        self.show(&run);
+        Ok(())
+    }
+
+    fn show(&mut self, run: &Run) {
+        let state = (run.status, run.attempt);
+        if self.shown.insert(run.id.clone(), state) != Some(state) {
+            self.waiting.push_back(frame("run", &wire::run(run)));
+        }
+        if self.shown.len() > REMEMBERED_MAX {
+            let from = &mut self.from;
+            *from = (*from).max(run.created_at);
+            self.shown.retain(|_, (status, _)| !status.is_final());
+            self.shown.insert(run.id.clone(), state);
+        }
+    }
+}
+
+fn step(namespace: &str, end: Option<&StepEnd>) -> Value {
+    match end {
+        None => json!({ "namespace": namespace, "status": "running" }),
+        Some(end) => json!({
+            "namespace": namespace, "status": "finished", "duration_ms": end.duration_ms,
+            "exports": serde_json::from_str::<Value>(&end.exports).unwrap_or_default(),
+        }),
     }
 }
 

@@ -28,12 +28,6 @@ pub(crate) async fn list<E: Emitter>(State(app): State<App>, Auth(caller): Auth,
 }
 
 fn filter(params: &Params) -> Result<RunFilter, ApiError> {
-    let time = |field: &str| -> Result<Option<Timestamp>, ApiError> {
-        params
-            .text(field)?
-            .map(|text| text.parse().map(Timestamp).map_err(|_| ApiError::field(field, format!("`{text}` is not a time; allowed are epoch milliseconds"))))
-            .transpose()
-    };
     let status = params
         .text("status")?
         .map(|text| {
@@ -42,7 +36,15 @@ fn filter(params: &Params) -> Result<RunFilter, ApiError> {
             })
         })
         .transpose()?;
-    Ok(RunFilter { status, from: time("from")?, to: time("to")? })
+    Ok(RunFilter { status, from: time(params, "from")?, to: time(params, "to")? })
+}
+
+/// Epoch milliseconds.
+pub(crate) fn time(params: &Params, field: &str) -> Result<Option<Timestamp>, ApiError> {
+    params
+        .text(field)?
+        .map(|text| text.parse().map(Timestamp).map_err(|_| ApiError::field(field, format!("`{text}` is not a time; allowed are epoch milliseconds"))))
+        .transpose()
 }
 
 /// The same event again; `from_step`, or `from_failed`: with the results of the steps before.

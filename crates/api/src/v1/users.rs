@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::NewOrganization;
+use millrace_engine::{NewOrganization, UpdateOrganization};
 use millrace_model::page::Listing;
 use serde_json::json;
 
@@ -26,6 +26,12 @@ pub(crate) async fn workspaces(State(app): State<App>, Auth(caller): Auth, query
 pub(crate) async fn workspace(State(app): State<App>, Auth(caller): Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
     let organization = app.engine.organization(&caller, &id("workspace", &org)?).await?;
     Ok(Fields::of(&query.params).data(wire::organization(&organization)))
+}
+
+pub(crate) async fn update_workspace(State(app): State<App>, Auth(caller): Auth, Path(org): Path, params: Params) -> Result<Response, ApiError> {
+    let update = UpdateOrganization { name: params.text("name")?, error_recipients: params.words("error_recipients")? };
+    let organization = app.engine.update_organization(&caller, &id("workspace", &org)?, update).await?;
+    Ok(Fields::of(&params).data(wire::organization(&organization)))
 }
 
 /// Ours: another organization in this server, with a key of its own that is shown this once.

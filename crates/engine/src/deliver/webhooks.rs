@@ -167,7 +167,9 @@ fn webhook_url(text: &str) -> Result<String, EngineError> {
         return Err(EngineError::missing("url", "`url` is required: where events are sent"));
     }
     let url = Url::parse(text).map_err(|_| refused())?;
-    let fits = matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(|host| !host.is_empty()) && text.len() <= 2048;
+    // Where the host is missing, the parser takes the first part of the path for it.
+    let names_host = text.split_once("://").is_some_and(|(_, rest)| !rest.starts_with(['/', '\\']));
+    let fits = names_host && matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(|host| !host.is_empty()) && text.len() <= 2048;
     if fits { Ok(url.into()) } else { Err(refused()) }
 }
 

@@ -352,7 +352,7 @@ fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings,
         memory_mb,
         error_notification: request.error_notification.unwrap_or(before.error_notification),
         error_recipients: match &request.error_recipients {
-            Some(given) => recipients(given)?,
+            Some(given) => recipients("settings.error_recipients", given)?,
             None => before.error_recipients.clone(),
         },
         keep_data: request.keep_data.unwrap_or(before.keep_data),
@@ -360,15 +360,12 @@ fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings,
 }
 
 /// Addresses that mails about errors go to, each written as one.
-fn recipients(given: &[String]) -> Result<Vec<String>, EngineError> {
+pub(crate) fn recipients(field: &str, given: &[String]) -> Result<Vec<String>, EngineError> {
     let mut all: Vec<String> = Vec::with_capacity(given.len());
     for text in given {
         let mailbox: lettre::message::Mailbox = text.parse().map_err(|_| {
             let shown: String = text.chars().take(80).collect();
-            EngineError::invalid(
-                "settings.error_recipients",
-                format!("`{shown}` is not an e-mail address; allowed are such as me@example.com, each an item of the list"),
-            )
+            EngineError::invalid(field, format!("`{shown}` is not an e-mail address; allowed are such as me@example.com, each an item of the list"))
         })?;
         let text = mailbox.to_string();
         if !all.contains(&text) {
@@ -376,7 +373,7 @@ fn recipients(given: &[String]) -> Result<Vec<String>, EngineError> {
         }
     }
     if all.len() > RECIPIENTS_MAX {
-        return Err(EngineError::invalid("settings.error_recipients", format!("{} recipients were given; allowed are at most {RECIPIENTS_MAX}", all.len())));
+        return Err(EngineError::invalid(field, format!("{} recipients were given; allowed are at most {RECIPIENTS_MAX}", all.len())));
     }
     Ok(all)
 }

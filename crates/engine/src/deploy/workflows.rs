@@ -2,7 +2,7 @@
 
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{Run, RunResult, RunStatus, Start};
+use millrace_model::run::{NewRun, Run, RunResult, RunStatus, Start};
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
@@ -220,6 +220,8 @@ impl Engine {
         let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
         let program = self.program(&run.org_id, &run.owner, None).await?.ok_or_else(|| EngineError::not_found("workflow", run.owner.as_str()))?;
         let replay = self.replaying(&program, &run, &from, Start::Claimed { lease_until: self.lease_until() })?;
+        // A test that is replayed is a test: no replay of failed runs would take it.
+        let replay = NewRun { replays: Some(run.id), ..replay };
         self.wait_for(caller, &program, replay).await
     }
 

@@ -16,6 +16,8 @@ use crate::tenants::secrets::hide_sealed;
 pub struct SourceView {
     /// Its record; `configured_props` holds no secret, and each HTTP interface its address.
     pub source: Source,
+    /// What triggers it.
+    pub interfaces: Interfaces,
 }
 
 /// A step as shown.
@@ -75,6 +77,6 @@ impl Engine {
                 }
             }
         }
-        SourceView { source }
+        SourceView { source, interfaces: interfaces.clone() }
     }
 }

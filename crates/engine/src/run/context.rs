@@ -84,6 +84,7 @@ impl Engine {
             created_at: now,
             start,
             result: None,
+            replays: None,
         })
     }
 

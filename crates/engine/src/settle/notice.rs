@@ -28,7 +28,7 @@ impl Engine {
         }
         let recipients = if settings.error_recipients.is_empty() {
             let Some(organization) = self.0.store.organization(&held.org_id).await? else { return Ok(None) };
-            vec![organization.email]
+            if organization.error_recipients.is_empty() { vec![organization.email] } else { organization.error_recipients }
         } else {
             settings.error_recipients.clone()
         };

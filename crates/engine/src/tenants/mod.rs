@@ -16,6 +16,7 @@ use millrace_model::tenant::{ApiKey, Caller, Organization, Scopes, User};
 use millrace_store::NewTenant;
 use serde::Deserialize;
 
+use crate::deploy::workflow_parts::recipients;
 use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 
@@ -35,6 +36,15 @@ pub struct NewOrganization {
     pub name: String,
     /// Its owner's address; error notices go there.
     pub email: String,
+}
+
+/// What may be changed of an organization; what is None stays.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateOrganization {
+    /// Shown name.
+    pub name: Option<String>,
+    /// Where mails about errors go, for workflows that name nobody; none: to the owner.
+    pub error_recipients: Option<Vec<String>>,
 }
 
 /// What the first start makes.
@@ -73,16 +83,26 @@ impl Engine {
         self.0.store.organization(id).await?.ok_or_else(|| EngineError::not_found("workspace", id))
     }
 
+    /// Changes the caller's organization.
+    pub async fn update_organization(&self, caller: &Caller, id: &OrgId, update: UpdateOrganization) -> Result<Organization, EngineError> {
+        let mut organization = self.organization(caller, id).await?;
+        if let Some(name) = &update.name {
+            organization.name = checked_name(name)?;
+        }
+        if let Some(given) = &update.error_recipients {
+            organization.error_recipients = recipients("error_recipients", given)?;
+        }
+        self.0.store.update_organization(organization.clone()).await?;
+        Ok(organization)
+    }
+
     /// Makes another organization with its own owner and key; the key is shown this once.
     pub async fn create_organization(&self, _caller: &Caller, new: NewOrganization) -> Result<(Organization, String), EngineError> {
-        let name = new.name.trim();
-        if name.is_empty() || name.len() > 100 {
-            return Err(EngineError::invalid("name", "the name of a workspace has 1 to 100 characters"));
-        }
+        let name = checked_name(&new.name)?;
         if !new.email.contains('@') || new.email.len() > 254 || new.email.chars().any(char::is_control) {
             return Err(EngineError::invalid("email", format!("`{}` is not an e-mail address", new.email.chars().take(80).collect::<String>())));
         }
-        let (tenant, key) = self.new_tenant(name, &new.email);
+        let (tenant, key) = self.new_tenant(&name, &new.email);
         let organization = tenant.organization.clone();
         self.0.store.create_organization(tenant).await?;
         Ok((organization, key))
@@ -101,6 +121,7 @@ impl Engine {
                 name: name.to_owned(),
                 orgname,
                 email: email.to_owned(),
+                error_recipients: Vec::new(),
                 project_id: ProjectId::generate(ids),
                 created_at: now,
             },
@@ -120,4 +141,12 @@ impl Engine {
         };
         (tenant, key)
     }
+}
+
+fn checked_name(name: &str) -> Result<String, EngineError> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > 100 {
+        return Err(EngineError::invalid("name", "the name of a workspace has 1 to 100 characters"));
+    }
+    Ok(name.to_owned())
 }

@@ -30,6 +30,7 @@ fn run(ids: &IdSource, ms: i64) -> NewRun {
         created_at: NOW.plus_ms(ms),
         start: Start::Queued,
         result: None,
+        replays: None,
     }
 }
 

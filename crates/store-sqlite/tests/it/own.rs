@@ -29,6 +29,7 @@ pub fn run(ids: &IdSource, org: &OrgId) -> NewRun {
         created_at: NOW,
         start: Start::Queued,
         result: None,
+        replays: None,
     }
 }
 

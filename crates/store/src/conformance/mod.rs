@@ -56,6 +56,7 @@ macro_rules! suite {
                 the_first_tenant_is_made_once,
                 servers_that_start_at_once_make_one_first_tenant,
                 another_organization_has_a_name_of_its_own,
+                an_organization_gets_other_recipients,
                 a_key_names_its_caller,
                 keys_are_listed_changed_and_removed_in_their_organization,
                 a_key_before_its_rotation_names_the_caller_until_it_ends,

@@ -53,6 +53,7 @@ pub(super) fn tenant(orgname: &str) -> NewTenant {
             name: format!("{orgname} & Söhne"),
             orgname: orgname.to_owned(),
             email: format!("{orgname}@example.test"),
+            error_recipients: Vec::new(),
             project_id: ProjectId::generate(&IDS),
             created_at: NOW,
         },
@@ -250,6 +251,7 @@ impl Org {
             created_at: at(ms),
             start: Start::Queued,
             result: None,
+            replays: None,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Organizations, users, keys.
 
-use millrace_model::tenant::{ApiKey, Caller, Scope, Scopes};
+use millrace_model::ids::OrgId;
+use millrace_model::tenant::{ApiKey, Caller, Organization, Scope, Scopes};
 
 use super::Database;
-use super::sample::{Org, at, page, ready, same, tenant};
+use super::sample::{IDS, Org, at, page, ready, same, tenant};
 use crate::StoreError;
 
 pub async fn the_first_tenant_is_made_once(database: &dyn Database) {
@@ -34,6 +35,20 @@ pub async fn another_organization_has_a_name_of_its_own(database: &dyn Database)
     assert!(first.store.user(&taken.user.id).await.expect("reads").is_none());
     let second = Org::another(&first.store, "second").await;
     assert_eq!(first.store.organization(&second.id).await.expect("reads").map(|o| o.orgname).as_deref(), Some("second"));
+}
+
+pub async fn an_organization_gets_other_recipients(database: &dyn Database) {
+    let first = Org::first(database).await;
+    let second = Org::another(&first.store, "second").await;
+    let mut changed = first.store.organization(&first.id).await.expect("reads").expect("is there");
+    changed.name = "Renamed".into();
+    changed.error_recipients = vec!["a@example.test".into(), "B <b@example.test>".into()];
+    first.store.update_organization(changed.clone()).await.expect("changes");
+    same(&first.store.organization(&first.id).await.expect("reads"), &Some(changed));
+    let other = first.store.organization(&second.id).await.expect("reads").expect("is there");
+    assert!(other.error_recipients.is_empty() && other.name != "Renamed");
+    let gone = Organization { id: OrgId::generate(&IDS), ..other };
+    assert!(matches!(first.store.update_organization(gone).await, Err(StoreError::NotFound)));
 }
 
 pub async fn a_key_names_its_caller(database: &dyn Database) {

@@ -3,11 +3,15 @@
 use super::Fields;
 
 pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
-    ("Organization", "An organization, also called workspace", &[("id", "string"), ("name", "string"), ("orgname", "string"), ("email", "string")]),
+    (
+        "Organization",
+        "An organization, also called workspace",
+        &[("id", "string"), ("name", "string"), ("orgname", "string"), ("email", "string"), ("error_recipients", "[string]")],
+    ),
     (
         "NewOrganization",
         "A new organization with its key",
-        &[("id", "string"), ("name", "string"), ("orgname", "string"), ("email", "string"), ("api_key", "string")],
+        &[("id", "string"), ("name", "string"), ("orgname", "string"), ("email", "string"), ("error_recipients", "[string]"), ("api_key", "string")],
     ),
     ("User", "A user", &[("id", "string"), ("username", "string"), ("email", "string"), ("orgs", "[#Organization]")]),
     ("ApiKey", "A key's record", KEY),
@@ -100,6 +104,11 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         "What fits, best first: keys by type, and all components",
         &[("sources", "[string]"), ("actions", "[string]"), ("components", "[#FoundComponent]")],
     ),
+    (
+        "FoundKeys",
+        "What fits; the keys stand beside `data` too, where clients of the hosted platform look for them",
+        &[("data", "#Found"), ("sources", "[string]"), ("actions", "[string]")],
+    ),
     ("Registry", "A registry: a tree of components", REGISTRY),
     ("AppEvent", "An event of an app that was handed over", &[("sources", "[string]")]),
     ("MasterKey", "The master key of now", &[("master_key_id", "string")]),
@@ -120,6 +129,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("active", "boolean"),
             ("inactive_reason", "string|null"),
             ("made_from", "object|null"),
+            ("interfaces", "[object]"),
             ("name", "string"),
             ("name_slug", "string"),
             ("created_at", "integer"),

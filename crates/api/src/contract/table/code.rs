@@ -2,9 +2,9 @@
 
 use millrace_model::ids::SourceId;
 
-use super::{DEPLOY, EVENT_NAME, INVOKE, MADE_FROM, ORG, READ, code_params, flag, listed_runs, number, object, removal, summaries, text};
+use super::{DEPLOY, EVENT_NAME, INVOKE, MADE_FROM, ORG, READ, RUNS_SSE, code_params, flag, listed_runs, number, object, removal, runs_sse, summaries, text};
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{components, configure, events, registries, runs, sources, sse};
+use crate::v1::{components, configure, events, registries, run_stream, runs, sources, sse};
 
 pub(super) fn code() -> Vec<Route> {
     let values = object("configured_props", "Values filled in so far");
@@ -35,7 +35,8 @@ pub(super) fn code() -> Vec<Route> {
                 text("app", "Only of the app with this slug"),
                 number("limit", "How many at most, 1 to 100; 10 where it is not given"),
             ])
-            .one("Found"),
+            .one("Found")
+            .gives(Gives::Bare("FoundKeys")),
         get("/components/{id}", READ, "A component, by key or id", components::show).one("Component"),
         delete("/components/{id}", DEPLOY, "Take a published key away", components::unpublish).gives(Gives::One("Unpublished")),
     ]
@@ -81,5 +82,6 @@ pub(super) fn of_sources() -> Vec<Route> {
         get("/sources/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<SourceId>).gives(Gives::Stream),
         post("/sources/{id}/run", INVOKE, "Run it now", sources::run_now).takes(&[Param::new("event", Kind::Any, "The event")]).one("Run"),
         listed_runs(get("/sources/{id}/runs", READ, "Its runs, newest first", runs::list::<SourceId>)),
+        runs_sse(get("/sources/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<SourceId>)),
     ]
 }

@@ -92,6 +92,12 @@ fn removal(route: Route) -> Route {
     route.takes(&bounds).gives(Gives::One("Removed")).status(202)
 }
 
+const RUNS_SSE: &str = "Its runs as they go on: `run` when the state of one changes, `step` as each step begins and ends, with its `run_id`";
+
+fn runs_sse(route: Route) -> Route {
+    route.takes(&[number("from", "First those accepted at or after, epoch milliseconds; absent: from now on")]).gives(Gives::Stream)
+}
+
 fn listed_runs(route: Route) -> Route {
     let filter = [
         text("status", "`queued`, `running`, `paused`, `succeeded`, `failed` or `cancelled`"),

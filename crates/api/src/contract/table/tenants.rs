@@ -8,6 +8,10 @@ use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put}
 use crate::v1::{accounts, api_keys, apps, history, oauth_clients, users};
 
 pub(super) fn people() -> Vec<Route> {
+    let changed = [
+        text("name", "Its name"),
+        Param::new("error_recipients", Kind::Words, "Where mails about errors go, for workflows that name nobody: up to ten addresses; none: to the owner"),
+    ];
     vec![
         get("/users/me", ANY, "The user and organization that the key acts for", users::me).one("User"),
         get("/users/me/workspaces", ANY, "The user's organizations", users::workspaces).page("Organization"),
@@ -16,6 +20,8 @@ pub(super) fn people() -> Vec<Route> {
             .gives(Gives::One("NewOrganization")),
         get("/workspaces/{org}", READ, "An organization", users::workspace).one("Organization"),
         get("/orgs/{org}", READ, "An organization", users::workspace).one("Organization"),
+        put("/workspaces/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).one("Organization"),
+        put("/orgs/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).one("Organization"),
     ]
 }
 

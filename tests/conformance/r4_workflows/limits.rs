@@ -1,0 +1,59 @@
+//! Retries and throttling by the clock (reference 4.7).
+
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// Noon of a day.
+const NOON: i64 = 1_767_182_400_000;
+const MINUTE_MS: i64 = 60_000;
+
+async fn deploy(server: &Server, settings: Value, body: &str) -> Value {
+    let code = format!("export default defineComponent({{ run({{ steps }}) {{ {body} }} }});");
+    let mut settings = settings;
+    settings["name"] = json!("w");
+    let steps = json!([{ "namespace": "a", "code": code }]);
+    server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data()
+}
+
+#[tokio::test]
+async fn r4_7_so_many_runs_start_in_each_interval() {
+    let server = Server::start_at(NOON, &[]).await;
+    let workflow = deploy(&server, json!({ "throttle": { "runs": 2, "interval_ms": MINUTE_MS } }), "return 1;").await;
+    for _ in 0..5 {
+        assert_eq!(answer(server.raw(Method::GET, &endpoint(&workflow))).await.status, 200);
+    }
+    let path = |status: &str| format!("/workflows/{}/runs?status={status}", id(&workflow));
+    for (minute, done) in [(0, 2), (1, 4), (2, 5)] {
+        server.set_clock(NOON + minute * MINUTE_MS);
+        server.until("those of the interval", &path("succeeded"), |l| l["page_info"]["total_count"] == done).await;
+        assert_eq!(server.get(&path("queued")).await.json["page_info"]["total_count"], 5 - done, "in minute {minute}");
+    }
+}
+
+#[tokio::test]
+async fn r4_7_a_failed_step_is_retried_eight_times_within_ten_hours() {
+    let server = Server::start_at(NOON, &[]).await;
+    let workflow = deploy(&server, json!({ "auto_retry": true }), "throw new RangeError('still');").await;
+    answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    let (runs, errors) = (format!("/workflows/{}/runs", id(&workflow)), format!("/workflows/{}/$errors/event_summaries", id(&workflow)));
+    let (mut now, mut waits) = (NOON, Vec::new());
+    for retry in 1..=8 {
+        let paused = server.until("it waits", &runs, |l| l["data"][0]["status"] == "paused" && l["data"][0]["attempt"] == retry).await;
+        let next = paused["data"][0]["paused"]["until_ms"].as_i64().expect("a time");
+        waits.push(next - now);
+        assert_eq!(server.get(&errors).await.json["page_info"]["total_count"], 0, "no error is told before the last retry");
+        // A moment before its time nothing happens, as far as the run tells.
+        server.set_clock(next - 1);
+        assert_eq!(server.get(&runs).await.json["data"][0]["status"], "paused");
+        now = next;
+        server.set_clock(now);
+    }
+    let failed = server.until("it failed at last", &runs, |l| l["data"][0]["status"] == "failed").await;
+    assert_eq!(failed["data"][0]["attempt"], 9);
+    assert!(waits.windows(2).all(|w| w[1] == 2 * w[0]), "each twice as long: {waits:?}");
+    assert!(now - NOON <= 10 * 60 * MINUTE_MS, "within ten hours: {waits:?}");
+    let told = server.until("one error", &errors, |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(told["data"][0]["event"]["error"]["code"], "RangeError");
+    assert_eq!(server.get("/mail").await.json["page_info"]["total_count"], 1);
+}

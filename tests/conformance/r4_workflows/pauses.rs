@@ -1,0 +1,73 @@
+//! The addresses of a pause (reference 4.4): nobody guesses them, each is good once, and none outlives its pause.
+
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// Noon of a day.
+const NOON: i64 = 1_767_182_400_000;
+const HOUR_MS: i64 = 3_600_000;
+
+async fn deploy(server: &Server, name: &str, steps: &[(&str, &str)]) -> Value {
+    let steps: Vec<(&str, String)> =
+        steps.iter().map(|(n, body)| (*n, format!("export default defineComponent({{ run({{ steps, $ }}) {{ {body} }} }});"))).collect();
+    let steps: Vec<(&str, &str)> = steps.iter().map(|(n, code)| (*n, code.as_str())).collect();
+    let workflow = server.workflow(name, json!([{ "type": "http" }]), &steps).await;
+    answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    workflow
+}
+
+async fn run_in(server: &Server, workflow: &Value, status: &str) -> Value {
+    let path = format!("/workflows/{}/runs?status={status}", id(workflow));
+    server.until(status, &path, |l| l["page_info"]["total_count"] == 1).await["data"][0].clone()
+}
+
+fn url(run: &Value, step: usize, name: &str) -> String {
+    run["steps"][step]["exports"]["$return_value"][name].as_str().unwrap_or_else(|| panic!("{name}: {run}")).to_owned()
+}
+
+#[tokio::test]
+async fn r4_4_addresses_of_a_pause_end_with_it() {
+    let server = Server::start_at(NOON, &[]).await;
+    let suspended = deploy(&server, "suspended", &[("ask", &format!("return $.flow.suspend({HOUR_MS});")), ("never", "return 1;")]).await;
+    let still =
+        deploy(&server, "still", &[("ask", &format!("return $.flow.suspend({});", 2 * HOUR_MS)), ("then", "return steps.ask.$resume_data.query;")]).await;
+    let (first, second) = (run_in(&server, &suspended, "paused").await, run_in(&server, &still, "paused").await);
+    server.set_clock(NOON + HOUR_MS);
+    // Whether the scheduler came first or the request does: the pause is over.
+    for name in ["resume_url", "cancel_url"] {
+        assert_eq!(answer(server.raw(Method::POST, &url(&first, 0, name))).await.refusal(), (410, "gone"), "{name}");
+    }
+    let cancelled = run_in(&server, &suspended, "cancelled").await;
+    assert_eq!((cancelled["steps"].as_array().map(Vec::len), &cancelled["finished_at_ms"]), (Some(1), &json!(NOON + HOUR_MS)));
+    // The other has another hour.
+    server.set_clock(NOON + 2 * HOUR_MS - 1);
+    assert_eq!(answer(server.raw(Method::GET, &format!("{}?late=1", url(&second, 0, "resume_url")))).await.json["data"]["status"], "resumed");
+    assert_eq!(run_in(&server, &still, "succeeded").await["steps"][1]["exports"]["$return_value"], json!({ "late": "1" }));
+    for name in ["resume_url", "cancel_url"] {
+        assert_eq!(answer(server.raw(Method::POST, &url(&second, 0, name))).await.refusal(), (410, "gone"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn r4_4_an_address_is_of_one_pause_and_of_one_run() {
+    let server = Server::start().await;
+    let ask = "return $.flow.suspend(60_000);";
+    let workflow = deploy(&server, "two", &[("one", ask), ("two", ask), ("then", "return 'through';")]).await;
+    let first = run_in(&server, &workflow, "paused").await;
+    let of_first = url(&first, 0, "resume_url");
+    assert_eq!(answer(server.raw(Method::POST, &of_first)).await.status, 200);
+    let path = format!("/workflows/{}/runs?status=paused", id(&workflow));
+    let second = server.until("the second pause", &path, |l| l["data"][0]["steps"].as_array().is_some_and(|s| s.len() == 2)).await["data"][0].clone();
+    let of_second = url(&second, 1, "resume_url");
+    assert_ne!(of_first, of_second);
+    assert_eq!(answer(server.raw(Method::POST, &of_first)).await.refusal(), (410, "gone"), "that of the first ends no other");
+    // The code of one pause is not good for another.
+    let parts = |url: &str| -> [String; 3] { url.splitn(3, '-').map(str::to_owned).collect::<Vec<_>>().try_into().expect("run, attempt and code") };
+    let ([_, _, code], [run, attempt, _]) = (parts(&of_first), parts(&of_second));
+    assert!(code.len() >= 22, "a code of at least 128 bits: {code}");
+    assert_eq!(answer(server.raw(Method::POST, &format!("{run}-{attempt}-{code}"))).await.refusal(), (404, "not_found"));
+    assert_eq!(run_in(&server, &workflow, "paused").await["id"], first["id"]);
+    assert_eq!(answer(server.raw(Method::POST, &of_second)).await.status, 200);
+    assert_eq!(run_in(&server, &workflow, "succeeded").await["steps"][2]["exports"]["$return_value"], "through");
+}
