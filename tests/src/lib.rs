@@ -10,6 +10,7 @@ pub mod openapi;
 pub mod receiver;
 pub mod schedule;
 pub mod smtp;
+pub mod terminal;
 
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;

@@ -18,7 +18,12 @@ use millrace_cli::{ClientCommand, GlobalArgs};
 
 /// A self-hosted, event-driven workflow platform.
 #[derive(Parser)]
-#[command(name = "millrace", version, propagate_version = true)]
+#[command(
+    name = "millrace",
+    version,
+    propagate_version = true,
+    after_help = "Examples:\n  millrace serve --data-dir ./data\n  millrace login\n  millrace workflows init order-mail && millrace dev order-mail"
+)]
 struct Cli {
     #[command(flatten)]
     global: GlobalArgs,

@@ -6,6 +6,7 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum AccountCommand {
     /// List accounts
+    #[command(after_help = "Example: millrace accounts list --app stripe")]
     List {
         /// Only those of this app
         #[arg(long, value_name = "SLUG")]
@@ -21,11 +22,13 @@ pub enum AccountCommand {
         name: Option<String>,
     },
     /// Show an account, without its credentials
+    #[command(after_help = "Example: millrace accounts show apn_Qa8Ium1")]
     Show {
         /// The account's id
         id: String,
     },
     /// Give an account a new name, or without one new values of its fields
+    #[command(after_help = "Example: millrace accounts update apn_Qa8Ium1 --name billing")]
     Update {
         /// The account's id
         id: String,
@@ -34,6 +37,7 @@ pub enum AccountCommand {
         name: Option<String>,
     },
     /// Disconnect an account
+    #[command(after_help = "Example: millrace accounts delete apn_Qa8Ium1")]
     Delete {
         /// The account's id
         id: String,

@@ -6,18 +6,22 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum DataStoreCommand {
     /// List data stores
+    #[command(after_help = "Example: millrace data-stores list")]
     List,
     /// Make a data store
+    #[command(after_help = "Example: millrace data-stores create orders")]
     Create {
         /// Its name
         name: String,
     },
     /// Show a data store and its first keys
+    #[command(after_help = "Example: millrace data-stores show orders")]
     Show {
         /// Id or name
         store: String,
     },
     /// Print what a data store holds under a key
+    #[command(after_help = "Example: millrace data-stores get orders last-seen")]
     Get {
         /// Id or name
         store: String,
@@ -38,6 +42,7 @@ pub enum DataStoreCommand {
         ttl: Option<f64>,
     },
     /// Delete a key, or without one the data store with all it holds
+    #[command(after_help = "Example: millrace data-stores delete orders last-seen")]
     Delete {
         /// Id or name
         store: String,

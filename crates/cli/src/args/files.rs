@@ -8,6 +8,7 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum FileCommand {
     /// List file stores, or the files of one
+    #[command(after_help = "Examples:\n  millrace files list\n  millrace files list reports")]
     List {
         /// The store's name
         store: Option<String>,
@@ -34,6 +35,7 @@ pub enum FileCommand {
         path: Option<String>,
     },
     /// Delete a file, or without a path the store with all it holds
+    #[command(after_help = "Example: millrace files delete reports 2026/june.csv")]
     Delete {
         /// The store's name
         store: String,

@@ -6,6 +6,7 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum KeyCommand {
     /// List keys; never the keys themselves
+    #[command(after_help = "Example: millrace keys list")]
     List,
     /// Make a key; it is shown this once
     #[command(after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
@@ -23,11 +24,13 @@ pub enum KeyCommand {
         rate: Option<u32>,
     },
     /// End a key at once
+    #[command(after_help = "Example: millrace keys revoke key_Qa8Ium1")]
     Revoke {
         /// The key's id
         id: String,
     },
     /// Put a new key in the place of one; it is shown this once. Without an id: in the place of the server's master key, which stays secret
+    #[command(after_help = "Example: millrace keys rotate key_Qa8Ium1 --grace 24h")]
     Rotate {
         /// The key's id
         id: Option<String>,

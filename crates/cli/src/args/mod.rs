@@ -20,7 +20,7 @@ pub use accounts::AccountCommand;
 pub use data_stores::DataStoreCommand;
 pub use files::FileCommand;
 pub use keys::KeyCommand;
-pub use operations::{ExportArgs, OauthClientCommand, RetentionArgs};
+pub use operations::{ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
 pub use registries::RegistryCommand;
 pub use replays::ReplayCommand;
 pub use runs::RunCommand;
@@ -251,6 +251,10 @@ pub enum ClientCommand {
     /// Show or set how much history of a workflow or source is kept
     #[command(after_help = "Example: millrace retention orders --days 7 --count 10000")]
     Retention(RetentionArgs),
+    /// Show or change the organization: its name, and who gets mails about errors
+    #[command(after_help = "Workflows with `error_recipients` of their own keep these; without any, mails go to the owner.\n\
+        Example: millrace organization --error-recipient ops@example.com --error-recipient me@example.com")]
+    Organization(OrganizationArgs),
     /// Show who changed what, oldest first
     #[command(after_help = "Example: millrace audit -n 50")]
     Audit {
@@ -270,7 +274,7 @@ pub enum ClientCommand {
 #[derive(Subcommand, Debug)]
 pub enum ProfileCommand {
     /// List profiles
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example: millrace profile list")]
     List,
     /// Use a profile where none is named
     #[command(after_help = "Examples:\n  millrace profile use work\n  millrace profile use default")]

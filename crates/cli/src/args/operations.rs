@@ -20,6 +20,20 @@ pub struct ExportArgs {
     pub output: Option<PathBuf>,
 }
 
+/// What `organization` takes.
+#[derive(Args, Debug)]
+pub struct OrganizationArgs {
+    /// Another name
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Who gets mails about errors of workflows that name nobody; may be repeated
+    #[arg(long = "error-recipient", value_name = "ADDRESS")]
+    pub error_recipients: Vec<String>,
+    /// Mails about errors go to the owner again
+    #[arg(long, conflicts_with = "error_recipients")]
+    pub no_error_recipients: bool,
+}
+
 /// What `retention` takes.
 #[derive(Args, Debug)]
 pub struct RetentionArgs {
@@ -48,6 +62,7 @@ fn kept(text: &str) -> Result<Kept, String> {
 #[derive(Subcommand, Debug)]
 pub enum OauthClientCommand {
     /// List clients; never their secrets
+    #[command(after_help = "Example: millrace oauth-clients list")]
     List,
     /// Make a client; its secret is shown this once
     #[command(after_help = "A client gets a token with its id and secret:\n  \
@@ -61,6 +76,7 @@ pub enum OauthClientCommand {
         scopes: Vec<String>,
     },
     /// End a client and its tokens
+    #[command(after_help = "Example: millrace oauth-clients delete oc_Qa8Ium1")]
     Delete {
         /// The client's id
         id: String,

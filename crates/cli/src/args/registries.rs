@@ -19,14 +19,16 @@ pub enum RegistryCommand {
         npm_registry: String,
     },
     /// List registries
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example: millrace registry list")]
     List,
     /// Remove a registry; what was deployed from it goes on
+    #[command(after_help = "Example: millrace registry remove acme")]
     Remove {
         /// Its name
         name: String,
     },
     /// Read a registry again from where it came
+    #[command(after_help = "Example: millrace registry update acme")]
     Update {
         /// Its name
         name: String,
@@ -37,6 +39,7 @@ pub enum RegistryCommand {
         npm_registry: String,
     },
     /// Search the components of all registries
+    #[command(after_help = "Example: millrace registry search new items --app rss")]
     Search {
         /// Words of the key, name or description
         words: Vec<String>,

@@ -36,28 +36,34 @@ pub enum ReplayCommand {
         detach: bool,
     },
     /// List replays
+    #[command(after_help = "Example: millrace replays list")]
     List,
     /// Show a replay and what became of its runs
+    #[command(after_help = "Example: millrace replays show rpl_Qa8Ium1")]
     Show {
         /// The replay's id
         id: String,
     },
     /// List the runs that a replay made
+    #[command(after_help = "Example: millrace replays runs rpl_Qa8Ium1")]
     Runs {
         /// The replay's id
         id: String,
     },
     /// Queue no more runs until it is resumed
+    #[command(after_help = "Example: millrace replays pause rpl_Qa8Ium1")]
     Pause {
         /// The replay's id
         id: String,
     },
     /// Let a replay go on
+    #[command(after_help = "Example: millrace replays resume rpl_Qa8Ium1")]
     Resume {
         /// The replay's id
         id: String,
     },
     /// End a replay; what it queued stays queued
+    #[command(after_help = "Example: millrace replays cancel rpl_Qa8Ium1")]
     Cancel {
         /// The replay's id
         id: String,

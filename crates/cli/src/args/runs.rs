@@ -6,6 +6,7 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum RunCommand {
     /// List the runs of a workflow or source
+    #[command(after_help = "Example: millrace runs list order-mail --status failed")]
     List {
         /// Id or name
         name: String,
@@ -14,6 +15,7 @@ pub enum RunCommand {
         status: Option<String>,
     },
     /// Show a run with its steps, error and logs
+    #[command(after_help = "Example: millrace runs show run_3MPlbwmoIbRQQTJuWs6qvEHMdKv")]
     Show {
         /// The run's id
         id: String,
@@ -31,6 +33,7 @@ pub enum RunCommand {
         from_failed: bool,
     },
     /// Cancel a run that is queued or paused
+    #[command(after_help = "Example: millrace runs cancel run_3MPlbwmoIbRQQTJuWs6qvEHMdKv")]
     Cancel {
         /// The run's id
         id: String,

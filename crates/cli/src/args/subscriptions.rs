@@ -9,8 +9,10 @@ pub enum SubscriptionCommand {
     #[command(after_help = "Example: millrace subscriptions add o_Qa8Ium1 error-handler '$errors'")]
     Add(SubscriptionArgs),
     /// End a subscription
+    #[command(after_help = "Example: millrace subscriptions delete order-mail error-handler '$errors'")]
     Delete(SubscriptionArgs),
     /// List subscriptions
+    #[command(after_help = "Example: millrace subscriptions list")]
     List,
 }
 

@@ -6,7 +6,7 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum WebhookCommand {
     /// List webhooks
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example: millrace webhooks list")]
     List,
     /// Make a webhook; its secret is shown this once
     #[command(after_help = "Example: millrace webhooks add https://example.com/hook --name orders, then millrace subscriptions add order-mail wh_…")]
@@ -22,11 +22,13 @@ pub enum WebhookCommand {
         description: Option<String>,
     },
     /// Show a webhook
+    #[command(after_help = "Example: millrace webhooks show wh_Qa8Ium1")]
     Show {
         /// The webhook's id
         id: String,
     },
     /// Delete a webhook with its subscriptions
+    #[command(after_help = "Example: millrace webhooks delete wh_Qa8Ium1")]
     Delete {
         /// The webhook's id
         id: String,

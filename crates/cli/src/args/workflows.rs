@@ -45,14 +45,16 @@ pub enum WorkflowCommand {
         name: Option<String>,
     },
     /// List workflows
-    #[command(visible_alias = "ls")]
+    #[command(visible_alias = "ls", after_help = "Example: millrace workflows list")]
     List,
     /// Show a workflow
+    #[command(after_help = "Example: millrace workflows describe order-mail")]
     Describe {
         /// Id, name or folder
         name: String,
     },
     /// Delete a workflow; its history stays
+    #[command(after_help = "Example: millrace workflows delete order-mail")]
     Delete {
         /// Id, name or folder
         name: String,
@@ -83,11 +85,13 @@ pub enum WorkflowCommand {
         up_to: Option<String>,
     },
     /// List a workflow's runs
+    #[command(after_help = "Example: millrace workflows runs order-mail")]
     Runs {
         /// Id, name or folder
         name: String,
     },
     /// List a workflow's deployments
+    #[command(after_help = "Example: millrace workflows deployments order-mail")]
     Deployments {
         /// Id, name or folder
         name: String,

@@ -1,5 +1,6 @@
 //! Server-sent events, resumed when the connection is lost.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -25,12 +26,22 @@ pub(crate) struct Follow {
 }
 
 /// Calls `each` with the data of each event, for as long as it takes.
-pub(crate) async fn follow(client: &Client, mut follow: Follow, mut each: impl FnMut(Value) -> Result<(), CliError>) -> Result<(), CliError> {
+pub(crate) async fn follow(client: &Client, follow: Follow, mut each: impl FnMut(Value) -> Result<(), CliError>) -> Result<(), CliError> {
+    follow_until(client, follow, |_, data| each(data).map(ControlFlow::Continue)).await
+}
+
+/// Calls `each` with the name and data of each event until it breaks.
+pub(crate) async fn follow_until(
+    client: &Client,
+    mut follow: Follow,
+    mut each: impl FnMut(&str, Value) -> Result<ControlFlow<()>, CliError>,
+) -> Result<(), CliError> {
     let mut wait = RETRY_FIRST;
     let mut connected_before = false;
     loop {
         let lost = match connection(client, &mut follow, &mut each, &mut wait).await {
-            Ok(()) => None,
+            Ok(ControlFlow::Break(())) => return Ok(()),
+            Ok(ControlFlow::Continue(())) => None,
             Err(error @ CliError::Unreachable { .. }) if connected_before || wait > RETRY_FIRST => Some(error),
             Err(error @ CliError::Unreachable { .. }) => return Err(error),
             Err(CliError::Refused { status: 500.., .. }) if connected_before => None,
@@ -45,7 +56,12 @@ pub(crate) async fn follow(client: &Client, mut follow: Follow, mut each: impl F
     }
 }
 
-async fn connection(client: &Client, follow: &mut Follow, each: &mut impl FnMut(Value) -> Result<(), CliError>, wait: &mut Duration) -> Result<(), CliError> {
+async fn connection(
+    client: &Client,
+    follow: &mut Follow,
+    each: &mut impl FnMut(&str, Value) -> Result<ControlFlow<()>, CliError>,
+    wait: &mut Duration,
+) -> Result<ControlFlow<()>, CliError> {
     let mut request = client.request(Method::GET, &follow.path).header("accept", "text/event-stream");
     if let Some(after) = &follow.after {
         request = request.header("last-event-id", after);
@@ -59,15 +75,26 @@ async fn connection(client: &Client, follow: &mut Follow, each: &mut impl FnMut(
     let mut frames = Frames::default();
     while let Some(chunk) = body.next().await {
         // A lost connection is resumed like a closed one.
-        let Ok(chunk) = chunk else { return Ok(()) };
-        frames.push(&chunk, |id, data| {
-            if let Some(id) = id {
+        let Ok(chunk) = chunk else { return Ok(ControlFlow::Continue(())) };
+        let pushed = frames.push(&chunk, |frame| {
+            if let Some(id) = frame.id {
                 follow.after = Some(id.to_owned());
             }
-            each(data)
+            each(frame.name, frame.data)
         })?;
+        if pushed.is_break() {
+            return Ok(pushed);
+        }
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
+}
+
+/// An event of a stream.
+struct Frame<'a> {
+    /// `message` where it has no name.
+    name: &'a str,
+    id: Option<&'a str>,
+    data: Value,
 }
 
 /// Cuts bytes into events.
@@ -79,7 +106,7 @@ struct Frames {
 }
 
 impl Frames {
-    fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Option<&str>, Value) -> Result<(), CliError>) -> Result<(), CliError> {
+    fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Frame<'_>) -> Result<ControlFlow<()>, CliError>) -> Result<ControlFlow<()>, CliError> {
         self.buffer.extend_from_slice(bytes);
         while let Some(end) = self.buffer[self.searched..].windows(2).position(|w| w == b"\n\n").map(|at| at + self.searched) {
             let frame: Vec<u8> = self.buffer.drain(..end + 2).collect();
@@ -88,15 +115,18 @@ impl Frames {
             let field =
                 |name: &str| text.lines().filter_map(|l| l.strip_prefix(name)?.strip_prefix(':')).map(|v| v.strip_prefix(' ').unwrap_or(v)).collect::<Vec<_>>();
             let data = field("data").join("\n");
-            if let Ok(value) = serde_json::from_str(&data) {
-                each(field("id").first().copied(), value)?;
+            if let Ok(data) = serde_json::from_str(&data) {
+                let name = field("event").first().copied().unwrap_or("message");
+                if each(Frame { name, id: field("id").first().copied(), data })?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
         }
         self.searched = self.buffer.len().saturating_sub(1);
         if self.buffer.len() > EVENT_BYTES_MAX {
             return Err(CliError::StreamTooLarge { bytes_max: EVENT_BYTES_MAX });
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -106,18 +136,19 @@ mod tests {
 
     #[test]
     fn events_are_cut_wherever_the_bytes_are() {
-        let text = ":keepalive\n\nid: 1-0\ndata: {\"e\":\"é\"}\n\ndata: [1,\ndata: 2]\n\n";
+        let text = ":keepalive\n\nid: 1-0\ndata: {\"e\":\"é\"}\n\nevent: run\ndata: [1,\ndata: 2]\n\n";
         for size in 1..text.len() {
             let mut frames = Frames::default();
             let mut seen = Vec::new();
             for chunk in text.as_bytes().chunks(size) {
-                let pushed = frames.push(chunk, |id, data| {
-                    seen.push((id.map(str::to_owned), data.to_string()));
-                    Ok(())
+                let pushed = frames.push(chunk, |frame| {
+                    seen.push((frame.name.to_owned(), frame.id.map(str::to_owned), frame.data.to_string()));
+                    Ok(ControlFlow::Continue(()))
                 });
                 assert!(pushed.is_ok());
             }
-            assert_eq!(seen, [(Some("1-0".to_owned()), "{\"e\":\"é\"}".to_owned()), (None, "[1,2]".to_owned())], "chunks of {size}");
+            let expected = [("message".to_owned(), Some("1-0".to_owned()), "{\"e\":\"é\"}".to_owned()), ("run".to_owned(), None, "[1,2]".to_owned())];
+            assert_eq!(seen, expected, "chunks of {size}");
         }
     }
 }

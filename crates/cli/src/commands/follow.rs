@@ -1,50 +1,88 @@
 //! A run that is under way: its steps as they end.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::history;
+use crate::client::stream::{self, Follow};
 use crate::client::{Client, segment};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Progress, Show};
 
-/// Between two looks at a run.
-const LOOK_FIRST: Duration = Duration::from_millis(50);
-const LOOK_LAST: Duration = Duration::from_secs(2);
+/// Between two looks at whether it takes long.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Shows a run's steps as they end, then the run. One that failed is a failure of the command; one that pauses is let go.
 pub(crate) async fn run(client: &Client, show: Show, id: &str) -> Result<(), CliError> {
-    let (mut shown, mut wait) = (0, LOOK_FIRST);
-    let path = format!("/runs/{}", segment(id));
-    let mut progress = Progress::new("the run goes on");
-    loop {
-        let answer = client.get(&path).await?;
-        let run = &answer["data"];
-        let steps = run["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if !show.json {
-            for step in steps.iter().skip(shown) {
-                progress.note(&step_line(step));
+    let follow = Follow { path: format!("/runs/{}/sse", segment(id)), after: None };
+    let progress = RefCell::new(Progress::new("the run goes on"));
+    let (mut steps, mut last) = (Steps::default(), Value::Null);
+    let each = |kind: &str, data: Value| {
+        let note = |lines: Vec<String>| {
+            if !show.json {
+                lines.iter().for_each(|line| progress.borrow().note(line));
             }
-        }
-        if steps.len() > shown {
-            (shown, wait) = (steps.len(), LOOK_FIRST);
-        }
-        match run["status"].as_str() {
-            Some("queued" | "running") => {}
-            Some("paused") => {
-                drop(progress);
-                printer::note(&format!("the run pauses; `millrace runs show {id}` tells how it goes on"));
-                return if show.json { show.record(&answer) } else { printer::data(id) };
+        };
+        match kind {
+            "step" => note(steps.ended(&data).into_iter().collect()),
+            "run" => {
+                note(steps.of_run(&data));
+                if !matches!(data["status"].as_str(), Some("queued" | "running")) {
+                    last = data;
+                    return Ok(ControlFlow::Break(()));
+                }
             }
-            _ => {
-                drop(progress);
-                return history::finished_run(show, &answer);
-            }
+            _ => {}
         }
-        progress.look();
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(LOOK_LAST);
+        Ok(ControlFlow::Continue(()))
+    };
+    let tick = async {
+        loop {
+            progress.borrow_mut().look();
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::select! {
+        done = stream::follow_until(client, follow, each) => done?,
+        () = tick => {}
+    }
+    drop(progress);
+    let answer = json!({ "data": last });
+    if answer["data"]["status"] == "paused" {
+        printer::note(&format!("the run pauses; `millrace runs show {id}` tells how it goes on"));
+        return if show.json { show.record(&answer) } else { printer::data(id) };
+    }
+    history::finished_run(show, &answer)
+}
+
+/// Which steps of a run were shown: their end comes by itself, and again with the run.
+#[derive(Default)]
+pub(crate) struct Steps {
+    /// By name, and whether they failed.
+    shown: HashSet<(String, bool)>,
+}
+
+impl Steps {
+    /// The line of a step that has just ended well: what failed is told by the run.
+    pub(crate) fn ended(&mut self, step: &Value) -> Option<String> {
+        (step["status"] == "finished").then(|| {
+            self.shown.insert(Self::key(step));
+            step_line(step)
+        })
+    }
+
+    /// Lines of steps that were not shown yet.
+    pub(crate) fn of_run(&mut self, run: &Value) -> Vec<String> {
+        let steps = run["steps"].as_array().into_iter().flatten();
+        steps.filter(|step| self.shown.insert(Self::key(step))).map(step_line).collect()
+    }
+
+    fn key(step: &Value) -> (String, bool) {
+        (step["namespace"].as_str().unwrap_or("").to_owned(), step["status"] == "failed")
     }
 }
 
@@ -70,6 +108,18 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    #[test]
+    fn a_step_is_shown_once() {
+        let mut steps = super::Steps::default();
+        assert!(steps.ended(&json!({ "namespace": "a", "status": "running" })).is_none());
+        assert!(steps.ended(&json!({ "namespace": "b", "status": "finished", "exports": {} })).is_some());
+        // The first ended before the stream began.
+        let step = |namespace: &str, status: &str| json!({ "namespace": namespace, "status": status, "exports": {} });
+        let run = json!({ "steps": [step("a", "succeeded"), step("b", "succeeded"), step("c", "failed")] });
+        assert_eq!(steps.of_run(&run), ["✓ a", "✗ c"]);
+        assert!(steps.of_run(&run).is_empty());
+    }
 
     #[test]
     fn a_step_says_how_it_went() {

@@ -17,7 +17,7 @@ mod webhooks;
 mod workflows;
 
 pub(crate) use components::create_source;
-pub(crate) use follow::step_line;
+pub(crate) use follow::Steps;
 pub(crate) use history::{FIRST_EVENT, log_line, summary_of};
 pub(crate) use keys::seconds;
 pub(crate) use operations::time_ms;
@@ -141,6 +141,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::OauthClients(command) => operations::oauth_clients(client, show, command).await,
         ClientCommand::Export(args) => operations::export(client, args).await,
         ClientCommand::Retention(args) => operations::retention(client, show, args).await,
+        ClientCommand::Organization(args) => operations::organization(client, show, args).await,
         ClientCommand::Audit { n } => operations::audit(client, show, n).await,
         ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
         // Answered before there is a client.

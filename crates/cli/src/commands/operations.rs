@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::args::{ExportArgs, OauthClientCommand, RetentionArgs};
+use crate::args::{ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
 use crate::client::{Client, segment};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
@@ -97,6 +97,23 @@ impl Output {
         printer::note(&format!("{} runs, {} log lines, {} events", count("runs"), count("logs"), count("events")));
         Ok(())
     }
+}
+
+/// Shows the organization; with a flag changes it first.
+pub(super) async fn organization(client: &Client, show: Show, args: OrganizationArgs) -> Result<(), CliError> {
+    let me = client.get("/users/me").await?;
+    let path = format!("/workspaces/{}", segment(me["data"]["orgs"][0]["id"].as_str().unwrap_or("")));
+    let mut body = Map::new();
+    if let Some(name) = args.name {
+        body.insert("name".into(), json!(name));
+    }
+    if args.no_error_recipients || !args.error_recipients.is_empty() {
+        body.insert("error_recipients".into(), json!(args.error_recipients));
+    }
+    if body.is_empty() {
+        return show.record(&client.get(&path).await?);
+    }
+    show.record(&client.call(Method::PUT, &path, &Value::Object(body)).await?)
 }
 
 /// Shows how much history is kept; with a flag sets it first.

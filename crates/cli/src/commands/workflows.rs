@@ -43,8 +43,15 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
         WorkflowCommand::Test { name, event, up_to } => test(client, show, &name, &event.event, up_to).await,
         WorkflowCommand::Runs { name } => history::list_runs(client, show, &format!("{}/runs?limit=20", named(client, &name).await?.path())).await,
         WorkflowCommand::Deployments { name } => {
-            let path = format!("{}/deployments", named(client, &name).await?.path());
-            show.table(&client.get(&path).await?, &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at")])
+            let path = named(client, &name).await?.path();
+            let live = client.get(&format!("{path}?include=deployment_id")).await?["data"]["deployment_id"].take();
+            let mut answer = client.get(&format!("{path}/deployments?limit=100")).await?;
+            if !show.json {
+                for deployment in answer["data"].as_array_mut().into_iter().flatten() {
+                    deployment["live"] = json!(if deployment["id"] == live { "live" } else { "" });
+                }
+            }
+            show.table(&answer, &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at"), ("", "live")])
         }
         WorkflowCommand::Rollback { name, deployment } => {
             let target = named(client, &name).await?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,37 +12,43 @@ use tokio::sync::watch;
 
 use crate::client::stream::{self, Follow};
 use crate::client::{Client, segment};
-use crate::commands::{deploy_file, endpoints, log_line, step_line};
+use crate::commands::{Steps, deploy_file, endpoints, log_line};
 use crate::dev::Saves;
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
 use crate::workflow::file::{self, WorkflowFile};
 
-/// Between two looks at the runs.
-const LOOK: Duration = Duration::from_millis(250);
-/// After a look that failed.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// Runs that are remembered as shown: more than a connection that was lost begins with.
+const SEEN_MAX: usize = 1000;
 /// Files that are no part of the workflow.
 const IGNORED: [&str; 3] = [".millrace.json", "node_modules", ".git"];
+
+/// The workflow that the first deploy made or changed.
+#[derive(Clone, Default)]
+struct Deployed {
+    id: String,
+    /// When, by the server's clock, to the second: epoch milliseconds.
+    at_ms: i64,
+}
 
 /// What is wrong with the folder at first is told too, and the next save tries again.
 pub(crate) async fn dev(client: &Client, show: Show, path: &Path) -> Result<(), CliError> {
     let folder = if path.is_dir() { path.to_path_buf() } else { file::folder_of(path) };
     let folder = folder.canonicalize().map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
-    let (deployed, mut known) = watch::channel(None::<String>);
+    let (deployed, mut known) = watch::channel(None::<Deployed>);
     let shown = async {
         // The first deploy that works tells which workflow it is.
-        let id = match known.wait_for(Option::is_some).await {
-            Ok(id) => id.clone().unwrap_or_default(),
+        let first = match known.wait_for(Option::is_some).await {
+            Ok(first) => first.clone().unwrap_or_default(),
             Err(_) => return Ok(()),
         };
-        let logs = Follow { path: format!("/workflows/{}/logs/sse", segment(&id)), after: None };
+        let logs = Follow { path: format!("/workflows/{}/logs/sse", segment(&first.id)), after: None };
         let show_line = |line: Value| {
             printer::note(&log_line(&line));
             Ok(())
         };
         tokio::select! {
-            done = runs(client, show, &id) => done,
+            done = runs(client, show, &first) => done,
             done = stream::follow(client, logs, show_line) => done,
         }
     };
@@ -52,7 +59,7 @@ pub(crate) async fn dev(client: &Client, show: Show, path: &Path) -> Result<(), 
     }
 }
 
-async fn redeploy_on_saves(client: &Client, path: &Path, folder: &Path, deployed: &watch::Sender<Option<String>>) -> Result<(), CliError> {
+async fn redeploy_on_saves(client: &Client, path: &Path, folder: &Path, deployed: &watch::Sender<Option<Deployed>>) -> Result<(), CliError> {
     let mut saves = Saves::new(path)?;
     saves.watch(folder, RecursiveMode::Recursive)?;
     let mut paths = Vec::new();
@@ -82,7 +89,7 @@ async fn redeploy(client: &Client, path: &Path) -> Result<(WorkflowFile, Value),
     Ok((file, workflow))
 }
 
-fn tell(workflow: &Value, took: Duration, deployed: &watch::Sender<Option<String>>) {
+fn tell(workflow: &Value, took: Duration, deployed: &watch::Sender<Option<Deployed>>) {
     let id = workflow["id"].as_str().unwrap_or("").to_owned();
     let is_first = deployed.borrow().is_none();
     printer::note(&format!(
@@ -97,54 +104,42 @@ fn tell(workflow: &Value, took: Duration, deployed: &watch::Sender<Option<String
         }
         printer::note("watching for saves; Ctrl-C ends this, the workflow stays deployed");
         // Nobody else sends.
-        let _ = deployed.send(Some(id));
+        let at_ms = workflow["updated_at"].as_i64().unwrap_or(0) * 1000;
+        let _ = deployed.send(Some(Deployed { id, at_ms }));
     }
 }
 
-/// Shows runs from now on: that they began, each step as it ends, and how they ended.
-async fn runs(client: &Client, show: Show, id: &str) -> Result<(), CliError> {
-    let list = format!("/workflows/{}/runs", segment(id));
-    let newest = client.get(&format!("{list}?limit=1")).await?;
-    let mut from = newest["data"][0]["created_at_ms"].as_i64().unwrap_or(0);
+/// Shows runs since the deployment: that they began, each step as it ends, and how they ended.
+async fn runs(client: &Client, show: Show, deployed: &Deployed) -> Result<(), CliError> {
+    let follow = Follow { path: format!("/workflows/{}/runs/sse?from={}", segment(&deployed.id), deployed.at_ms), after: None };
     let mut seen: HashMap<String, Seen> = HashMap::new();
-    for run in newest["data"].as_array().into_iter().flatten() {
-        seen.insert(run["id"].as_str().unwrap_or("").to_owned(), Seen { steps: 0, is_over: true });
-    }
-    loop {
-        let answer = match client.get(&format!("{list}?limit=100&from={from}")).await {
-            Ok(answer) => answer,
-            // The stream of logs says that the server is away.
-            Err(CliError::Unreachable { .. } | CliError::Refused { status: 500.., .. }) => {
-                tokio::time::sleep(LOOK_AGAIN).await;
-                continue;
+    let each = |kind: &str, data: Value| {
+        let id = if kind == "run" { &data["id"] } else { &data["run_id"] };
+        let seen_before = seen.entry(id.as_str().unwrap_or("").to_owned()).or_default();
+        match kind {
+            // A connection that was lost begins with what was shown before.
+            _ if seen_before.is_over => {}
+            "run" => show_run(show, &data, seen_before)?,
+            "step" if !show.json => {
+                if let Some(line) = seen_before.steps.ended(&data) {
+                    say(&format!("  {line}"))?;
+                }
             }
-            Err(error) => return Err(error),
-        };
-        let newest_first = answer["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for run in newest_first.iter().rev() {
-            let seen = seen.entry(run["id"].as_str().unwrap_or("").to_owned()).or_default();
-            if !seen.is_over {
-                show_run(show, run, seen)?;
-            }
+            _ => {}
         }
-        // Runs before the oldest that goes on are not looked at again.
-        let oldest = newest_first
-            .iter()
-            .filter(|r| seen.get(r["id"].as_str().unwrap_or("")).is_some_and(|s| !s.is_over))
-            .filter_map(|r| r["created_at_ms"].as_i64())
-            .min();
-        from = oldest.or_else(|| newest_first.iter().filter_map(|r| r["created_at_ms"].as_i64()).max()).unwrap_or(from);
-        if seen.len() > 1000 {
-            seen.retain(|id, _| newest_first.iter().any(|r| r["id"] == id.as_str()));
+        if seen.len() > SEEN_MAX {
+            seen.retain(|_, seen| !seen.is_over);
         }
-        tokio::time::sleep(LOOK).await;
-    }
+        Ok(ControlFlow::Continue(()))
+    };
+    stream::follow_until(client, follow, each).await
 }
 
 /// What was shown of a run.
 #[derive(Default)]
 struct Seen {
-    steps: usize,
+    steps: Steps,
+    is_told: bool,
     is_over: bool,
 }
 
@@ -155,14 +150,13 @@ fn show_run(show: Show, run: &Value, seen: &mut Seen) -> Result<(), CliError> {
     if show.json {
         return if seen.is_over { printer::data(&run.to_string()) } else { Ok(()) };
     }
-    let steps = run["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if seen.steps == 0 && (seen.is_over || !steps.is_empty()) {
+    if !seen.is_told {
+        seen.is_told = true;
         say(&format!("{id}  {}", event_line(&run["event"])))?;
     }
-    for step in steps.iter().skip(seen.steps) {
-        say(&format!("  {}", step_line(step)))?;
+    for line in seen.steps.of_run(run) {
+        say(&format!("  {line}"))?;
     }
-    seen.steps = seen.steps.max(steps.len());
     if seen.is_over {
         let took = run["duration_ms"].as_i64().map(|ms| format!(" in {ms} ms")).unwrap_or_default();
         let end = match status {

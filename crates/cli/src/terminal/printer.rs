@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use console::Style;
 use indicatif::{ProgressBar, ProgressStyle};
+use millrace_model::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
@@ -198,7 +199,7 @@ fn fields(object: &Map<String, Value>, depth: usize, lines: &mut Vec<String>) {
                 lines.push(format!("{pad}{name}:"));
                 lines.extend(text.trim_end().lines().map(|line| format!("{pad}  {line}")));
             }
-            other => lines.push(format!("{pad}{name}: {}", plain(other))),
+            other => lines.push(format!("{pad}{name}: {}", shown(name, other))),
         }
     }
 }
@@ -207,7 +208,9 @@ fn fields(object: &Map<String, Value>, depth: usize, lines: &mut Vec<String>) {
 fn table(columns: &[(&str, &str)], rows: &[Value]) -> String {
     let cell = |row: &Value, field: &str| {
         let found = field.split('.').fold(row, |value, part| &value[part]);
-        plain(found).lines().next().unwrap_or("").to_owned()
+        let name = field.rsplit('.').next().unwrap_or(field);
+        let words = found.as_array().and_then(|all| all.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
+        words.map_or_else(|| shown(name, found), |words| words.join(", ")).lines().next().unwrap_or("").to_owned()
     };
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|(title, _)| (*title).to_owned()).collect()];
     lines.extend(rows.iter().map(|row| columns.iter().map(|(_, field)| cell(row, field)).collect()));
@@ -218,6 +221,15 @@ fn table(columns: &[(&str, &str)], rows: &[Value]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     lines.iter().map(padded).collect::<Vec<_>>().join("\n")
+}
+
+/// A value as people read it: a time is told by its name, and shown as one.
+fn shown(name: &str, value: &Value) -> String {
+    match value.as_i64() {
+        Some(secs) if name.ends_with("_at") || name.ends_with("_until") => Timestamp(secs.saturating_mul(1000)).iso(),
+        Some(ms) if name.ends_with("_at_ms") || name.ends_with("_seen_ms") || name == "until_ms" => Timestamp(ms).iso(),
+        _ => plain(value),
+    }
 }
 
 fn plain(value: &Value) -> String {
@@ -236,6 +248,14 @@ mod tests {
     fn tables_line_up() {
         let rows = [json!({ "id": "dc_1", "error": { "code": "A" } }), json!({ "id": "dc_22", "error": null })];
         assert_eq!(super::table(&[("ID", "id"), ("ERROR", "error.code")], &rows), "ID     ERROR\ndc_1   A\ndc_22");
+    }
+
+    #[test]
+    fn times_are_shown_as_times() {
+        let rows = [json!({ "id": "key_1", "created_at": 1_795_281_222, "expires_at": null, "duration_ms": 7 })];
+        let columns = [("ID", "id"), ("CREATED", "created_at"), ("EXPIRES", "expires_at"), ("MS", "duration_ms")];
+        assert_eq!(super::table(&columns, &rows), "ID     CREATED                   EXPIRES  MS\nkey_1  2026-11-21T17:13:42.000Z           7");
+        assert_eq!(super::record(&json!({ "paused": { "until_ms": 1_795_281_222_500_i64 } })), "paused:\n  until_ms: 2026-11-21T17:13:42.500Z");
     }
 
     #[test]
