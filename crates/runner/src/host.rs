@@ -49,6 +49,8 @@ pub(crate) struct Host {
     pub(crate) taken: AtomicU32,
     /// Takes no new calls.
     pub(crate) retiring: AtomicBool,
+    /// It burned the processor and got less of it for good: it is ended once it has nothing to do.
+    pub(crate) slowed: AtomicBool,
     pub(crate) used: Mutex<Instant>,
 }
 
@@ -129,6 +131,7 @@ impl Blank {
             kill: Mutex::new(Some(kill)),
             taken: AtomicU32::new(1),
             retiring: AtomicBool::new(false),
+            slowed: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
         });
         let Launched { child, wire, private, told, group } = self.launched;
@@ -241,6 +244,12 @@ impl Host {
 
     pub(crate) fn calls(&self) -> usize {
         self.calls.lock().under_way.len()
+    }
+
+    /// Calls that have ended since it began.
+    pub(crate) fn ended(&self) -> u64 {
+        let calls = self.calls.lock();
+        calls.newest.saturating_sub(calls.under_way.len() as u64)
     }
 
     /// Handles one frame of a call or of loading.

@@ -12,6 +12,7 @@ mod life;
 mod node;
 mod places;
 mod pool;
+mod processor;
 mod sandbox;
 mod types;
 mod wire;

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::ask::Outgoing;
 use crate::death::Death;
 use crate::host::{Host, Load, PROTOCOL, Phase};
+use crate::processor::{self, Meter};
 use crate::sandbox::{HostGroup, Private, THREADS_MAX, Usage};
 use crate::types::IsolateSpec;
 use crate::wire::{self, WireError};
@@ -58,6 +59,7 @@ impl Life {
                     death = killed => Some(death.unwrap_or(Death::Ended)),
                     read = self.read(read) => read.err().map(Death::Violation),
                     death = self.too_much() => Some(death),
+                    () = self.slow_down_if_it_burns() => None,
                 };
                 self.host.retiring.store(true, Ordering::SeqCst);
                 match ended {
@@ -109,6 +111,26 @@ impl Life {
             }
             if buffer.is_empty() && buffer.capacity() < 4 << 10 {
                 buffer.reserve(64 << 10);
+            }
+        }
+    }
+
+    /// Never ends.
+    async fn slow_down_if_it_burns(&self) {
+        // To load is work of everybody's.
+        let mut load = self.host.load.clone();
+        let _ = load.wait_for(|load| !matches!(load, Load::Pending)).await;
+        let mut meter = self.child.id().map(Meter::new);
+        loop {
+            tokio::time::sleep(processor::LOOK).await;
+            if let Some(meter) = &mut meter
+                && meter.burns(self.host.ended())
+            {
+                self.host.slowed.store(true, Ordering::SeqCst);
+                meter.slow_down();
+                if let Some(group) = &self.group {
+                    group.slow_down();
+                }
             }
         }
     }

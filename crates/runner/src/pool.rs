@@ -339,7 +339,7 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut pool = self.runner.0.pool.lock();
         let left = self.host.taken.fetch_sub(1, Ordering::SeqCst) - 1;
-        if left == 0 && self.host.retiring.load(Ordering::SeqCst) {
+        if left == 0 && (self.host.retiring.load(Ordering::SeqCst) || self.host.slowed.load(Ordering::SeqCst)) {
             pool.remove(&self.host);
             self.host.kill(Death::Ended);
         }

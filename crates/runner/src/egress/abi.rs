@@ -69,6 +69,14 @@ impl Listener {
     }
 }
 
+/// The server's own threads go before this one, which does what strangers ask for.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+pub(super) fn step_back() {
+    const NICE: i32 = 5;
+    // SAFETY: a plain system call; on Linux it is about the calling thread alone. Should it fail, the thread goes on as it is.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+}
+
 /// Waits until one of them is ready, or for so many milliseconds; -1: without end.
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 pub(super) fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {

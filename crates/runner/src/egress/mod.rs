@@ -89,6 +89,7 @@ struct Guard {
 
 impl Guard {
     fn run(mut self) {
+        abi::step_back();
         loop {
             let mut ready = vec![libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
             ready.extend(self.waiting.iter().map(|w| libc::pollfd { fd: w.as_raw_fd(), events: libc::POLLOUT, revents: 0 }));

@@ -9,6 +9,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::processor;
+
 /// Where version 2 is mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
 /// The group of the server itself: in a group whose children have limits there may be no process.
@@ -97,6 +99,12 @@ impl ControlGroups {
 impl HostGroup {
     fn set(&self, file: &str, value: impl ToString) -> io::Result<()> {
         fs::write(self.path.join(file), value.to_string())
+    }
+
+    /// Its processes get less of the processor than others that want it.
+    pub(crate) fn slow_down(&self) {
+        // Where this share is not given away, its niceness tells.
+        let _ = self.set("cpu.weight", processor::WEIGHT);
     }
 
     /// Whether the kernel ended its processes because they had too much memory.

@@ -1,7 +1,9 @@
 //! Time, heap, output and results: each limit ends the run with a named error.
 
+use std::path::Path;
+
 use millrace_runner::FailureKind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Bench, LONG, Recorder, SHORT, alive, failure, until, value};
 
@@ -26,6 +28,42 @@ async fn a_busy_loop_is_timed_out_and_ends_exactly_its_host() {
     let busy_pid = json!(log.logs()[0].parse::<u32>().expect("a pid"));
     until("the busy host ends", || !alive(&busy_pid)).await;
     assert_eq!(value(bench.call(&neighbour, 0).await), pid);
+}
+
+/// How much its threads stand back for others: of 19, and of its session the same.
+fn stands_back(pid: &Value) -> (Vec<String>, String) {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let nice = |path: std::path::PathBuf| {
+        let stat = std::fs::read_to_string(path.join("stat")).unwrap_or_default();
+        stat.rsplit_once(')').and_then(|(_, fields)| fields.split_ascii_whitespace().nth(16)).unwrap_or("").to_owned()
+    };
+    let mut all: Vec<_> = threads.map(|thread| nice(thread.path())).collect();
+    all.dedup();
+    (all, std::fs::read_to_string(format!("/proc/{pid}/autogroup")).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
+    let bench = Bench::real().await;
+    // It ends a while after it stands back.
+    let code = "const os = await import('node:os'); console.log(process.pid); await new Promise((y) => setTimeout(y, 100));
+        if (event) { while (os.getPriority() === 0); for (const end = Date.now() + 4000; Date.now() < end;); } return process.pid;";
+    let burns = bench.isolate("burns", code);
+    let neighbour = bench.isolate("neighbour", "return process.pid;");
+    let other = value(bench.call(&neighbour, 0).await);
+    let log = Recorder::new();
+    let burning = bench.spawn(&burns, 1, LONG, &log);
+    until("it is under way", || !log.logs().is_empty()).await;
+    let pid = json!(log.logs()[0].parse::<u32>().expect("a pid"));
+    until("all its threads stand back", || stands_back(&pid).0 == ["10"]).await;
+    if Path::new("/proc/self/autogroup").exists() {
+        until("its session does", || stands_back(&pid).1.contains("nice 10")).await;
+    }
+    assert_eq!(stands_back(&other).0, ["0"], "the neighbour does not");
+    assert_eq!(value(burning.await.expect("joins")), pid);
+    until("it is ended once it has nothing to do", || !alive(&pid)).await;
+    assert_ne!(value(bench.call(&burns, 0).await), pid);
+    assert_eq!(value(bench.call(&neighbour, 0).await), other);
 }
 
 #[tokio::test]
