@@ -4,6 +4,7 @@
 mod corners;
 mod doctor;
 mod egress;
+mod groups;
 mod neighbours;
 mod reach;
 mod requests;

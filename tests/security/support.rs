@@ -18,11 +18,24 @@ impl Field {
 
     /// With more flags.
     pub async fn start_with(args: &[&str]) -> Self {
-        let server = Server::start_unprivileged(&[&["--sandbox", "required"], args].concat()).await;
+        let mut field = Self::at_rest(args);
+        field.launch().await;
+        field
+    }
+
+    /// One whose server starts with [`Field::launch`].
+    pub fn at_rest(args: &[&str]) -> Self {
+        Self { server: Server::unprivileged_at_rest(&[&["--sandbox", "required"], args].concat()), neighbour: String::new(), pid: 0 }
+    }
+
+    pub async fn launch(&mut self) {
+        self.server.launch().await;
+        self.pid = self.server.pid();
+        if !self.neighbour.is_empty() {
+            return;
+        }
         let code = "export default { name: 'neighbour', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(e) { this.http.respond({ status: 200, body: 'well: ' + e.body.n + ' ' + ({}).polluted }); } };";
-        let neighbour = endpoint(&server.source(code, json!({})).await);
-        let pid = server.pid();
-        Self { server, neighbour, pid }
+        self.neighbour = endpoint(&self.server.source(code, json!({})).await);
     }
 
     /// Deploys a component whose `run(event)` has this body; gives its record.
@@ -75,6 +88,11 @@ impl Field {
         let id = workflow["id"].as_str().expect("an id").to_owned();
         self.server.until("the attack begins", &format!("/workflows/{id}/runs"), |l| !matches!(l["data"][0]["status"].as_str(), None | Some("queued"))).await;
         id
+    }
+
+    /// Whether what `begin` began is over.
+    pub async fn over(&self, id: &str) -> bool {
+        self.server.get(&format!("/workflows/{id}/runs?status=running")).await.json["page_info"]["total_count"] == 0
     }
 
     /// Waits for the end of what `begin` began, which is a failure; gives the run's error.

@@ -26,7 +26,8 @@ use tempfile::TempDir;
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The user and group `nobody`.
-const NOBODY: u32 = 65534;
+/// The user and group that unprivileged servers run as.
+pub const NOBODY: u32 = 65534;
 
 /// The binary, built before the tests by `cargo xtask test`.
 pub fn binary() -> PathBuf {
@@ -49,6 +50,8 @@ pub struct Server {
     args: Vec<String>,
     /// As `nobody`, where the tests run as root.
     unprivileged: bool,
+    /// The control group that it starts in.
+    group: Option<PathBuf>,
     /// With fail points, and these variables.
     failing: bool,
     env: Vec<(String, String)>,
@@ -135,6 +138,16 @@ impl Server {
         Self::new(args, false)
     }
 
+    /// One that starts with the first [`Server::launch`], as an ordinary user.
+    pub fn unprivileged_at_rest(args: &[&str]) -> Self {
+        Self::new(args, true)
+    }
+
+    /// The control group that it starts in, which is that user's; for root to say.
+    pub fn set_group(&mut self, group: &Path) {
+        self.group = Some(group.to_owned());
+    }
+
     /// A variable of its environment, from the next start on.
     pub fn set_env(&mut self, name: &str, value: &str) {
         self.env.retain(|(set, _)| set != name);
@@ -175,6 +188,7 @@ impl Server {
             dir,
             args: args.iter().map(|a| (*a).to_owned()).collect(),
             unprivileged,
+            group: None,
             failing: false,
             env: Vec::new(),
             clock: None,
@@ -205,8 +219,16 @@ impl Server {
             (false, true) => binary_with_fail_points(),
             (false, false) => binary(),
         };
-        let mut command = Command::new(program);
-        if self.unprivileged {
+        let mut command = match &self.group {
+            // Only root moves a process into a part of the tree that is another's.
+            Some(group) => {
+                let mut command = Command::new("sh");
+                command.args(["-c", "echo 0 > \"$0\"/cgroup.procs && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\""]).arg(group).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        if self.unprivileged && self.group.is_none() {
             command.uid(NOBODY).gid(NOBODY);
         }
         if let Some(clock) = &self.clock {

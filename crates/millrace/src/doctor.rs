@@ -274,6 +274,12 @@ async fn walls(config: &Config, checks: &mut Checks) {
             }
         }
     }
+    // They are an addition: where there are none, the other limits stand.
+    let groups = match found.groups.as_slice() {
+        [] => "none can be made by this process; systemd gives a service its own with Delegate=yes".to_owned(),
+        given => format!("each host gets one, with limits of {}", given.join(", ")),
+    };
+    checks.ok("control groups", groups);
     match config.sandbox {
         Sandbox::Required => {}
         Sandbox::BestEffort => {

@@ -1,7 +1,7 @@
 //! Whether hosts could run here: Node, and each wall by itself, tried by a process that wants out.
 
 use crate::node::check_node;
-use crate::sandbox::{Sandbox, WallReport, probe, trial};
+use crate::sandbox::{ControlGroups, Sandbox, WallReport, probe, trial};
 use crate::types::{RunnerConfig, StartError};
 
 /// What was found.
@@ -15,6 +15,8 @@ pub struct Examined {
     pub walls: WallReport,
     /// Each wall, and all together.
     pub tried: Vec<Tried>,
+    /// What control groups could limit hosts by, were the server in the group that this process is in: of `memory`, `pids`, `cpu`.
+    pub groups: Vec<&'static str>,
 }
 
 /// A wall that was tried.
@@ -62,5 +64,5 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
         };
         tried.push(Tried { wall, failed });
     }
-    Ok(Examined { node: node.binary.display().to_string(), version: node.version, walls: found, tried })
+    Ok(Examined { node: node.binary.display().to_string(), version: node.version, walls: found, tried, groups: ControlGroups::available() })
 }

@@ -64,8 +64,8 @@ impl Runner {
         let script = scratch_dir.join("host.mjs");
         tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
         let groups = if config.walls == Walls::Off { None } else { ControlGroups::find().map(Arc::new) };
-        if groups.is_some() {
-            tracing::info!("each host gets a control group, with limits of memory and threads");
+        if let Some(groups) = &groups {
+            tracing::info!(limits = groups.limits().join(", "), "each host gets a control group");
         }
         let mut sandbox = Sandbox { node, walls, scratch_dir, file_bytes_max: config.tmp_bytes_max, egress: config.egress.clone(), groups };
         if config.walls != Walls::Off {

@@ -159,7 +159,50 @@ mod tests {
         assert_eq!(address(&memory, 0, u32::MAX), Err(libc::EINVAL));
     }
 
+    /// A number that an attacker would put where one is expected.
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![Just(0), 1u64..200, 1000u64..1030, 65_500u64..65_600, Just(u64::MAX), Just(1 << 63), Just(u64::from(u32::MAX)), any::<u64>()]
+    }
+
     proptest! {
+        /// Messages whose every word is a number of the attacker's or leads to memory that is there.
+        #[test]
+        fn messages_of_any_shape_are_read_or_refused_and_never_longer_than_one_may_be(
+            words in proptest::collection::vec((number(), any::<bool>()), 7),
+            parts in proptest::collection::vec((number(), any::<bool>()), 0..40),
+            name in proptest::collection::vec(any::<u8>(), 128),
+            family in prop::sample::select(vec![0u8, 1, 2, 10, 16, 255]),
+        ) {
+            let memory = File::open("/proc/self/mem").expect("opens");
+            let mut name = name;
+            (name[0], name[1]) = (family, 0);
+            let at = |bytes: &[u8]| bytes.as_ptr() as u64;
+            let mut list = Vec::new();
+            for (len, is_there) in &parts {
+                list.extend([if *is_there { at(&name) } else { *len }, if *is_there { len % 128 } else { *len }]);
+            }
+            let list: Vec<u8> = list.iter().flat_map(|word| word.to_le_bytes()).collect();
+            // Name, parts and control data of what is there, where the coin says so.
+            let there = [at(&name), 128, at(&list), parts.len() as u64, 0, 0, 0];
+            let header: Vec<u8> = words.iter().zip(there).flat_map(|((word, is_there), there)| if *is_there { there } else { *word }.to_le_bytes()).collect();
+            match message(&memory, at(&header)) {
+                Ok(read) => {
+                    prop_assert!(read.bytes.len() <= PAYLOAD_MAX + 1);
+                    prop_assert!(!matches!(read.to, Some(Address::Inet(_))) || matches!(family, 2 | 10));
+                }
+                Err(errno) => prop_assert!([libc::EFAULT, libc::EINVAL, libc::EMSGSIZE, libc::EOPNOTSUPP].contains(&errno), "{errno}"),
+            }
+        }
+
+        #[test]
+        fn calls_with_any_arguments_are_read_or_refused(args in proptest::array::uniform6(number())) {
+            let memory = File::open("/proc/self/mem").expect("opens");
+            if let Ok(read) = sendto(&memory, &args) {
+                prop_assert!(read.bytes.len() <= PAYLOAD_MAX + 1);
+            }
+            let _ = address(&memory, args[1], args[2] as u32);
+        }
+
         #[test]
         fn what_is_decided_on_is_what_is_connected(bytes in proptest::collection::vec(any::<u8>(), 0..140), family in prop::sample::select(vec![0u8, 1, 2, 10, 16])) {
             let mut bytes = bytes;

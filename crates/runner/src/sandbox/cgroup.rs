@@ -1,5 +1,6 @@
 //! Control groups (version 2), where the server was given a part of their tree to keep: each host gets a group with limits of memory and
-//! processes, and a smaller share of the processor than the server. systemd gives one with `Delegate=yes`. Elsewhere hosts go without.
+//! processes, and a smaller share of the processor than the server, as far as these are given away too. systemd gives them with `Delegate=yes`.
+//! Elsewhere hosts go without.
 
 use std::fs;
 use std::io;
@@ -11,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::processor;
 
-/// Where version 2 is mounted.
-const MOUNT: &str = "/sys/fs/cgroup";
+/// What hosts are limited by, where it is given away: one whose machine has fewer does with them.
+const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 /// The group of the server itself: in a group whose children have limits there may be no process.
 const OWN: &str = "millrace-server";
 /// What groups of hosts begin with.
@@ -26,6 +27,8 @@ const MARGIN_BYTES: u64 = 192 << 20;
 #[derive(Debug)]
 pub(crate) struct ControlGroups {
     root: PathBuf,
+    /// Those of [`CONTROLLERS`] that there are.
+    controllers: Vec<&'static str>,
     next: AtomicU64,
 }
 
@@ -38,13 +41,9 @@ pub(crate) struct HostGroup {
 impl ControlGroups {
     /// The server's own part of the tree, made ready; None where it was given none.
     pub(crate) fn find() -> Option<Self> {
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-        let root = Path::new(MOUNT).join(path.trim_start_matches('/'));
-        if !is_given(&root) {
-            return None;
-        }
+        let root = given()?;
         match Self::prepare(&root) {
+            Ok(groups) if groups.controllers.is_empty() => None,
             Ok(groups) => Some(groups),
             Err(error) => {
                 tracing::debug!(path = %root.display(), %error, "control groups cannot be used");
@@ -53,8 +52,22 @@ impl ControlGroups {
         }
     }
 
+    /// What hosts could be limited by in the part of the tree that this process was given; empty where it was given none. Changes nothing.
+    pub(crate) fn available() -> Vec<&'static str> {
+        given().map(|root| controllers(&root)).unwrap_or_default()
+    }
+
+    /// What hosts are limited by.
+    pub(crate) fn limits(&self) -> &[&'static str] {
+        &self.controllers
+    }
+
     /// Makes a part of the tree ready: the server goes into a group of its own, and limits are switched on for its siblings.
     fn prepare(root: &Path) -> io::Result<Self> {
+        let controllers = controllers(root);
+        if controllers.is_empty() {
+            return Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0) });
+        }
         let own = root.join(OWN);
         match fs::create_dir(&own) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -62,7 +75,7 @@ impl ControlGroups {
         }
         let id = std::process::id().to_string();
         fs::write(own.join("cgroup.procs"), &id)?;
-        if let Err(error) = fs::write(root.join("cgroup.subtree_control"), "+memory +pids +cpu") {
+        if let Err(error) = fs::write(root.join("cgroup.subtree_control"), controllers.iter().map(|name| format!("+{name}")).collect::<Vec<_>>().join(" ")) {
             // Other processes are there too: all stays as it was.
             fs::write(root.join("cgroup.procs"), &id)?;
             // Where it is not empty another server is in it.
@@ -73,7 +86,7 @@ impl ControlGroups {
             // One with processes stays: another server's.
             let _ = fs::remove_dir(left.path());
         }
-        Ok(Self { root: root.to_owned(), next: AtomicU64::new(0) })
+        Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0) })
     }
 
     /// A group for a host, and the file through which its process enters it.
@@ -85,12 +98,18 @@ impl ControlGroups {
         let path = self.root.join(name);
         fs::create_dir(&path)?;
         let group = HostGroup { path };
-        group.set("memory.max", memory_bytes.saturating_add(MARGIN_BYTES))?;
-        group.set("memory.oom.group", 1u32)?;
-        group.set("pids.max", threads_max)?;
-        group.set("cpu.weight", CPU_WEIGHT)?;
-        // Not every machine has swap to be limited.
-        let _ = group.set("memory.swap.max", 0u32);
+        for controller in &self.controllers {
+            match *controller {
+                "memory" => {
+                    group.set("memory.max", memory_bytes.saturating_add(MARGIN_BYTES))?;
+                    group.set("memory.oom.group", 1u32)?;
+                    // Not every machine has swap to be limited.
+                    let _ = group.set("memory.swap.max", 0u32);
+                }
+                "pids" => group.set("pids.max", threads_max)?,
+                _ => group.set("cpu.weight", CPU_WEIGHT)?,
+            }
+        }
         let entry = fs::File::options().write(true).open(group.path.join("cgroup.procs"))?;
         Ok((group, entry.into()))
     }
@@ -121,6 +140,30 @@ impl Drop for HostGroup {
     }
 }
 
+/// The part of the tree that this process is in, where it was given away.
+fn given() -> Option<PathBuf> {
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let root = fs::read_to_string("/proc/self/mountinfo").ok()?.lines().find_map(|line| place(line, path))?;
+    is_given(&root).then_some(root)
+}
+
+/// Where a group lies, if this line of a list of mounts is of version 2. Beside version 1 that is not /sys/fs/cgroup itself, and a container may see a part
+/// of the tree only.
+fn place(line: &str, group: &str) -> Option<PathBuf> {
+    let (mount, kind) = line.split_once(" - ")?;
+    let mut fields = mount.split(' ').skip(3);
+    let (root, at) = (fields.next()?, fields.next()?);
+    let below = Path::new(group).strip_prefix(root).ok()?;
+    kind.starts_with("cgroup2 ").then(|| Path::new(at).join(below))
+}
+
+/// What is given away with a group.
+fn controllers(root: &Path) -> Vec<&'static str> {
+    let given = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
+    CONTROLLERS.into_iter().filter(|name| given.split_ascii_whitespace().any(|given| given == *name)).collect()
+}
+
 /// Whether a group is ours to use: writable for an ordinary user, who has none by chance; for root, which may write everywhere, marked as given.
 fn is_given(root: &Path) -> bool {
     let Ok(meta) = fs::metadata(root.join("cgroup.subtree_control")) else { return false };
@@ -144,11 +187,11 @@ fn is_marked(root: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A folder that looks like a group. What the kernel does with the files is not tested here: this needs a machine that gives a group away.
+    /// A folder that looks like a group. What the kernel does with the files is tested in `tests/security`, where there is one to be had.
     fn tree() -> tempfile::TempDir {
         let dir = tempfile::tempdir().expect("a folder");
-        for file in ["cgroup.procs", "cgroup.subtree_control"] {
-            fs::write(dir.path().join(file), "").expect("writes");
+        for (file, text) in [("cgroup.procs", ""), ("cgroup.subtree_control", ""), ("cgroup.controllers", "cpuset cpu io memory pids\n")] {
+            fs::write(dir.path().join(file), text).expect("writes");
         }
         dir
     }
@@ -162,6 +205,27 @@ mod tests {
         assert_eq!(read("millrace-server/cgroup.procs"), std::process::id().to_string());
         assert_eq!(read("cgroup.subtree_control"), "+memory +pids +cpu");
         assert!(!dir.path().join("millrace-host-1-1").exists(), "what an earlier server left is removed");
+    }
+
+    #[test]
+    fn what_is_not_given_away_is_done_without() {
+        let dir = tree();
+        fs::write(dir.path().join("cgroup.controllers"), "hugetlb pids misc").expect("writes");
+        assert_eq!(ControlGroups::prepare(dir.path()).expect("prepares").limits(), ["pids"]);
+        assert_eq!(fs::read_to_string(dir.path().join("cgroup.subtree_control")).expect("reads"), "+pids");
+        let none = tree();
+        fs::write(none.path().join("cgroup.controllers"), "hugetlb\n").expect("writes");
+        assert!(ControlGroups::prepare(none.path()).expect("prepares").limits().is_empty());
+        assert!(!none.path().join(OWN).exists(), "nothing is changed where nothing is gained");
+    }
+
+    #[test]
+    fn the_tree_is_found_where_it_is_mounted() {
+        let line = "30 23 0:26 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw,nsdelegate";
+        assert_eq!(place(line, "/system.slice/m.service"), Some("/sys/fs/cgroup/unified/system.slice/m.service".into()));
+        let part = "30 23 0:26 /docker/abc /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw";
+        assert_eq!((place(part, "/docker/abc/x"), place(part, "/elsewhere")), (Some("/sys/fs/cgroup/x".into()), None));
+        assert_eq!(place("31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", "/"), None);
     }
 
     #[test]

@@ -54,7 +54,52 @@ fn feed(bytes: &[u8], chunks: &[usize]) -> (Vec<Bytes>, Option<WireError>) {
     (frames, None)
 }
 
+/// One of each kind, as hosts send them, with all that they may hold.
+const KINDS: [&str; 12] = [
+    r#"{"t":"hello","protocol":1,"node":"v20.0.0"}"#,
+    r#"{"t":"loaded"}"#,
+    r#"{"t":"load_failed","error":{"code":"SyntaxError","message":"m","stack":"s"}}"#,
+    r#"{"t":"cancelled","id":7}"#,
+    r#"{"t":"log","id":7,"level":"info","text":"\u0061","ts":1,"late":true}"#,
+    r#"{"t":"emit","id":7,"event":{"a":[1,null]},"meta":{"id":"x"}}"#,
+    r#"{"t":"db","id":7,"key":"k","value":null}"#,
+    r#"{"t":"respond","id":7,"status":200,"headers":[["a","b"]],"body":"b","encoding":"utf8","immediate":true}"#,
+    r#"{"t":"step","id":7,"namespace":"s","state":"finished","duration_ms":1.5,"exports":{"a":1}}"#,
+    r#"{"t":"send","id":7,"kind":"email","payload":{"to":"a"}}"#,
+    r#"{"t":"ask","id":7,"ask":3,"kind":"data_store.get","payload":{"key":"k"}}"#,
+    r#"{"t":"done","id":7,"ok":true,"result":{"a":1}}"#,
+];
+
+#[test]
+fn each_kind_is_read() {
+    for kind in KINDS {
+        assert!(parse(kind.as_bytes()).is_ok(), "{kind}: {:?}", parse(kind.as_bytes()).err());
+    }
+}
+
 proptest! {
+    /// What is nearly right gets farther into the decoder than noise does.
+    #[test]
+    fn a_frame_of_any_kind_with_bytes_changed_cut_or_doubled_never_panics(
+        kind in prop::sample::select(KINDS.to_vec()),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..6),
+    ) {
+        let mut bytes = kind.as_bytes().to_vec();
+        for (index, byte, how) in changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = index.index(bytes.len());
+            match how {
+                0 => bytes[at] = byte,
+                1 => bytes.truncate(at),
+                2 => { bytes.remove(at); }
+                _ => { let again = bytes[at..].to_vec(); bytes.extend(again); }
+            }
+        }
+        let _ = parse(&bytes);
+    }
+
     #[test]
     fn arbitrary_bytes_in_arbitrary_chunks_never_panic_nor_take_more_memory_than_a_frame(
         bytes in proptest::collection::vec(any::<u8>(), 0..20_000),
