@@ -5,6 +5,7 @@ mod nodes;
 mod points;
 mod process;
 mod random;
+mod sends;
 mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};

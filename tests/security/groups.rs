@@ -32,12 +32,15 @@ impl Given {
         if let Some(missing) = controllers.iter().find(|name| !there.split_ascii_whitespace().any(|there| there == **name)) {
             return Err(format!("{} has no `{missing}` (version 1 may have it)", top.display()));
         }
-        let path = top.join(format!("millrace-test-{}-{}", std::process::id(), controllers.len()));
+        // One between, so that no more than these are given away.
+        let between = top.join(format!("millrace-test-{}-{}", std::process::id(), controllers.len()));
         let fails = |what: &'static str| move |error: std::io::Error| format!("{what} in {}: {error}", line.split(' ').nth(4).unwrap_or("?"));
         let all = controllers.iter().map(|name| format!("+{name}")).collect::<Vec<_>>().join(" ");
-        std::fs::write(top.join("cgroup.subtree_control"), all).map_err(fails("controllers cannot be given away"))?;
-        std::fs::create_dir(&path).map_err(fails("no group can be made"))?;
-        let given = Self(path);
+        std::fs::write(top.join("cgroup.subtree_control"), &all).map_err(fails("controllers cannot be given away"))?;
+        std::fs::create_dir(&between).map_err(fails("no group can be made"))?;
+        let given = Self(between.join("given"));
+        std::fs::write(between.join("cgroup.subtree_control"), all).map_err(fails("controllers cannot be given away"))?;
+        std::fs::create_dir(&given.0).map_err(fails("no group can be made"))?;
         for file in ["", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"] {
             chown(given.0.join(file), Some(NOBODY), Some(NOBODY)).map_err(fails("it cannot be given away"))?;
         }
@@ -72,6 +75,7 @@ impl Drop for Given {
         }
         // A server that failed the test may be in it still.
         let _ = std::fs::remove_dir(&self.0);
+        let _ = self.0.parent().map(std::fs::remove_dir);
     }
 }
 
@@ -110,8 +114,11 @@ async fn each_host_has_a_group_and_what_it_takes_beyond_ends_it_alone() {
     }
     for host in &hosts {
         let path = given.0.join(host);
-        field.refused(&format!("fs.writeFileSync('{}/memory.max', 'max');", path.display()), &["EACCES", "EPERM"]).await;
-        field.refused(&format!("fs.writeFileSync('{}/cgroup.procs', '0');", given.0.display()), &["EACCES", "EPERM"]).await;
+        // One that waited to be used may be gone by now.
+        field.refused(&format!("fs.writeFileSync('{}/memory.max', 'max');", path.display()), &["EACCES", "EPERM", "ENOENT"]).await;
+    }
+    for (file, text) in [("cgroup.procs", "0"), ("millrace-server/cgroup.procs", "0"), ("cgroup.subtree_control", "-memory"), ("memory.max", "max")] {
+        field.refused(&format!("fs.writeFileSync('{}/{file}', '{text}');", given.0.display()), &["EACCES", "EPERM"]).await;
     }
     // Memory that no limit of a process counts: files that are kept in it.
     let error = field.fails("const page = Buffer.alloc(8 << 20, 1); for (let n = 0; n < 250; n++) fs.writeFileSync('/tmp/' + n, page);").await;
