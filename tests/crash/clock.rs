@@ -50,7 +50,17 @@ fn runs(record: &Value) -> String {
 
 #[tokio::test]
 async fn intervals_go_on_and_make_up_for_nothing() {
-    let mut held = Held::start(&[]).await;
+    go_on_ticking(&mut Held::start(&[]).await).await;
+}
+
+#[tokio::test]
+async fn intervals_go_on_and_make_up_for_nothing_on_postgres() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    go_on_ticking(&mut Held::start(&["--database-url", &database.url()]).await).await;
+}
+
+async fn go_on_ticking(held: &mut Held) {
     let path = runs(&held.server.source(TICKS, json!({})).await);
     held.server.until("a first tick", &path, |l| l["page_info"]["total_count"] == 1).await;
     for jump in [HOUR, -HOUR, 0, -48 * HOUR] {
