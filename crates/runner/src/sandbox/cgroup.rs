@@ -82,10 +82,7 @@ impl ControlGroups {
             let _ = fs::remove_dir(&own);
             return Err(error);
         }
-        for left in fs::read_dir(root)?.flatten().filter(|e| e.file_name().as_bytes().starts_with(HOST.as_bytes())) {
-            // One with processes stays: another server's.
-            let _ = fs::remove_dir(left.path());
-        }
+        remove_left(root);
         Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0) })
     }
 
@@ -94,9 +91,16 @@ impl ControlGroups {
     /// # Errors
     /// Where the kernel refuses it.
     pub(crate) fn host(&self, memory_bytes: u64, threads_max: usize) -> io::Result<(HostGroup, OwnedFd)> {
-        let name = format!("{HOST}{}-{}", std::process::id(), self.next.fetch_add(1, Ordering::Relaxed));
-        let path = self.root.join(name);
-        fs::create_dir(&path)?;
+        // What a server that was killed left may have been in use still when this one began.
+        remove_left(&self.root);
+        let path = loop {
+            let name = format!("{HOST}{}-{}", std::process::id(), self.next.fetch_add(1, Ordering::Relaxed));
+            match fs::create_dir(self.root.join(&name)) {
+                // A server before this one had its number, as it has in a container.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => break made.map(|()| self.root.join(name))?,
+            }
+        };
         let group = HostGroup { path };
         for controller in &self.controllers {
             match *controller {
@@ -137,6 +141,24 @@ impl Drop for HostGroup {
     fn drop(&mut self) {
         // A process that is not reaped yet keeps it: the next start removes it.
         let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Removes groups of hosts whose server is gone, if their processes are too.
+fn remove_left(root: &Path) {
+    let server = |name: &str| name.strip_prefix(HOST)?.split('-').next()?.parse::<u32>().ok();
+    for group in fs::read_dir(root).into_iter().flatten().flatten() {
+        let gone = group.file_name().to_str().and_then(server).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+        if gone {
+            // One with processes stays.
+            let _ = fs::remove_dir(group.path());
+        }
+    }
+}
+
+impl Drop for ControlGroups {
+    fn drop(&mut self) {
+        remove_left(&self.root);
     }
 }
 
@@ -199,12 +221,18 @@ mod tests {
     #[test]
     fn the_server_goes_aside_and_limits_are_switched_on() {
         let dir = tree();
-        fs::create_dir(dir.path().join("millrace-host-1-1")).expect("makes");
-        ControlGroups::prepare(dir.path()).expect("prepares");
+        let (left, living) = (dir.path().join("millrace-host-4000000000-1"), dir.path().join(format!("millrace-host-{}-0", std::process::id())));
+        for group in [&left, &living] {
+            fs::create_dir(group).expect("makes");
+        }
+        let groups = ControlGroups::prepare(dir.path()).expect("prepares");
         let read = |file: &str| fs::read_to_string(dir.path().join(file)).expect("reads");
         assert_eq!(read("millrace-server/cgroup.procs"), std::process::id().to_string());
         assert_eq!(read("cgroup.subtree_control"), "+memory +pids +cpu");
-        assert!(!dir.path().join("millrace-host-1-1").exists(), "what an earlier server left is removed");
+        assert!(!left.exists() && living.exists(), "what an earlier server left is removed, and nobody else's");
+        fs::create_dir(&left).expect("makes");
+        // Its files are the kernel's, but its name is had, and is another one.
+        assert!(groups.host(1, 1).is_err() && !left.exists() && living.exists());
     }
 
     #[test]
