@@ -6,8 +6,8 @@ use std::time::Duration;
 
 /// How often it is looked how much of the processor a host uses.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
-/// Of each of two seconds on end, so much makes a host one that burns: half a processor ...
-const BURNS: Duration = Duration::from_millis(500);
+/// Of each of two seconds on end, so much makes a host one that burns: a quarter of a processor, for where many want it nobody gets more ...
+const BURNS: Duration = Duration::from_millis(250);
 /// ... for calls that take this much each: many short ones are what it is there for ...
 const FOR_EACH_CALL: Duration = Duration::from_millis(100);
 /// ... or more than one thread can use, whatever its calls.
@@ -85,8 +85,8 @@ mod tests {
         let ms = Duration::from_millis;
         for (used, ended, expected) in [
             (ms(1000), 0, true),
-            (ms(500), 0, true),
-            (ms(499), 0, false),
+            (ms(250), 0, true),
+            (ms(249), 0, false),
             (ms(900), 3, true),
             // Much work of many.
             (ms(1000), 10, false),
