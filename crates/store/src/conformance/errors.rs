@@ -196,6 +196,22 @@ pub async fn what_became_of_replayed_runs_is_told(database: &dyn Database) {
     assert_eq!(failed(&org, &which(&org, &a)).await, [originals[1].clone(), originals[2].clone()]);
 }
 
+pub async fn a_run_that_was_replayed_by_itself_is_mended_too(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let a = owner("p_a");
+    let originals = [fail(&org, &a, 10, None).await, fail(&org, &a, 11, None).await];
+    // Twice the same, and one that fails again.
+    for (original, ms) in [(&originals[0], 2_000), (&originals[0], 2_001), (&originals[1], 2_002)] {
+        let run = NewRun { replays: Some(original.clone()), ..again(&org, &a, ms) };
+        let id = run.id.clone();
+        org.store.accept(run, "node_b").await.expect("accepted");
+        assert_eq!(org.claim("node_b", ms + 1, 10).await.len(), 1);
+        let (status, error) = if original == &originals[0] { (RunStatus::Succeeded, None) } else { (RunStatus::Failed, Some("{}".into())) };
+        org.store.settle(Settlement { status, error, ..settlement(&id, 1, ms + 2) }).await.expect("settles");
+    }
+    assert_eq!(failed(&org, &which(&org, &a)).await, [originals[1].clone()]);
+}
+
 pub async fn what_keeps_no_data_leaves_none(database: &dyn Database) {
     let org = Org::first(database).await;
     let a = owner("p_a");

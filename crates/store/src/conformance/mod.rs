@@ -193,6 +193,7 @@ macro_rules! suite {
             pauses {
                 a_paused_run_waits_and_is_not_claimed,
                 only_the_attempt_that_holds_a_run_pauses_it,
+                a_request_after_the_time_of_a_pause_comes_too_late,
                 a_pause_ends_when_its_time_comes,
                 a_pause_ends_once_however_many_servers_see_it,
                 a_pause_that_nobody_ends_in_time_cancels,
@@ -231,6 +232,7 @@ macro_rules! suite {
                 a_replay_takes_each_step_once,
                 a_replay_that_is_held_is_not_running,
                 what_became_of_replayed_runs_is_told,
+                a_run_that_was_replayed_by_itself_is_mended_too,
                 what_keeps_no_data_leaves_none,
             }
             retention {

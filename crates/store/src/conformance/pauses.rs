@@ -129,6 +129,18 @@ pub async fn a_request_ends_a_pause_once(database: &dyn Database) {
     org.store.settle(settlement(&id, 2, 1001)).await.expect("settles");
 }
 
+pub async fn a_request_after_the_time_of_a_pause_comes_too_late(database: &dyn Database) {
+    let (org, _, id) = under_way(database).await;
+    org.store.pause_run(pausing(&id, 1, at(100), PauseEnd::Cancel)).await.expect("pauses");
+    // The scheduler has not been there yet.
+    for end in [PauseEnd::Resume, PauseEnd::Cancel] {
+        assert_eq!(org.store.call_back(callback(&id, 1, end, 100)).await.expect("answers"), CalledBack::TooLate);
+    }
+    assert_eq!(org.stored(&id).await.status, RunStatus::Paused);
+    assert_eq!(wake(&org, 100, 10).await, (0, 1));
+    assert_eq!(org.stored(&id).await.status, RunStatus::Cancelled);
+}
+
 pub async fn a_request_cancels_a_paused_run(database: &dyn Database) {
     let (org, _, id) = under_way(database).await;
     org.store.pause_run(pausing(&id, 1, at(100), PauseEnd::Resume)).await.expect("pauses");
