@@ -131,8 +131,10 @@ pub(crate) fn requeue_running(c: &Connection, node: Option<&str>) -> StoreResult
             execute(c, sql, [])?;
         }
     }
-    let changed =
-        execute(c, "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL WHERE status = 'running' AND (?1 IS NULL OR node = ?1)", [node])?;
+    // Both said, so that the partial index is used: a start does not read a history.
+    let sql = "UPDATE runs SET status = 'queued', lease_until = NULL, node = NULL
+         WHERE status IN ('queued', 'running') AND status = 'running' AND (?1 IS NULL OR node = ?1)";
+    let changed = execute(c, sql, [node])?;
     Ok(changed as u64)
 }
 
