@@ -50,7 +50,7 @@ async fn audit_trail(server: &Server) {
     server.get(&format!("/accounts/{account}")).await.data();
     server.get(&format!("/accounts/{account}?include_credentials=true")).await.data();
     server.put(&format!("/accounts/{account}?name=two"), &json!({})).await.data();
-    // What was refused changed nothing.
+    // What was refused changed nothing, and leaves nothing.
     assert_eq!(server.put(&format!("/accounts/{account}"), &json!({ "name": 1 })).await.status, 422);
     let key = read["key"].as_str().expect("a key");
     assert_eq!(server.call_as(key, Method::DELETE, &format!("/accounts/{account}"), None).await.status, 403);
@@ -81,6 +81,7 @@ async fn audit_trail(server: &Server) {
     let me = server.get("/users/me").await.data();
     let own = server.get("/api_keys").await.json["data"].as_array().and_then(|keys| keys.iter().find(|k| k["name"] != "r").map(id)).expect("the first key");
     assert_eq!((&newest["user_id"], &newest["key_id"]), (&me["id"], &json!(own)));
+    assert!(listed.json["data"].as_array().expect("records").iter().all(|record| record["done"] == true));
     assert!(newest["request_id"].as_str().is_some_and(|id| id.starts_with("req_")));
     assert_eq!(server.call_as(key, Method::GET, "/audit", None).await.refusal(), (403, "scope_missing"));
 }
@@ -338,6 +339,51 @@ async fn a_backup_of_a_running_server_is_restored_and_goes_on() {
     let (status, said) = local(&["restore"], &[("", &sealed), ("--master-key", &key), ("--data-dir", &data)]);
     assert_eq!(status, Some(0), "{said}");
     assert!(data.join("master.key").is_file());
+}
+
+#[tokio::test]
+async fn a_backup_of_postgres_is_restored_into_an_empty_database_and_goes_on() {
+    let Some((mut server, database)) = on_postgres().await else { return };
+    let source = server.source(SOURCE, json!({})).await;
+    server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "k" }] })).await.data();
+    let account = id(&server.post("/accounts", &json!({ "app": "acme", "credentials": { "k": "s3cret-value" } })).await.data());
+    order(&server, &source, &["a", "b"]).await;
+    let dir = tempfile::tempdir().expect("a folder");
+    let (backup, keys, other, restored) = (dir.path().join("backup"), dir.path().join("keys"), dir.path().join("other"), dir.path().join("restored"));
+    let (data, url, nowhere) = (server.data_dir(), database.url(), Path::new("/nowhere"));
+    // Without the programs it says what to do, and leaves nothing.
+    let (status, said) = local(&["backup", "--database-url", &url], &[("", &backup), ("--data-dir", &data), ("--pg-bin", nowhere)]);
+    assert!(status == Some(1) && said.contains("postgresql-client") && said.contains("--keys-only") && !backup.exists(), "{said}");
+    let (status, said) = local(&["backup", "--keys-only", "--database-url", &url], &[("", &keys), ("--data-dir", &data), ("--pg-bin", nowhere)]);
+    assert!(status == Some(0) && keys.join("master.key").exists() && !keys.join("millrace.pgdump").exists(), "{said}");
+    let (status, said) = local(&["backup", "--database-url", &url], &[("", &backup), ("--data-dir", &data)]);
+    assert!(status == Some(0) && said.contains("master key"), "{said}");
+    let dump = backup.join("millrace.pgdump");
+    use std::os::unix::fs::PermissionsExt as _;
+    assert_eq!(std::fs::metadata(&dump).expect("a file").permissions().mode() & 0o777, 0o600);
+    // What came after the backup is not in it.
+    order(&server, &source, &["c"]).await;
+
+    let (status, said) = local(&["restore"], &[("", &backup), ("--data-dir", &restored)]);
+    assert!(status == Some(1) && said.contains("--database-url") && !restored.exists(), "{said}");
+    let (status, said) = local(&["restore", "--database-url", &url], &[("", &backup), ("--data-dir", &restored)]);
+    assert!(status == Some(1) && said.contains("nothing is restored over it") && !restored.exists(), "{said}");
+    let empty = millrace_tests::cluster::cluster().expect("was there").database().await;
+    let (status, said) = local(&["restore", "--database-url", &empty.url()], &[("", &backup), ("--data-dir", &restored)]);
+    assert_eq!(status, Some(0), "{said}");
+    server.kill();
+    std::fs::rename(&data, &other).expect("loses the data");
+    std::fs::rename(&restored, &data).expect("is there again");
+    server.set_args(&["--database-url", &empty.url()]);
+    server.launch().await;
+    assert_eq!(summaries(&server, &source).await, ["order b", "order a"]);
+    let credentials = server.get(&format!("/accounts/{account}?include_credentials=true")).await.data();
+    assert_eq!(credentials["credentials"]["k"], "s3cret-value");
+    // Triggers and all: what is deployed is heard, what was seen is a duplicate still.
+    assert_eq!(answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "id": "a" }))).await.status, 200);
+    server.until("the duplicate's run", &format!("/sources/{}/runs?status=succeeded", id(&source)), |l| l["page_info"]["total_count"] == 3).await;
+    order(&server, &source, &["d"]).await;
+    assert_eq!(summaries(&server, &source).await, ["order d", "order b", "order a"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Who changed what: every request of `/v1` that changes something, and every look at credentials, leaves a record before it is answered.
+//! Who changed what: every request of `/v1` that changes something, and every look at credentials, leaves a record before it is done, which is
+//! completed before it is answered.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
@@ -23,13 +23,14 @@ const ASKING: &[&str] = &["/configure", "/props"];
 const FIELDS_MAX: usize = 50;
 const TEXT_CHARS_MAX: usize = 200;
 
-/// What is learned of a request while it is answered.
-#[derive(Clone, Default)]
+/// What a request is about to do, and what is learned of it while it is answered.
+#[derive(Clone)]
 pub(crate) struct Trail(Arc<Mutex<Seen>>);
 
-#[derive(Default)]
 struct Seen {
-    caller: Option<Caller>,
+    deed: Deed,
+    /// The record that was written before anything was changed.
+    begun: Option<AuditRecord>,
     fields: Vec<String>,
 }
 
@@ -38,20 +39,36 @@ struct Seen {
 pub(crate) struct Shown(pub(crate) String);
 
 impl Trail {
-    pub(crate) fn came_from(&self, caller: &Caller) {
-        if let Ok(mut seen) = self.0.lock() {
-            seen.caller = Some(caller.clone());
-        }
+    fn of(deed: Deed) -> Self {
+        Self(Arc::new(Mutex::new(Seen { deed, begun: None, fields: Vec::new() })))
+    }
+
+    /// The caller may do it: leaves a record before anything is changed, so that no change is without one however the server ends.
+    pub(crate) async fn begin(&self, app: &App, caller: &Caller) -> Result<(), ApiError> {
+        let deed = {
+            let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if seen.begun.is_some() {
+                return Ok(());
+            }
+            seen.deed.clone()
+        };
+        let begun = app.engine.begin_audit(caller, deed).await?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).begun = Some(begun);
+        Ok(())
     }
 
     pub(crate) fn gave(&self, fields: &Map<String, Value>) {
-        if let Ok(mut seen) = self.0.lock() {
-            seen.fields = fields.keys().take(FIELDS_MAX).map(|name| name.chars().take(TEXT_CHARS_MAX).collect()).collect();
-        }
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.fields = fields.keys().take(FIELDS_MAX).map(|name| name.chars().take(TEXT_CHARS_MAX).collect()).collect();
+    }
+
+    fn take(&self) -> (Option<AuditRecord>, Vec<String>) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (seen.begun.take(), std::mem::take(&mut seen.fields))
     }
 }
 
-/// Lays a trail for requests that leave a record, and keeps it once they were done.
+/// Lays a trail for requests that leave a record, which [`crate::extract::Auth`] begins, and completes it once they were done.
 pub(crate) async fn record(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_change = request.method() != Method::GET && !ASKING.iter().any(|end| path.ends_with(end));
@@ -62,23 +79,28 @@ pub(crate) async fn record(State(app): State<App>, mut request: Request, next: N
     // Behind the nested router the path has lost its prefix, and the template has not.
     let matched = request.extensions().get::<MatchedPath>();
     let (template, path) = (below_v1(matched.map_or(path, MatchedPath::as_str)), below_v1(path));
+    let fields = if is_change { Vec::new() } else { vec!["include_credentials".into()] };
     let action = format!("{} {template}", request.method());
-    let target = named(template, path);
-    let trail = Trail::default();
+    let trail = Trail::of(Deed { action, target: named(template, path), fields, request_id: RequestId::current().to_string() });
     request.extensions_mut().insert(trail.clone());
     let response = next.run(request).await;
-    if !response.status().is_success() {
-        return response;
-    }
-    let seen = trail.0.lock().map(|mut seen| std::mem::take(&mut *seen)).unwrap_or_default();
     // Without a caller nothing was changed in anybody's name: a token was asked for.
-    let Some(caller) = seen.caller else { return response };
-    let target = target.or_else(|| response.extensions().get::<Shown>().map(|shown| shown.0.clone()));
-    let fields = if is_change { seen.fields } else { vec!["include_credentials".into()] };
-    let deed = Deed { action, target, fields, request_id: RequestId::current().to_string() };
-    if let Err(error) = app.engine.record_audit(&caller, deed).await {
-        // What was done is done: its answer is not kept back.
-        tracing::error!(request.id = %RequestId::current(), error = %error, "a change could not be recorded in the audit log");
+    let (Some(mut begun), fields) = trail.take() else { return response };
+    let kept = if response.status().is_success() {
+        begun.target = begun.target.or_else(|| response.extensions().get::<Shown>().map(|shown| shown.0.clone()));
+        if is_change {
+            begun.fields = fields;
+        }
+        app.engine.audited(begun).await
+    } else if response.status().is_client_error() {
+        app.engine.forget_audit(&begun).await
+    } else {
+        // It may have been done or not, which the record says.
+        Ok(())
+    };
+    if let Err(error) = kept {
+        // What was done is done: its answer is not kept back. The record is there.
+        tracing::error!(request.id = %RequestId::current(), error = %error, "a record of the audit log could not be completed");
     }
     response
 }
@@ -101,7 +123,7 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
 
 fn shown(r: &AuditRecord) -> Value {
     json!({
-        "id": r.id, "user_id": r.user_id, "key_id": r.key_id, "action": r.action, "target": r.target, "fields": r.fields, "request_id": r.request_id,
+        "id": r.id, "user_id": r.user_id, "key_id": r.key_id, "action": r.action, "target": r.target, "fields": r.fields, "request_id": r.request_id, "done": r.done,
         "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(),
     })
 }
@@ -119,9 +141,9 @@ mod tests {
 
     #[test]
     fn a_trail_holds_names_and_no_values() {
-        let trail = Trail::default();
+        let trail = Trail::of(Deed { action: String::new(), target: None, fields: Vec::new(), request_id: String::new() });
         trail.gave(json!({ "credentials": { "api_key": "hunter2" }, "n".repeat(500): 1 }).as_object().expect("fields"));
-        let fields = trail.0.lock().expect("a trail").fields.clone();
+        let (_, fields) = trail.take();
         assert_eq!((fields.len(), fields[0].as_str(), fields[1].len()), (2, "credentials", TEXT_CHARS_MAX));
     }
 }

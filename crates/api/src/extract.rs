@@ -88,7 +88,7 @@ impl FromRequestParts<App> for Auth {
             Needs::Scope(scope) => app.engine.check_scope(&caller, scope)?,
         }
         if let Some(trail) = parts.extensions.get::<Trail>() {
-            trail.came_from(&caller);
+            trail.begin(app, &caller).await?;
         }
         Ok(Self(caller))
     }

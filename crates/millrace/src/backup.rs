@@ -8,14 +8,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use millrace_model::{Clock as _, SystemClock};
+use millrace_store_postgres::PostgresOptions;
 use millrace_store_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ServeArgs};
 use crate::data_dir::{DataDir, write_private};
 use crate::master_key;
+use crate::postgres_tools::PostgresTools;
 
 const DATABASE: &str = "millrace.db";
+/// What `pg_dump` writes.
+const DUMP: &str = "millrace.pgdump";
 const MANIFEST: &str = "backup.json";
 const MASTER_KEY: &str = "master.key";
 /// A master key that was about to take the place of the other, or had just done so, when the database was copied.
@@ -40,6 +44,12 @@ pub struct BackupArgs {
     /// Leave out the master key and the first API key: keep the master key elsewhere, no secret can be read without it
     #[arg(long)]
     pub without_keys: bool,
+    /// Of a server with Postgres, copy the keys only: the database is copied in another way
+    #[arg(long, conflicts_with = "without_keys")]
+    pub keys_only: bool,
+    /// The folder of Postgres's own programs (pg_dump) [default: those that are installed]
+    #[arg(long, value_name = "FOLDER", env = "MILLRACE_PG_BIN")]
+    pub pg_bin: Option<PathBuf>,
 }
 
 /// What `restore` takes.
@@ -53,6 +63,12 @@ pub struct RestoreArgs {
     /// The master key, where the backup was made without it
     #[arg(long, value_name = "FILE")]
     pub master_key: Option<PathBuf>,
+    /// An empty Postgres database to restore into, where the backup is of one
+    #[arg(long, env = "MILLRACE_DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// The folder of Postgres's own programs (pg_restore) [default: those that are installed]
+    #[arg(long, value_name = "FOLDER", env = "MILLRACE_PG_BIN")]
+    pub pg_bin: Option<PathBuf>,
 }
 
 /// What a backup says of itself.
@@ -62,7 +78,7 @@ struct Manifest {
     version: String,
     /// When, ISO 8601.
     created_at: String,
-    /// `sqlite`: the database is in the folder. `postgres`: only the keys are.
+    /// `sqlite`, or `postgres`: then the folder holds what `pg_dump` wrote of it, or the keys only.
     database: String,
     /// Whether the keys are in the folder.
     keys: bool,
@@ -78,6 +94,9 @@ pub fn backup(args: BackupArgs) -> Result<()> {
     let config = Config::read(serve)?;
     let data = &config.data_dir;
     let is_postgres = config.database_url.is_some();
+    if args.keys_only && !is_postgres {
+        bail!("--keys-only is for servers with Postgres, whose address is given with --database-url; a backup of SQLite holds both");
+    }
     let place = &config.master_key;
     let key_from_elsewhere = place.command.is_some() || place.key.is_some();
     let key_file = place.file.clone().unwrap_or_else(|| data.join(MASTER_KEY));
@@ -94,6 +113,11 @@ pub fn backup(args: BackupArgs) -> Result<()> {
     let part = Part::make(&args.folder)?;
     let with_key = !args.without_keys && !key_from_elsewhere;
     let before = if with_key { keys_of(&key_file)? } else { Vec::new() };
+    if let (Some(url), false) = (&config.database_url, args.keys_only) {
+        let (options, path) = (postgres(url)?, part.0.join(DUMP));
+        PostgresTools { folder: args.pg_bin.as_deref(), options: &options }.dump(&path)?;
+        make_private(&path)?;
+    }
     if !is_postgres {
         let path = part.0.join(DATABASE);
         SqliteStore::backup(&data.join(DATABASE), &path).with_context(|| format!("could not copy the database to `{}`", path.display()))?;
@@ -122,9 +146,8 @@ pub fn backup(args: BackupArgs) -> Result<()> {
     write_private(&part.0.join(MANIFEST), format!("{}\n", serde_json::to_string_pretty(&manifest)?).as_bytes())
         .context("could not write the backup's manifest")?;
     part.finish(&args.folder)?;
-    if is_postgres {
-        eprintln!("the keys are in `{}`; the database is Postgres, which has its own tools:", args.folder.display());
-        eprintln!("  pg_dump --format=custom --file=millrace.pgdump \"$MILLRACE_DATABASE_URL\"");
+    if args.keys_only {
+        eprintln!("the keys are in `{}`; the database is not", args.folder.display());
     } else {
         eprintln!("the backup is in `{}`; `millrace restore` takes it", args.folder.display());
     }
@@ -157,6 +180,12 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
     if is_sqlite {
         SqliteStore::check(&source).with_context(|| format!("the backup's database `{}` cannot be used", source.display()))?;
     }
+    let dump = Some(folder.join(DUMP)).filter(|dump| dump.is_file());
+    let target = match (&dump, &args.database_url) {
+        (Some(_), Some(url)) => Some(empty_database(url)?),
+        (Some(_), None) => bail!("the backup is of a Postgres database: name an empty one to restore it into with --database-url"),
+        (None, _) => None,
+    };
     let path = args.data_dir.unwrap_or_else(|| PathBuf::from("millrace-data"));
     let data = DataDir::open(&path)?;
     for name in [DATABASE, "millrace.db-wal", MASTER_KEY] {
@@ -180,11 +209,35 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
     if is_sqlite {
         copy_private(&source, &data.file(DATABASE))?;
         eprintln!("restored a backup of {} into `{}`; start it with: millrace serve --data-dir {}", manifest.created_at, path.display(), path.display());
+    } else if let (Some(dump), Some(options)) = (dump, target) {
+        PostgresTools { folder: args.pg_bin.as_deref(), options: &options }.restore(&dump)?;
+        eprintln!("restored a backup of {} into the database and `{}`; start it with: ", manifest.created_at, path.display());
+        eprintln!("  millrace serve --data-dir {} --database-url \"$MILLRACE_DATABASE_URL\"", path.display());
     } else {
-        eprintln!("the keys are restored into `{}`; restore the database with pg_restore into an empty one:", path.display());
-        eprintln!("  pg_restore --no-owner --dbname=\"$MILLRACE_DATABASE_URL\" millrace.pgdump");
+        eprintln!("the keys are restored into `{}`; the database is not in this backup", path.display());
     }
     Ok(())
+}
+
+/// The address of a Postgres database. It may hold a password, and is not shown.
+fn postgres(url: &str) -> Result<PostgresOptions> {
+    let options = PostgresOptions::at(url);
+    if options.place().is_none() {
+        bail!("the value of --database-url is not the address of a Postgres database; expected is postgres://user:password@host:port/database");
+    }
+    Ok(options)
+}
+
+/// A database in which no Millrace has been.
+fn empty_database(url: &str) -> Result<PostgresOptions> {
+    let options = postgres(url)?;
+    let place = options.place().unwrap_or_default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
+    let examined = runtime.block_on(millrace_store_postgres::examine(&options)).with_context(|| format!("could not use the Postgres {place}"))?;
+    if examined.schema != 0 {
+        bail!("the Postgres {place} has been used by Millrace, and nothing is restored over it; make an empty one");
+    }
+    Ok(options)
 }
 
 /// A folder that is being filled; it goes unless it was finished.

@@ -8,6 +8,7 @@ mod doctor;
 mod egress;
 mod http;
 mod master_key;
+mod postgres_tools;
 mod serve;
 
 use std::io::Write as _;

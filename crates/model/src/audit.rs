@@ -24,4 +24,6 @@ pub struct AuditRecord {
     pub fields: Vec<String>,
     /// The id of the request, as its answer and the server's log have it.
     pub request_id: String,
+    /// Whether it was done. If not, the server ended while it was, or is at it: it was done or not.
+    pub done: bool,
 }

@@ -10,13 +10,14 @@ use tokio_postgres::Row;
 use crate::db::{database, text, unwritable};
 use crate::rows::execute;
 
-pub(crate) const COLUMNS: &str = "id, org_id, created_at, user_id, key_id, action, target, fields, request_id";
+pub(crate) const COLUMNS: &str = "id, org_id, created_at, user_id, key_id, action, target, fields, request_id, done";
 
 pub(crate) async fn record(c: &Client, r: &AuditRecord) -> StoreResult<()> {
     let fields = serde_json::to_string(&r.fields).map_err(unwritable)?;
     execute(
         c,
-        "INSERT INTO audit (id, org_id, created_at, user_id, key_id, action, target, fields, request_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "INSERT INTO audit (id, org_id, created_at, user_id, key_id, action, target, fields, request_id, done) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT (id) DO UPDATE SET target = excluded.target, fields = excluded.fields, done = excluded.done",
         &[
             &r.id.as_str(),
             &r.org_id.as_str(),
@@ -27,6 +28,7 @@ pub(crate) async fn record(c: &Client, r: &AuditRecord) -> StoreResult<()> {
             &r.target.as_deref().map(text),
             &fields,
             &r.request_id,
+            &r.done,
         ],
     )
     .await?;
@@ -45,5 +47,6 @@ pub(crate) fn read(row: &Row) -> StoreResult<AuditRecord> {
         target: row.try_get("target").map_err(database)?,
         fields: serde_json::from_str(&text("fields")?).map_err(|e| StoreError::Corrupt { what: format!("the column fields: {e}") })?,
         request_id: text("request_id")?,
+        done: row.try_get("done").map_err(database)?,
     })
 }

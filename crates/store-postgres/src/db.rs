@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::error::Error as _;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
@@ -121,6 +123,33 @@ pub(crate) fn hosts(url: &str) -> Vec<(String, u16)> {
         Host::Unix(_) => None,
     });
     named.chain(config.get_hostaddrs().iter().enumerate().map(|(at, address)| (address.to_string(), port(at)))).collect()
+}
+
+/// See [`PostgresOptions::client_environment`].
+pub(crate) fn client_environment(url: &str) -> Option<Vec<(&'static str, OsString)>> {
+    let config: tokio_postgres::Config = url.parse().ok()?;
+    let hosts: Vec<OsString> = config
+        .get_hosts()
+        .iter()
+        .map(|host| match host {
+            Host::Tcp(name) => OsString::from(name),
+            Host::Unix(folder) => folder.clone().into_os_string(),
+        })
+        .collect();
+    let listed = |texts: Vec<OsString>| texts.join(OsStr::new(","));
+    let ports = config.get_ports().iter().map(|port| OsString::from(port.to_string())).collect::<Vec<_>>();
+    let addresses = config.get_hostaddrs().iter().map(|address| OsString::from(address.to_string())).collect::<Vec<_>>();
+    let password = config.get_password().map(|bytes| OsStr::from_bytes(bytes).to_owned());
+    let known = [
+        ("PGHOST", Some(listed(hosts))),
+        ("PGHOSTADDR", Some(listed(addresses))),
+        ("PGPORT", Some(listed(ports))),
+        ("PGUSER", config.get_user().map(OsString::from)),
+        ("PGPASSWORD", password),
+        ("PGDATABASE", config.get_dbname().or(config.get_user()).map(OsString::from)),
+        ("PGAPPNAME", Some("millrace-backup".into())),
+    ];
+    Some(known.into_iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?))).collect())
 }
 
 /// See [`PostgresOptions::place`].
@@ -275,6 +304,18 @@ mod tests {
         for none in ["", "hunter2", "mysql://me:hunter2@db.test/app", "postgres://me:hunter2@db.test:port/app"] {
             assert_eq!(place(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn other_programs_are_told_where_the_database_is() {
+        let told = |url: &str| {
+            let told = PostgresOptions::at(url).client_environment()?;
+            Some(told.into_iter().map(|(name, value)| format!("{name}={}", value.display())).collect::<Vec<_>>().join(" "))
+        };
+        let whole = told("postgres://me:hunter2@db.test:6000/app").expect("told");
+        assert_eq!(whole, "PGHOST=db.test PGPORT=6000 PGUSER=me PGPASSWORD=hunter2 PGDATABASE=app PGAPPNAME=millrace-backup");
+        assert_eq!(told("postgres://me@%2Frun%2Fpg").as_deref(), Some("PGHOST=/run/pg PGUSER=me PGDATABASE=me PGAPPNAME=millrace-backup"));
+        assert_eq!(told("hunter2"), None);
     }
 
     #[test]

@@ -59,6 +59,11 @@ impl PostgresOptions {
         db::place(&self.url)
     }
 
+    /// Variables that tell Postgres's own programs where the database is, password and all. `None` where the URL is none.
+    pub fn client_environment(&self) -> Option<Vec<(&'static str, std::ffi::OsString)>> {
+        db::client_environment(&self.url)
+    }
+
     /// Names or addresses of the database's servers with their ports; none of Unix sockets, nor where the URL is none.
     pub fn hosts(&self) -> Vec<(String, u16)> {
         db::hosts(&self.url)

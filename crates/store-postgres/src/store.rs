@@ -492,6 +492,10 @@ impl Store for PostgresStore {
     async fn record_audit(&self, record: AuditRecord) -> StoreResult<()> {
         audit::record(&self.db.client().await?, &record).await
     }
+    async fn forget_audit(&self, org: &OrgId, id: &AuditId) -> StoreResult<()> {
+        let sql = "DELETE FROM audit WHERE id = $1 AND org_id = $2";
+        rows::execute(&self.db.client().await?, sql, &[&id.as_str(), &org.as_str()]).await.map(|_| ())
+    }
     async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>> {
         let table = Table { name: "audit", columns: audit::COLUMNS, filter: "org_id = $1" };
         list(&self.db.client().await?, &table, &[&org.as_str()], page, audit::read).await

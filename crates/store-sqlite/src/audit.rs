@@ -13,9 +13,15 @@ use crate::store::json;
 pub(crate) fn record(c: &Connection, r: &AuditRecord) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO audit (id, org_id, created_at, user_id, key_id, action, target, fields, request_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        params![r.id.as_str(), r.org_id.as_str(), r.created_at.ms(), r.user_id.as_str(), r.key_id, r.action, r.target, json(&r.fields)?, r.request_id],
+        "INSERT INTO audit (id, org_id, created_at, user_id, key_id, action, target, fields, request_id, done) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+         ON CONFLICT (id) DO UPDATE SET target = excluded.target, fields = excluded.fields, done = excluded.done",
+        params![r.id.as_str(), r.org_id.as_str(), r.created_at.ms(), r.user_id.as_str(), r.key_id, r.action, r.target, json(&r.fields)?, r.request_id, r.done],
     )?;
+    Ok(())
+}
+
+pub(crate) fn forget(c: &Connection, org: &OrgId, id: &AuditId) -> StoreResult<()> {
+    execute(c, "DELETE FROM audit WHERE id = ?1 AND org_id = ?2", [id.as_str(), org.as_str()])?;
     Ok(())
 }
 
@@ -31,5 +37,6 @@ pub(crate) fn read(row: &Row<'_>) -> StoreResult<AuditRecord> {
         target: row.get("target").map_err(database)?,
         fields: serde_json::from_str(&text("fields")?).map_err(|e| StoreError::Corrupt { what: format!("the column fields: {e}") })?,
         request_id: text("request_id")?,
+        done: row.get("done").map_err(database)?,
     })
 }

@@ -25,6 +25,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0016_stored_files.sql"),
     include_str!("../migrations/0017_traceparent.sql"),
     include_str!("../migrations/0018_recipients.sql"),
+    include_str!("../migrations/0019_audit_done.sql"),
+    include_str!("../migrations/0020_mail_age.sql"),
 ];
 
 /// The newest schema.

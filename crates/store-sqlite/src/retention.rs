@@ -54,7 +54,10 @@ impl Found {
 }
 
 pub(crate) fn find(c: &Connection, p: &Pruning) -> StoreResult<Found> {
-    Ok(Found { runs: find_runs(c, p)?, events: find_events(c, p)?, logs: find_logs(c, p)? })
+    let (runs, events) = (find_runs(c, p)?, find_events(c, p)?);
+    // Lines of runs that are to go with them are none of hooks: all of them would be read in each step.
+    let logs = if runs.len() < p.limit as usize { find_logs(c, p)? } else { Vec::new() };
+    Ok(Found { runs, events, logs })
 }
 
 fn find_runs(c: &Connection, p: &Pruning) -> StoreResult<Vec<String>> {

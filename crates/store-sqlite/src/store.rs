@@ -583,11 +583,14 @@ impl Store for SqliteStore {
     async fn record_audit(&self, record: AuditRecord) -> StoreResult<()> {
         self.db.write(move |c| audit::record(c, &record)).await
     }
+    async fn forget_audit(&self, org: &OrgId, id: &AuditId) -> StoreResult<()> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| audit::forget(c, &org, &id)).await
+    }
     async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>> {
         let (org, page) = (org.to_string(), page.clone());
         self.db.read(move |c| list(c, "audit", "org_id = ?1", &[&org], &page, audit::read)).await
     }
-
     async fn create_oauth_client(&self, client: OauthClient) -> StoreResult<()> {
         self.db.write(move |c| oauth_clients::create(c, &client)).await
     }
@@ -614,7 +617,6 @@ impl Store for SqliteStore {
         let (client, hash) = (client.to_string(), token_hash.to_owned());
         self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM oauth_tokens WHERE token_hash = ?2 AND client_id = ?1", [client, hash])? > 0)).await
     }
-
     async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
         let (org, owner, page) = (org.clone(), owner.map(str::to_owned), page.clone());
         self.db.read(move |c| errors::groups(c, &org, owner.as_deref(), &page)).await
@@ -658,7 +660,6 @@ impl Store for SqliteStore {
         let (id, page) = (id.clone(), page.clone());
         self.db.read(move |c| replays::replayed(c, &id, &page)).await
     }
-
     async fn put_app(&self, app: App) -> StoreResult<()> {
         self.db.write(move |c| accounts::put_app(c, &app)).await
     }
@@ -687,7 +688,6 @@ impl Store for SqliteStore {
         let (org, app, page) = (org.to_string(), app.unwrap_or_default().to_owned(), page.clone());
         self.db.read(move |c| list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app)", &[&org, &app], &page, rows::account)).await
     }
-
     async fn create_data_store(&self, store: DataStore) -> StoreResult<()> {
         self.db.write(move |c| data_stores::create(c, &store)).await
     }
@@ -747,7 +747,6 @@ impl Store for SqliteStore {
     async fn purge_data_stores(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         self.db.write(move |c| data_stores::purge(c, now, limit)).await
     }
-
     async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
         if !self.db.read(move |c| deliveries::any_due(c, now)).await? {
             return Ok(Vec::new());

@@ -22,8 +22,8 @@ use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::file::{FileStore, StoredFile};
 use millrace_model::ids::{
-    AccountId, ApiKeyId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId, OauthClientId,
-    OrgId, RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
+    AccountId, ApiKeyId, AuditId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId,
+    OauthClientId, OrgId, RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -400,8 +400,10 @@ pub trait Store: Send + Sync + 'static {
 
     // ---- audit
 
-    /// Keeps a record.
+    /// Keeps a record, or completes it: target, fields, and whether it was done.
     async fn record_audit(&self, record: AuditRecord) -> StoreResult<()>;
+    /// Takes a record away: nothing was changed.
+    async fn forget_audit(&self, org: &OrgId, id: &AuditId) -> StoreResult<()>;
     /// The organization's records, newest first. Cursor: id.
     async fn list_audit(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<AuditRecord>>;
 

@@ -137,7 +137,7 @@ pub(super) async fn audit(client: &Client, show: Show, count: u32) -> Result<(),
             record["at"] = json!(at.iso());
         }
     }
-    show.table(&answer, &[("AT", "at"), ("KEY", "key_id"), ("ACTION", "action"), ("TARGET", "target"), ("FIELDS", "fields")])
+    show.table(&answer, &[("AT", "at"), ("KEY", "key_id"), ("ACTION", "action"), ("TARGET", "target"), ("FIELDS", "fields"), ("DONE", "done")])
 }
 
 pub(super) async fn oauth_clients(client: &Client, show: Show, command: OauthClientCommand) -> Result<(), CliError> {

@@ -21,8 +21,8 @@ pub struct Deed {
 }
 
 impl Engine {
-    /// Keeps a record of what a caller did; it is durable once this answers.
-    pub async fn record_audit(&self, caller: &Caller, deed: Deed) -> Result<(), EngineError> {
+    /// Keeps a record of what a caller is about to do; it is durable once this answers. [`Engine::audited`] completes it.
+    pub async fn begin_audit(&self, caller: &Caller, deed: Deed) -> Result<AuditRecord, EngineError> {
         let now = self.now();
         let record = AuditRecord {
             id: AuditId::at(&self.0.ids, now),
@@ -34,8 +34,20 @@ impl Engine {
             target: deed.target,
             fields: deed.fields,
             request_id: deed.request_id,
+            done: false,
         };
-        Ok(self.0.store.record_audit(record).await?)
+        self.0.store.record_audit(record.clone()).await?;
+        Ok(record)
+    }
+
+    /// It was done.
+    pub async fn audited(&self, record: AuditRecord) -> Result<(), EngineError> {
+        Ok(self.0.store.record_audit(AuditRecord { done: true, ..record }).await?)
+    }
+
+    /// It was refused: nothing was changed.
+    pub async fn forget_audit(&self, record: &AuditRecord) -> Result<(), EngineError> {
+        Ok(self.0.store.forget_audit(&record.org_id, &record.id).await?)
     }
 
     /// The organization's records, newest first.

@@ -252,6 +252,7 @@ macro_rules! suite {
             }
             audit {
                 records_are_listed_for_their_organization,
+                a_record_is_kept_before_the_change_and_completed_after_it,
             }
             oauth_clients {
                 a_client_comes_back_as_it_was_given,

@@ -324,6 +324,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("target", "string|null"),
             ("fields", "[string]"),
             ("request_id", "string"),
+            ("done", "boolean"),
             ("created_at", "integer"),
             ("created_at_ms", "integer"),
         ],
