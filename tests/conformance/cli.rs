@@ -41,7 +41,7 @@ fn every_command_has_help_as_it_was_agreed() {
 }
 
 #[test]
-fn without_server_or_key_it_says_what_to_do() {
+fn r5_without_server_or_key_it_says_what_to_do() {
     let shell = Shell::alone();
     assert!(shell.run(&["list", "sources"]).fails(1).contains("run `millrace login`"));
     let away = shell.run(&["list", "sources", "--url", "http://127.0.0.1:9", "--api-key", "k"]).fails(1);
@@ -61,7 +61,7 @@ fn without_server_or_key_it_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn profiles_keep_servers_and_keys() {
+async fn r5_profiles_keep_servers_and_keys() {
     let server = Server::start().await;
     let shell = Shell::alone();
     let login = |args: &[&str]| shell.run_with(&[&["login"], args].concat(), &format!("{}\n{}\n", server.url, server.api_key)).ok();
@@ -82,7 +82,7 @@ async fn profiles_keep_servers_and_keys() {
 }
 
 #[tokio::test]
-async fn init_app_action_and_source_write_components_that_work() {
+async fn r5_init_app_action_and_source_write_components_that_work() {
     let server = Server::start().await;
     let shell = Shell::new(&server);
     for (args, file) in [
@@ -104,7 +104,7 @@ async fn init_app_action_and_source_write_components_that_work() {
 }
 
 #[tokio::test]
-async fn commands_of_reference_5_work_and_give_json() {
+async fn r5_commands_work_and_give_json() {
     let server = Server::start().await;
     let shell = Shell::new(&server);
     shell.write(&[("feed.mjs", FEED)]);

@@ -5,6 +5,7 @@
 mod apply;
 mod cli;
 mod contract;
+mod f5_registry_facts;
 mod http_triggers;
 mod master_key;
 mod nodes;
@@ -18,6 +19,7 @@ mod r4_workflows;
 mod s2_resources;
 mod s3_lifecycle;
 mod s4_1_subscriptions;
+mod s4_6_command_line;
 mod s4_endpoints;
 mod s5_authentication;
 mod s6_events;

@@ -235,14 +235,14 @@ async fn a_file_says_who_may_call_and_keeps_the_secret_out_of_itself() {
 }
 
 /// `dev`, with what it says line by line.
-struct Dev {
+pub(crate) struct Dev {
     child: Child,
     lines: Receiver<String>,
     seen: Vec<String>,
 }
 
 impl Dev {
-    fn start(shell: &Shell, args: &[&str]) -> Self {
+    pub(crate) fn start(shell: &Shell, args: &[&str]) -> Self {
         let mut child = shell.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
         let (send, lines) = channel();
         let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
@@ -255,7 +255,7 @@ impl Dev {
     }
 
     /// Waits for a line, and gives it.
-    fn until(&mut self, part: &str) -> String {
+    pub(crate) fn until(&mut self, part: &str) -> String {
         let deadline = Instant::now() + Duration::from_secs(60);
         while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.seen.push(line.clone());

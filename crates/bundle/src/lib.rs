@@ -14,6 +14,7 @@ mod plugin;
 mod reach;
 mod registry;
 mod responds;
+mod sloppy;
 mod specifier;
 mod tree;
 mod worker;

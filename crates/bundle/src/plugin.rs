@@ -15,6 +15,7 @@ use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 use crate::author::Author;
 use crate::dependencies::Dependencies;
 use crate::packages::Packages;
+use crate::sloppy::evaluated;
 use crate::specifier::{Bare, is_builtin};
 use crate::{BundleError, Lock, LockedPackage};
 
@@ -140,6 +141,17 @@ impl MillracePlugin {
         self.author.declared(package, importer)
     }
 
+    /// Whether Node may take a file for CommonJS.
+    fn may_be_script(&self, id: &str) -> bool {
+        !id.starts_with(OURS) && (id.ends_with(".js") || id.ends_with(".cjs"))
+    }
+
+    /// A file's name in stacks: below the packages' root, or as its author knows it.
+    fn shown(&self, id: &str) -> String {
+        let below = id.strip_prefix(&format!("{}/", self.packages.root().display())).unwrap_or(id);
+        self.source_name(below)
+    }
+
     fn author_id(&self, path: &str) -> String {
         format!("{}{path}", self.author_prefix)
     }
@@ -183,7 +195,10 @@ impl Plugin for MillracePlugin {
 
     /// What stands in the way of one file for all, said otherwise.
     async fn transform(&self, _ctx: SharedTransformPluginContext, args: &HookTransformArgs<'_>) -> HookTransformReturn {
-        let Some(code) = rewritten(args.code) else { return Ok(None) };
+        let rewritten = rewritten(args.code);
+        let code = rewritten.as_deref().unwrap_or(args.code);
+        let evaluated = if self.may_be_script(args.id) { evaluated(code, &self.shown(args.id)) } else { None };
+        let Some(code) = evaluated.or(rewritten) else { return Ok(None) };
         Ok(Some(HookTransformOutput { code: Some(code), map: HookTransformOutputMap::Null, ..HookTransformOutput::default() }))
     }
 }

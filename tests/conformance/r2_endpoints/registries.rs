@@ -62,10 +62,10 @@ async fn r2_5_a_folder_is_added_searched_and_deployed_from() {
     assert_eq!((&added["component_count"], &added["file_count"], &added["unindexed_count"]), (&json!(2), &json!(7), &json!(1)), "{added}");
     assert_eq!(added["unindexed"][0]["path"], "components/acme/actions/broken/broken.mjs");
 
-    let found = server.get("/components/search?query=new+thing&limit=5").await.data();
+    let found = server.get("/components/search?query=new+thing&limit=5").await.json;
     assert_eq!((&found["sources"], &found["actions"]), (&json!(["acme-new-thing"]), &json!(["acme-do-thing"])));
-    assert_eq!(found["components"][0]["key"], "acme-new-thing", "a hit in the key comes before one in the description");
-    assert_eq!(server.get("/components/search?query=thing&app=other").await.data()["components"], json!([]));
+    assert_eq!(found["data"]["components"][0]["key"], "acme-new-thing", "a hit in the key comes before one in the description");
+    assert_eq!(server.get("/components/search?query=thing&app=other").await.json["data"]["components"], json!([]));
 
     let shown = server.get("/components/registry/acme-new-thing").await.data();
     assert_eq!((&shown["name"], &shown["version"], &shown["type"], &shown["apps"]), (&json!("New Thing"), &json!("0.0.3"), &json!("source"), &json!(["acme"])));
@@ -103,7 +103,7 @@ async fn r2_4_an_update_replaces_what_was_there_and_a_removed_registry_leaves_wh
     let (status, updated, stderr) = millrace(&server, &["registry", "update", "ours"]);
     assert_eq!(status, Some(0), "{stderr}");
     assert_eq!(updated["component_count"], 1);
-    assert_eq!(server.get("/components/search?query=thing").await.data()["sources"], json!([]));
+    assert_eq!(server.get("/components/search?query=thing").await.json["sources"], json!([]));
     let shown = server.get("/components/registry/acme-do-thing").await.data();
     assert_eq!((&shown["version"], &shown["versions"]), (&json!("1.0.1"), &json!(["1.0.1", "1.0.0"])));
     assert_eq!(server.get("/components/registry/acme-do-thing@1.0.0").await.data()["version"], "1.0.0");
@@ -144,7 +144,7 @@ async fn r2_4_another_organization_sees_nothing_of_it() {
     let key = other["api_key"].as_str().expect("a key").to_owned();
     let get = |path: &'static str| server.call_as(&key, reqwest::Method::GET, path, None);
     assert_eq!(get("/registries").await.data(), json!([]));
-    assert_eq!(get("/components/search?query=thing").await.data()["components"], json!([]));
+    assert_eq!(get("/components/search?query=thing").await.json["data"]["components"], json!([]));
     assert_eq!(get("/components/registry/acme-new-thing").await.status, 404);
     assert_eq!(server.call_as(&key, reqwest::Method::DELETE, "/registries/ours", None).await.status, 404);
 }
@@ -306,4 +306,27 @@ async fn s4_5_a_source_is_deployed_by_key_and_by_address_in_the_query() {
     let (status, source, stderr) = millrace(&server, &["deploy", &url, "--name", "again"]);
     assert_eq!(status, Some(0), "{stderr}");
     assert_eq!(source["component_id"], by_url["component_id"]);
+}
+
+#[tokio::test]
+async fn r2_5_search_finds_published_components_too_in_the_place_of_a_registrys_of_their_key() {
+    let server = Server::start().await;
+    let dir = tempfile::tempdir().expect("a folder");
+    tree(dir.path());
+    assert_eq!(millrace(&server, &["registry", "add", dir.path().to_str().expect("UTF-8"), "--name", "ours"]).0, Some(0));
+    let publish = async |code: &str| server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+    let own = "import acme from './acme.app.mjs'; export default { key: 'acme-own-thing', name: 'Own Thing', version: '2.0.0', type: 'action', description: 'Ours', props: { acme }, run() {} };";
+    let files = json!({ "acme.app.mjs": "export default { type: 'app', app: 'acme' };" });
+    server.post("/components", &json!({ "component_code": own, "component_files": files, "component_entry": "own.mjs", "publish": true })).await.data();
+    publish("export default { key: 'acme-new-thing', name: 'New Thing', version: '9.0.0', type: 'source', run() {} };").await;
+    let found = server.get("/components/search?query=thing&limit=10").await.json;
+    assert_eq!((&found["sources"], &found["actions"]), (&json!(["acme-new-thing"]), &json!(["acme-do-thing", "acme-own-thing"])));
+    let of_key = |key: &str| {
+        found["data"]["components"].as_array().expect("a list").iter().filter(|c| c["key"] == key).map(|c| c["version"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((of_key("acme-new-thing"), of_key("acme-own-thing")), (vec![json!("9.0.0")], vec![json!("2.0.0")]));
+    let of_app = server.get("/components/search?app=acme&query=own").await.json;
+    assert_eq!(of_app["actions"], json!(["acme-own-thing"]));
+    assert_eq!(server.delete("/components/acme-own-thing").await.status, 200);
+    assert_eq!(server.get("/components/search?query=own").await.json["actions"], json!([]));
 }

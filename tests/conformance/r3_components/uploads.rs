@@ -110,3 +110,53 @@ async fn r3_what_is_no_form_or_too_large_is_refused_and_starts_nothing() {
     assert_eq!(answer(server.raw(Method::POST, &url).header("content-type", "multipart/form-data").body("a=b")).await.status, 200);
     assert_eq!(seen(&server, &runs, 1).await["body"], "a=b");
 }
+
+#[tokio::test]
+async fn r3_a_file_is_there_for_thirty_minutes_and_then_gone_for_good() {
+    let start = 1_767_225_600_000;
+    let server = Server::start_at(start, &[]).await;
+    let (url, runs) = workflow(&server).await;
+    assert_eq!(send(&server, &url, form(&[], &[("doc", "a.txt", "text/plain", b"hello")])).await, 200);
+    let address = seen(&server, &runs, 1).await["body"]["doc"]["url"].as_str().expect("an address").to_owned();
+    let fetch = async || answer(server.raw(Method::GET, &address)).await;
+    server.set_clock(start + 30 * 60_000 - 1);
+    assert_eq!((fetch().await.status, fetch().await.text), (200, "hello".to_owned()));
+    server.set_clock(start + 30 * 60_000);
+    let gone = fetch().await;
+    assert_eq!((gone.refusal(), gone.text.contains("30 minutes")), ((410, "gone"), true), "{}", gone.text);
+    // Where the clock goes back, what was cleared away stays away; what was not is there.
+    server.set_clock(start);
+    let back = fetch().await;
+    assert!(matches!(back.status, 200 | 410), "{}", back.text);
+}
+
+#[tokio::test]
+async fn r3_of_a_sender_that_does_not_prove_itself_no_file_is_kept() {
+    let server = Server::start().await;
+    for auth in [json!({ "type": "bearer", "token": "s3cret" }), json!({ "type": "signature", "secret": "It's a Secret", "header": "x-signature" })] {
+        let triggers = json!([{ "type": "http", "props": { "auth": auth } }]);
+        let steps = json!([{ "namespace": "a", "code": "export default defineComponent({ run({ steps }) { return steps.trigger.event.body; } });" }]);
+        let made = server.post("/workflows", &json!({ "triggers": triggers, "steps": steps, "settings": { "name": "guarded" } })).await.data();
+        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        let body = form(&[("n", "1")], &[("doc", "x.bin", "a/b", b"from nobody that is known")]);
+        for wrong in ["", "Bearer wrong"] {
+            let request = server.raw(Method::POST, &endpoint(&made)).header("authorization", wrong).header("x-signature", wrong);
+            assert_eq!(answer(request.header("content-type", &kind).body(body.clone())).await.status, 401, "{auth}");
+            let whole = server.raw(Method::POST, &endpoint(&made)).header("authorization", wrong).header("x-signature", wrong).header("x-pd-upload-body", "1");
+            assert_eq!(answer(whole.body(body.clone())).await.status, 401, "{auth}");
+        }
+        assert!(!holds(&server, b"from nobody that is known"), "{auth}");
+        assert_eq!(server.get(&format!("/workflows/{}/runs", millrace_tests::id(&made))).await.json["page_info"]["total_count"], 0);
+        if auth["type"] == "bearer" {
+            let body = form(&[("n", "1")], &[("doc", "x.bin", "a/b", b"from one who knows the token")]);
+            assert_eq!(answer(server.raw(Method::POST, &endpoint(&made)).header("content-type", &kind).bearer_auth("s3cret").body(body)).await.status, 200);
+            assert!(holds(&server, b"from one who knows the token"));
+        }
+    }
+}
+
+/// Whether a file of the server holds these bytes.
+fn holds(server: &Server, bytes: &[u8]) -> bool {
+    let files = std::fs::read_dir(server.data_dir()).expect("a folder").filter_map(Result::ok).filter(|entry| entry.path().is_file());
+    files.into_iter().any(|entry| std::fs::read(entry.path()).expect("reads").windows(bytes.len()).any(|part| part == bytes))
+}

@@ -9,7 +9,7 @@ mod props;
 mod sends;
 mod services;
 
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::json;
 
@@ -62,4 +62,39 @@ async fn s2_7_1_a_secret_is_stored_sealed_never_returned_and_readable_by_the_cod
     assert_eq!(run["return_value"], 15);
     let database = std::fs::read(server.data_dir().join("millrace.db-wal")).expect("reads");
     assert!(!database.windows(15).any(|w| w == b"hunter2-hunter2"));
+}
+
+#[tokio::test]
+async fn s2_1_a_subscription_connects_an_emitter_to_a_listener_for_one_stream() {
+    let server = Server::start().await;
+    let (one, other) = (
+        server.workflow("one", json!([{ "type": "http" }]), &[("a", FAILS)]).await,
+        server.workflow("other", json!([{ "type": "http" }]), &[("a", FAILS)]).await,
+    );
+    let hears = "export default defineComponent({ run({ steps }) { return steps.trigger.event.original_context.workflow_id; } });";
+    let (of_one, of_all) = (server.workflow("of one", json!([]), &[("a", hears)]).await, server.workflow("of all", json!([]), &[("a", hears)]).await);
+    for (emitter, listener) in [(id(&one), id(&of_one)), (&server.org_id, id(&of_all))] {
+        let made = server.post(&format!("/subscriptions?emitter_id={emitter}&listener_id={listener}&event_name=$errors"), &json!({})).await.data();
+        assert_eq!((&made["emitter_id"], &made["listener_id"], &made["event_name"]), (&json!(emitter), &json!(listener), &json!("$errors")));
+        assert!(id(&made).starts_with("sub_"), "{made}");
+    }
+    for failing in [&other, &one] {
+        answer(server.raw(Method::POST, &endpoint(failing))).await;
+    }
+    let heard = async |listener: &serde_json::Value, count: usize| {
+        let runs =
+            server.until("the runs", &format!("/workflows/{}/runs?status=succeeded", id(listener)), |list| list["page_info"]["total_count"] == count).await;
+        let mut of: Vec<String> =
+            runs["data"].as_array().expect("runs").iter().map(|run| run["steps"][0]["exports"]["$return_value"].as_str().expect("an id").to_owned()).collect();
+        of.sort();
+        of
+    };
+    let mut both = vec![id(&one).to_owned(), id(&other).to_owned()];
+    both.sort();
+    // Who hears of all of the organization has heard of both, so that the other would have heard of them as well.
+    assert_eq!((heard(&of_all, 2).await, heard(&of_one, 1).await), (both, vec![id(&one).to_owned()]));
+    for (missing, query) in [("emitter_id", format!("listener_id={}", id(&of_one))), ("listener_id", format!("emitter_id={}", id(&one)))] {
+        let refused = server.post(&format!("/subscriptions?event_name=$errors&{query}"), &json!({})).await;
+        assert!((400..=422).contains(&refused.status) && refused.text.contains(missing), "{}", refused.text);
+    }
 }

@@ -65,6 +65,9 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
             printer::note(&log_line(line));
         }
     }
+    // What is saved from here on counts.
+    let mut saves = Saves::new(&dev.file)?;
+    saves.watch_files(&code.paths)?;
     printer::note("watching for saves; Ctrl-C ends this, the source stays deployed");
     let events = Follow { path: format!("/sources/{id}/sse"), after };
     let logs = Follow { path: format!("/sources/{id}/logs/sse"), after: None };
@@ -78,16 +81,14 @@ pub(crate) async fn dev(client: &Client, show: Show, dev: Dev) -> Result<(), Cli
         Ok(())
     };
     tokio::select! {
-        done = watch(client, &dev.file, code.paths, &id) => done,
+        done = watch(client, &dev.file, saves, code.paths, &id) => done,
         done = stream::follow(client, events, show_event) => done,
         done = stream::follow(client, logs, show_line) => done,
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
 }
 
-async fn watch(client: &Client, file: &Path, paths: Vec<PathBuf>, id: &str) -> Result<(), CliError> {
-    let mut saves = Saves::new(file)?;
-    let mut paths = paths;
+async fn watch(client: &Client, file: &Path, mut saves: Saves, mut paths: Vec<PathBuf>, id: &str) -> Result<(), CliError> {
     loop {
         saves.watch_files(&paths)?;
         saves.next(|path| paths.iter().any(|p| p == path)).await;

@@ -2,13 +2,14 @@
 //!
 //! The server never reads a folder or an address of its own for a registry: whoever may use the API would read it, too.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 use millrace_bundle::{Unindexed, unpack_tree};
 use millrace_model::Timestamp;
-use millrace_model::component::Manifest;
+use millrace_model::component::{ComponentType, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
+use millrace_model::page::Page;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned, search};
 use millrace_model::tenant::Caller;
 use millrace_store::{FoundComponent, NewRegistry};
@@ -138,7 +139,35 @@ impl Engine {
     /// The registries' components that fit, best first (see [`search`]).
     pub async fn search_components(&self, caller: &Caller, words: &str, app: Option<&str>, limit: usize) -> Result<Vec<RegistryComponent>, EngineError> {
         let index = self.search_index(&caller.org_id).await?;
-        Ok(search(&index.components, words, app, limit).into_iter().cloned().collect())
+        let published = self.published(caller).await?;
+        let keys: HashSet<&str> = published.iter().map(|component| component.key.as_str()).collect();
+        // A key names what was published first, so that is what is found under it.
+        let others = index.components.iter().filter(|component| !keys.contains(component.key.as_str()));
+        Ok(search(published.iter().chain(others), words, app, limit).into_iter().cloned().collect())
+    }
+
+    /// What the organization published, as what a registry holds: it has no file, and its app is the first that its props ask for.
+    async fn published(&self, caller: &Caller) -> Result<Vec<RegistryComponent>, EngineError> {
+        let (mut found, mut page) = (Vec::new(), Page { limit: Page::LIMIT_MAX, ..Page::default() });
+        loop {
+            let items = self.0.store.list_components(&caller.org_id, &page).await?.items;
+            let Some(last) = items.last() else { return Ok(found) };
+            page.after = Some(last.id.to_string());
+            found.extend(items.into_iter().filter_map(|component| {
+                let manifest = component.manifest;
+                let app = manifest.props.iter().filter(|prop| prop.prop_type == "app").find_map(|prop| prop.rest.get("app")?.as_str().map(str::to_owned));
+                Some(RegistryComponent {
+                    key: manifest.key?,
+                    name: manifest.name.unwrap_or_default(),
+                    description: manifest.description.unwrap_or_default(),
+                    version: manifest.version.unwrap_or_default(),
+                    component_type: if component.component_type == ComponentType::Action { "action" } else { "source" }.into(),
+                    app: app.unwrap_or_default(),
+                    path: String::new(),
+                    hash: component.code_hash,
+                })
+            }));
+        }
     }
 
     /// A component of a registry by key, with `@version` behind it or without, not built.

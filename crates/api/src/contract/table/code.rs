@@ -29,7 +29,7 @@ pub(super) fn code() -> Vec<Route> {
             .one("Component"),
         get("/components", READ, "Published components, newest first", components::list).takes(&[ORG]).page("Component"),
         get("/components/registry/{id}", READ, "A component, by key: a published one, else one of a registry", registries::component).one("RegistryComponent"),
-        get("/components/search", READ, "Components of registries that fit, best first", registries::search)
+        get("/components/search", READ, "Published components and those of registries that fit, best first", registries::search)
             .takes(&[
                 text("query", "Words"),
                 text("app", "Only of the app with this slug"),

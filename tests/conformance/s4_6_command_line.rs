@@ -1,0 +1,152 @@
+//! Chapter 4.6: operations of the command line; reference 5 sharpens them.
+
+use millrace_tests::cli::Shell;
+use millrace_tests::{Server, endpoint, id};
+use serde_json::{Value, json};
+
+use crate::r2_endpoints::files::serve;
+use crate::workflow_files::Dev;
+
+fn counter(version: u32) -> String {
+    format!(
+        "export default {{ name: 'Counter', version: '0.0.{version}', key: 'acme-counter', type: 'source', run(event) {{
+           console.log('version {version}'); for (let n = 0; n < (event.count ?? 1); n++) this.$emit({{ version: {version}, n }}); }} }};"
+    )
+}
+
+#[tokio::test]
+async fn s4_6_dev_deploys_redeploys_on_each_save_and_survives_a_syntax_error() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    shell.write(&[("counter.mjs", &counter(1))]);
+    let mut dev = Dev::start(&shell, &["dev", "counter.mjs"]);
+    dev.until("deployed counter as dc_");
+    dev.until("watching");
+    let deployed = server.get("/users/me/sources").await.json["data"][0].clone();
+    server.run_now(&deployed, json!({})).await;
+    dev.until("\"version\":1");
+    shell.write(&[("counter.mjs", "export default {\n  run( {\n};")]);
+    dev.until("error:");
+    server.run_now(&deployed, json!({})).await;
+    assert_eq!(server.emitted(&deployed).await.last(), Some(&json!({ "version": 1, "n": 0 })));
+    shell.write(&[("counter.mjs", &counter(2))]);
+    dev.until("redeployed");
+    server.run_now(&deployed, json!({})).await;
+    dev.until("\"version\":2");
+    // The id stays, and the source when `dev` ends.
+    drop(dev);
+    assert_eq!(server.get("/users/me/sources").await.json["data"].as_array().map(|list| list.iter().map(id).collect::<Vec<_>>()), Some(vec![id(&deployed)]));
+}
+
+#[tokio::test]
+async fn s4_6_dev_attaches_to_a_deployed_component() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let source = server.source(&counter(1), json!({})).await;
+    shell.write(&[("counter.mjs", &counter(7))]);
+    for name in [id(&source), "counter"] {
+        let mut dev = Dev::start(&shell, &["dev", "--dc", name, "counter.mjs"]);
+        dev.until("watching");
+        server.run_now(&source, json!({})).await;
+        assert_eq!(server.emitted(&source).await.last(), Some(&json!({ "version": 7, "n": 0 })));
+    }
+    assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 1);
+    assert!(shell.run(&["dev", "--dc", "dc_nothere", "counter.mjs"]).fails(1).contains("dc_nothere"));
+}
+
+/// The command line is waited for while the code is served.
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_6_deploy_takes_a_file_the_key_of_a_source_and_an_address_of_code() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let url = serve(&[
+        ("/raw/counter.mjs", "import { n } from './n.mjs'; export default { name: 'From Afar', version: '1', run() { return n; } };"),
+        ("/raw/n.mjs", "export const n = 3;"),
+    ])
+    .await;
+    shell.write(&[("counter.mjs", &counter(1))]);
+    let by_file = shell.run(&["deploy", "counter.mjs", "--json"]).json();
+    shell.run(&["publish", "counter.mjs"]).ok();
+    let by_key = shell.run(&["deploy", "acme-counter", "--json"]).json();
+    let by_url = shell.run(&["deploy", &format!("{url}/raw/counter.mjs"), "--json"]).json();
+    let slugs = [&by_file, &by_key, &by_url].map(|source| source["name_slug"].clone());
+    assert_eq!(slugs, [json!("counter"), json!("counter-1"), json!("from-afar")]);
+    assert_eq!(server.run_now(&by_url, json!({})).await["return_value"], 3);
+    for (what, words) in [("nothing.mjs", "nothing.mjs"), ("acme-nothing", "acme-nothing"), (&*format!("{url}/raw/gone.mjs"), "gone.mjs")] {
+        let said = shell.run(&["deploy", what]).fails(1);
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn s4_6_publish_makes_an_action_available_in_workflows() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let action = "export default { name: 'Greet', key: 'acme-greet', version: '0.0.1', type: 'action', props: { who: { type: 'string' } }, run() { return `hello ${this.who}`; } };";
+    shell.write(&[("greet.mjs", action)]);
+    shell.run(&["publish", "greet.mjs"]).ok();
+    let steps = json!([{ "namespace": "greet", "component_key": "acme-greet", "props": { "who": "you" } }]);
+    let workflow = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
+    let run = server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({ "event": {} })).await.data();
+    assert_eq!(run["steps"][0]["exports"]["$return_value"], "hello you");
+    // An action is published, a source is deployed.
+    assert!(shell.run(&["deploy", "greet.mjs", "--prop", "who=x"]).fails(1).contains("action"));
+}
+
+#[tokio::test]
+async fn s4_6_events_shows_the_ten_most_recent_or_as_many_as_asked_for() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let source = server.source(&counter(1), json!({})).await;
+    server.run_now(&source, json!({ "count": 15 })).await;
+    let shown =
+        |args: &[&str]| shell.run(&[&["events"], args].concat()).ok().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<Value>>();
+    let ten = shown(&["counter"]);
+    assert_eq!(ten.len(), 10);
+    assert!(ten.contains(&json!({ "version": 1, "n": 14 })) && !ten.contains(&json!({ "version": 1, "n": 4 })), "{ten:?}");
+    assert_eq!((shown(&["-n", "3", "counter"]).len(), shown(&["counter", "-n", "100"]).len(), shown(&[id(&source), "-n", "1"]).len()), (3, 15, 1));
+}
+
+#[tokio::test]
+async fn s4_6_logs_shows_what_a_run_printed_and_how_it_failed() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let code = "export default { name: 'Talks', version: '1', run() { console.log('a line'); console.error('a warning'); throw new TypeError('oops'); } };";
+    let source = server.source(code, json!({})).await;
+    server.run_now(&source, json!({})).await;
+    let logs = shell.run(&["logs", "talks"]).ok();
+    let at = |part: &str| logs.find(part).unwrap_or_else(|| panic!("no `{part}` in {logs}"));
+    assert!(at("a line") < at("a warning") && at("a warning") < at("TypeError: oops"), "{logs}");
+}
+
+#[tokio::test]
+async fn r5_update_and_delete_name_a_component_by_id_or_slug() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let web = counter(1).replace("type: 'source',", "type: 'source', props: { http: '$.interface.http' },");
+    let source = server.source(&web, json!({})).await;
+    shell.write(&[("second.mjs", &web.replace("0.0.1", "0.0.2"))]);
+    shell.run(&["update", "counter", "--code", "second.mjs", "--name", "Other"]).ok();
+    let updated = server.get(&format!("/sources/{}", id(&source))).await.data();
+    assert_eq!((&updated["name"], endpoint(&updated)), (&json!("Other"), endpoint(&source)));
+    assert_ne!(updated["component_id"], source["component_id"]);
+    assert_eq!(shell.run(&["update", id(&source), "--deactivate", "--json"]).json()["active"], false);
+    assert_eq!(shell.run(&["update", id(&source), "--activate", "--json"]).json()["active"], true);
+    shell.run(&["delete", id(&source)]).ok();
+    assert_eq!(server.get(&format!("/sources/{}", id(&source))).await.status, 404);
+}
+
+#[tokio::test]
+async fn r5_the_config_file_is_ini_with_a_section_for_each_profile() {
+    let server = Server::start().await;
+    let shell = Shell::alone();
+    let config =
+        format!("api_key = {}\nurl = {}\n\n[work]\napi_key = mr_wrong\nurl = {}\norg_id = {}\n", server.api_key, server.url, server.url, server.org_id);
+    shell.write(&[(".config/millrace/config", &config)]);
+    shell.run(&["list", "sources"]).ok();
+    assert!(shell.run(&["list", "sources", "-p", "work"]).fails(1).contains("API key"));
+    // Elsewhere, where the variable says so.
+    shell.write(&[("xdg/millrace/config", &format!("[work]\napi_key = {}\nurl = {}\n", server.api_key, server.url))]);
+    let moved = shell.command(&["list", "sources", "-p", "work"]).env("XDG_CONFIG_HOME", shell.path("xdg")).output().expect("runs");
+    assert!(moved.status.success(), "{moved:?}");
+}
