@@ -314,7 +314,7 @@ mod tests {
         };
         let whole = told("postgres://me:hunter2@db.test:6000/app").expect("told");
         assert_eq!(whole, "PGHOST=db.test PGPORT=6000 PGUSER=me PGPASSWORD=hunter2 PGDATABASE=app PGAPPNAME=millrace-backup");
-        assert_eq!(told("postgres://me@%2Frun%2Fpg").as_deref(), Some("PGHOST=/run/pg PGUSER=me PGDATABASE=me PGAPPNAME=millrace-backup"));
+        assert_eq!(told("postgres://me@%2Frun%2Fpg").as_deref(), Some("PGHOST=/run/pg PGPORT=5432 PGUSER=me PGDATABASE=me PGAPPNAME=millrace-backup"));
         assert_eq!(told("hunter2"), None);
     }
 
