@@ -132,7 +132,7 @@ fn test() -> Result<()> {
     build_with_fail_points()?;
     let root = root();
     run(&root.join("runtime"), "npm", &["test", "--silent"])?;
-    cargo(&["test", "--workspace"])?;
+    cargo(&["test", "--workspace", "--no-fail-fast"])?;
     if !has_postgres() {
         eprintln!("note: tests on Postgres were skipped: no `initdb` was found on PATH or in /usr/lib/postgresql");
     }
