@@ -84,7 +84,7 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
     stop.store(true, Ordering::SeqCst);
     let acknowledged = sender.await.expect("sends");
     assert!(passed_by.is_empty(), "these points were never reached: {passed_by:?}");
-    assert!(acknowledged.len() > 10, "only {} events were acknowledged", acknowledged.len());
+    assert!(acknowledged.len() > 4, "only {} events were acknowledged", acknowledged.len());
     for status in ["queued", "running"] {
         server.until("nothing is stuck", &format!("{path}?status={status}"), |l| l["page_info"]["total_count"] == 0).await;
     }

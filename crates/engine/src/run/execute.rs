@@ -153,6 +153,9 @@ impl Engine {
         } else {
             self.call(held, &carried, &program, sink.clone()).await?
         };
+        if let Some(visit) = &visit {
+            visit.ended();
+        }
         if let Err(failure) = &outcome.result
             && self.runs_again(held, failure, &sink).await?
         {

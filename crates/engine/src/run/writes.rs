@@ -1,7 +1,7 @@
 //! The order of writes to a source's `$.service.db` (invariant 3): its runs share a map while they run, and settle in any order. A write that
 //! settles after a later one to the same key is left out, and a new host begins only once what ran before it has settled: else the stored map
-//! would go back behind what was emitted. Another
-//! server that settles writes has a map of its own: the one here is behind then, and the next run begins in a new host.
+//! would go back behind what was emitted. Another server that settles writes has a map of its own: the one here is behind then, and the next run
+//! begins in a new host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use millrace_model::ids::SourceId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// How long a host that begins waits for others to settle. Longer takes only who goes on in a host that is given up.
+/// How long a host that begins waits for runs that go on in an earlier one, which is given up. What ended there and has yet to settle is waited for
+/// as long as the disk takes.
 const QUIET_MAX: Duration = Duration::from_secs(5);
 /// Keys of a source that are remembered before those are looked for that need not be.
 const KEYS_KEPT: usize = 256;
@@ -36,10 +37,21 @@ pub(crate) struct Writes {
     has: Mutex<HashMap<SourceId, i64>>,
 }
 
+/// How far a run under way has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// No host has it yet.
+    Entered,
+    /// It goes on in a host.
+    Given,
+    /// It has ended there, and has yet to settle.
+    Ended,
+}
+
 #[derive(Default)]
 struct Source {
-    /// When each run under way began, and whether a host has it.
-    runs: BTreeMap<u64, bool>,
+    /// When each run under way began.
+    runs: BTreeMap<u64, Stage>,
     /// The last write of each key that has settled, as long as an earlier one may follow.
     settled: HashMap<String, u64>,
 }
@@ -54,8 +66,20 @@ pub(crate) struct Visit {
 impl Visit {
     /// A host has the run.
     pub(crate) fn given(&self) {
-        if let Some(given) = self.writes.sources.lock().get_mut(&self.source).and_then(|s| s.runs.get_mut(&self.began)) {
-            *given = true;
+        self.reaches(Stage::Given);
+    }
+
+    /// The run has ended in its host.
+    pub(crate) fn ended(&self) {
+        self.reaches(Stage::Ended);
+    }
+
+    fn reaches(&self, stage: Stage) {
+        if let Some(run) = self.writes.sources.lock().get_mut(&self.source).and_then(|s| s.runs.get_mut(&self.began)) {
+            // One that never came to a host wrote nothing.
+            if stage == Stage::Given || *run == Stage::Given {
+                *run = stage;
+            }
         }
     }
 
@@ -87,7 +111,7 @@ impl Writes {
     pub(crate) fn enter(self: &Arc<Self>, source: &SourceId) -> Arc<Visit> {
         let mut sources = self.sources.lock();
         let began = self.next();
-        sources.entry(source.clone()).or_default().runs.insert(began, false);
+        sources.entry(source.clone()).or_default().runs.insert(began, Stage::Entered);
         Arc::new(Visit { writes: self.clone(), source: source.clone(), began })
     }
 
@@ -120,20 +144,22 @@ impl Writes {
 
     /// Waits until no run of the source is in a host or has yet to settle: those in an earlier host may still write to the map that went with it.
     pub(crate) async fn quiet(&self, source: &SourceId) {
-        let quiet = async {
-            loop {
-                let left = self.left.notified();
-                tokio::pin!(left);
-                // Before the look, so that who leaves after it is heard.
-                left.as_mut().enable();
-                if !self.sources.lock().get(source).is_some_and(|s| s.runs.values().any(|given| *given)) {
-                    return;
-                }
-                left.await;
-            }
-        };
-        if tokio::time::timeout(QUIET_MAX, quiet).await.is_err() {
+        if tokio::time::timeout(QUIET_MAX, self.none_at(source, &[Stage::Given, Stage::Ended])).await.is_err() {
             tracing::debug!(source.id = %source, "a host begins while runs of an earlier one go on");
+            self.none_at(source, &[Stage::Ended]).await;
+        }
+    }
+
+    async fn none_at(&self, source: &SourceId, stages: &[Stage]) {
+        loop {
+            let left = self.left.notified();
+            tokio::pin!(left);
+            // Before the look, so that who leaves after it is heard.
+            left.as_mut().enable();
+            if !self.sources.lock().get(source).is_some_and(|s| s.runs.values().any(|stage| stages.contains(stage))) {
+                return;
+            }
+            left.await;
         }
     }
 
@@ -217,6 +243,26 @@ mod tests {
         writes.settlement(&source, -1);
         assert!(writes.is_behind(&source, 9));
         assert!(!writes.is_behind(&source, 9), "the next host is on its way");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_goes_on_in_an_earlier_host_is_given_up_and_one_that_has_yet_to_settle_is_not() {
+        let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
+        let (endless, over) = (writes.enter(&source), writes.enter(&source));
+        endless.given();
+        over.ended();
+        writes.quiet(&source).await;
+        over.given();
+        over.ended();
+        let waits = tokio::spawn({
+            let (writes, source) = (writes.clone(), source.clone());
+            async move { writes.quiet(&source).await }
+        });
+        tokio::time::sleep(QUIET_MAX * 100).await;
+        assert!(!waits.is_finished(), "the disk is slow");
+        drop(over);
+        waits.await.expect("ends");
+        drop(endless);
     }
 
     #[tokio::test]
