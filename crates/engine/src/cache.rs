@@ -1,6 +1,5 @@
-//! What the hot path would otherwise read for each event. Everything in it can be read again from the store;
-//! changes made
-//! through this process take effect at once, those of other servers when they are heard. Where these cannot be heard, nothing is believed.
+//! What the hot path would otherwise read for each event. Everything in it can be read again from the store; changes made through this process take
+//! effect at once, those of other servers when they are heard. Where these cannot be heard, nothing is believed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
