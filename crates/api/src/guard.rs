@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -20,19 +20,26 @@ use crate::error::ApiError;
 /// Beyond its grace a body has to come at this rate at least, bytes a second: who sends one byte at a time gets no further.
 const BODY_RATE_MIN: u64 = 8 << 10;
 
-/// Gives up a body that takes too long.
-pub(crate) async fn body_in_time(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Whether a body came too late, for whom its request is answered.
+pub(crate) type Late = Option<Arc<AtomicBool>>;
+
+/// A request whose body is given up where it takes too long.
+pub(crate) fn timed(app: &App, request: Request) -> (Request, Late) {
     if request.body().is_end_stream() {
-        return next.run(request).await;
+        return (request, None);
     }
     let is_late = Arc::new(AtomicBool::new(false));
     let (grace, told) = (app.config.body_timeout, is_late.clone());
-    let request = request.map(|body| Body::new(Timed { body, started: Instant::now(), grace, bytes: 0, timer: None, is_late: told }));
-    let response = next.run(request).await;
-    if !is_late.load(Ordering::Relaxed) {
+    let timed = request.map(|body| Body::new(Timed { body, started: Instant::now(), grace, bytes: 0, timer: None, is_late: told }));
+    (timed, Some(is_late))
+}
+
+/// The answer, or what is said to a client whose body came too slowly.
+pub(crate) fn unless_late(app: &App, late: Late, response: Response) -> Response {
+    if !late.is_some_and(|late| late.load(Ordering::Relaxed)) {
         return response;
     }
-    let mut response = ApiError::body_too_slow(grace).into_response();
+    let mut response = ApiError::body_too_slow(app.config.body_timeout).into_response();
     // The rest of the body would be taken for the next request.
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response

@@ -12,14 +12,17 @@ mod pages;
 mod v1;
 mod wire;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{any, get};
+use futures::FutureExt as _;
 use millrace_engine::Engine;
 
 pub use contract::openapi::document as openapi_document;
@@ -57,7 +60,6 @@ pub(crate) struct App {
 
 /// All routes.
 pub fn router(engine: Engine, config: ApiConfig) -> Router {
-    let is_https = config.base_url.starts_with("https:");
     let app = App { engine, config: Arc::new(config) };
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
@@ -85,23 +87,26 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/assets/page.css", get(pages::style))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_method)
-        .layer(from_fn_with_state(app.clone(), v1::domains::by_host))
-        .layer(tower_http::catch_panic::CatchPanicLayer::custom(error::panicked))
-        .layer(from_fn_with_state(app.clone(), guard::body_in_time))
-        .layer(from_fn_with_state(is_https, common_headers))
-        .layer(from_fn_with_state(app.clone(), metrics::count))
+        .layer(from_fn_with_state(app.clone(), around))
         .with_state(app)
 }
 
-/// A request id on every answer, so that a user's report finds its line in the log, and what browsers are told.
-async fn common_headers(State(is_https): State<bool>, request: axum::extract::Request, next: Next) -> axum::response::Response {
+/// What holds for every request: it is counted, its body comes in time, a panic is answered, its host says whose it is, its answer bears its id and
+/// what browsers are told. One layer: each one more is a copy of all within it for every request.
+async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+    let counted = metrics::Counted::begin(request.uri().path());
     let path = request.uri().path().to_owned();
     let id = error::RequestId::new();
-    let mut response = error::with_request_id(id, next.run(request)).await;
+    let (request, late) = guard::timed(&app, request);
+    let answer = AssertUnwindSafe(v1::domains::by_host(&app, request, next)).catch_unwind();
+    let answer = async { answer.await.unwrap_or_else(error::panicked) };
+    let response = error::with_request_id(id, answer).await;
+    let mut response = guard::unless_late(&app, late, response);
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(HeaderName::from_static("x-request-id"), value);
     }
-    guard::tell_browsers(headers, &path, is_https);
+    guard::tell_browsers(headers, &path, app.config.base_url.starts_with("https:"));
+    counted.end(&app, &response);
     response
 }

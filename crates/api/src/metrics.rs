@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{Door, Engine};
 use millrace_model::tenant::Scope;
@@ -13,20 +12,27 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::Auth;
 
-/// Counts every answer.
-pub(crate) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    let door = if path.starts_with("/v1/") {
-        Door::Api
-    } else if ["/e/", "/resume/", "/cancel/"].iter().any(|prefix| path.starts_with(prefix)) {
-        Door::Endpoint
-    } else {
-        Door::Other
-    };
-    let began = Instant::now();
-    let response = next.run(request).await;
-    app.engine.metrics().answered(door, response.status().as_u16(), began.elapsed());
-    response
+/// A request that will be counted with its answer.
+pub(crate) struct Counted {
+    door: Door,
+    began: Instant,
+}
+
+impl Counted {
+    pub(crate) fn begin(path: &str) -> Self {
+        let door = if path.starts_with("/v1/") {
+            Door::Api
+        } else if ["/e/", "/resume/", "/cancel/"].iter().any(|prefix| path.starts_with(prefix)) {
+            Door::Endpoint
+        } else {
+            Door::Other
+        };
+        Self { door, began: Instant::now() }
+    }
+
+    pub(crate) fn end(self, app: &App, response: &Response) {
+        app.engine.metrics().answered(self.door, response.status().as_u16(), self.began.elapsed());
+    }
 }
 
 /// Behind a key: the counts are those of the whole server.

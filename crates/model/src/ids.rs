@@ -38,23 +38,15 @@ impl IdSource {
         bytes
     }
 
-    /// A KSUID: 27 characters of base 62, ordered by the second (facts 0). Ids of contexts, traces and emissions.
+    /// A KSUID: 27 characters of base 62, ordered by the second (facts 0), and ours within it by the millisecond: what is written together lies
+    /// together in the database. 118 bits are random. Ids of runs, contexts, traces and emissions.
     pub fn ksuid(&self, now: Timestamp) -> String {
         let secs = u32::try_from(now.secs() - KSUID_EPOCH_SECS).unwrap_or(0);
-        let mut raw = [0u8; 20];
-        raw[..4].copy_from_slice(&secs.to_be_bytes());
-        raw[4..].copy_from_slice(&self.bytes::<16>());
-        let mut out = [b'0'; 27];
-        for slot in out.iter_mut().rev() {
-            let mut rest = 0u32;
-            for byte in &mut raw {
-                let acc = rest * 256 + u32::from(*byte);
-                *byte = (acc / 62) as u8;
-                rest = acc % 62;
-            }
-            *slot = BASE62[rest as usize];
-        }
-        out.iter().map(|&b| char::from(b)).collect()
+        let random = u128::from_be_bytes(self.bytes()) >> 10;
+        let millis = now.ms().rem_euclid(1000).unsigned_abs();
+        let payload = (u128::from(millis) << 118) | random;
+        let word = |at: u32| (payload >> (96 - 32 * at)) as u32;
+        base62_of([secs, word(0), word(1), word(2), word(3)])
     }
 
     /// The next event id `<epoch_ms>-<sequence>`, greater than all before it in this process, also when the clock steps back.
@@ -64,6 +56,26 @@ impl IdSource {
         let id = if before < floor { floor } else { before + 1 };
         EventId { ms: id >> 20, seq: id & 0xF_FFFF }
     }
+}
+
+/// A number of 160 bits, its highest word first, as 27 digits.
+fn base62_of(mut words: [u32; 5]) -> String {
+    // Five digits at a time: that many fit into a word.
+    const PIECE: u64 = 62_u64.pow(5);
+    let mut digits = [b'0'; 27];
+    for piece in digits.rchunks_mut(5) {
+        let mut rest = 0;
+        for word in &mut words {
+            let value = (rest << 32) | u64::from(*word);
+            *word = (value / PIECE) as u32;
+            rest = value % PIECE;
+        }
+        for digit in piece.iter_mut().rev() {
+            *digit = BASE62[(rest % 62) as usize];
+            rest /= 62;
+        }
+    }
+    digits.iter().map(|&b| char::from(b)).collect()
 }
 
 /// `<epoch_ms>-<sequence>`: the id of an event in a stream, and its cursor (spec 2.2).
@@ -236,14 +248,14 @@ id_type! {
 }
 
 impl RunId {
-    /// A new id that orders by the second: runs that are written together lie together.
+    /// A new id that orders by the millisecond: runs that are written together lie together.
     pub fn at(ids: &IdSource, now: Timestamp) -> Self {
         Self(format!("{}{}", Self::PREFIX, ids.ksuid(now)))
     }
 }
 
 impl AuditId {
-    /// A new id that orders by the second.
+    /// A new id that orders by the millisecond.
     pub fn at(ids: &IdSource, now: Timestamp) -> Self {
         Self(format!("{}{}", Self::PREFIX, ids.ksuid(now)))
     }
@@ -282,12 +294,19 @@ mod tests {
     }
 
     #[test]
-    fn a_ksuid_has_27_characters_and_orders_by_second() {
+    fn a_ksuid_has_27_characters_and_orders_by_millisecond() {
         let ids = IdSource::default();
-        let early = ids.ksuid(Timestamp(1_600_000_000_000));
-        let late = ids.ksuid(Timestamp(1_600_000_001_000));
-        assert_eq!(early.len(), 27);
-        assert!(early < late);
+        let times = [1_600_000_000_000, 1_600_000_000_001, 1_600_000_000_999, 1_600_000_001_000, 1_700_000_000_000];
+        let made = times.map(|ms| ids.ksuid(Timestamp(ms)));
+        assert!(made.is_sorted() && made.iter().all(|id| id.len() == 27), "{made:?}");
+        assert_ne!(ids.ksuid(Timestamp(times[0])), ids.ksuid(Timestamp(times[0])));
+    }
+
+    #[test]
+    fn digits_are_those_of_the_whole_number() {
+        assert_eq!(base62_of([0; 5]), "0".repeat(27));
+        assert_eq!(base62_of([u32::MAX; 5]), "aWgEPTl1tmebfsQzFP4bxwgy80V", "the greatest KSUID there is");
+        assert_eq!(base62_of([0, 0, 0, 1, 0]), format!("{:0>27}", "4gfFC4"), "2 to the 32nd");
     }
 
     #[test]

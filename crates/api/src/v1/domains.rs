@@ -14,11 +14,11 @@ use crate::wire::Fields;
 use crate::{App, endpoints};
 
 /// A request to a host that stands for an endpoint is the endpoint's, whatever its path: no page of a stranger has this server's origin, and none of ours is there.
-pub(crate) async fn by_host(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|h| h.to_str().ok()).or_else(|| request.uri().authority().map(|a| a.as_str())).unwrap_or("");
     match app.engine.endpoint_of_host(host).await {
         None => next.run(request).await,
-        Some(key) => endpoints::handle_key(&app, key, request).await,
+        Some(key) => endpoints::handle_key(app, key, request).await,
     }
 }
 
