@@ -1,5 +1,5 @@
-//! What a long history costs: two servers by turns, one with a thousand runs and events, one with as many as was asked for. Writes
-//! `bench/HISTORY.md`.
+//! What a long history costs: two servers by turns, one with a short history, one with as many runs and events as were asked for. Of everything
+//! that is asked for both have as many as are shown and counted, so that the length alone tells them apart. Writes `bench/HISTORY.md`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::load;
 use crate::server::Server;
 
-/// Rows of the short history: more than a page of everything that is asked for.
-const SHORT: u64 = 1_000;
+/// Rows of the short history: of the runs that failed, with their errors and log lines, as many as lists count (1,000).
+const SHORT: u64 = 20_000;
 /// Requests of a measure, and how often the servers take turns.
 const ASKED: usize = 40;
 const TURNS: usize = 7;
@@ -21,9 +21,12 @@ const CONNECTIONS: usize = 32;
 const CELL: Duration = Duration::from_secs(6);
 /// Rows of a transaction.
 const CHUNK: u64 = 100_000;
-/// Every so many runs one failed, or was cancelled.
+/// Every so many runs one failed.
 const FAILED: u64 = 20;
+/// Of so many runs of the long history one was cancelled; of the short one as many in all, at least a page and at most what lists count.
 const CANCELLED: u64 = 50_000;
+const CANCELLED_MIN: u64 = 10;
+const CANCELLED_MAX: u64 = 1_000;
 /// The history began so long ago, within what is kept.
 const AGE_MS: i64 = 20 * 24 * 3600 * 1000;
 
@@ -41,13 +44,16 @@ struct Aged {
 }
 
 pub async fn compare(binary: &Path, rows: u64) -> Result<()> {
-    let short = aged(binary, "short", SHORT).await?;
+    anyhow::ensure!(rows >= SHORT, "--rows is {rows}, allowed are {SHORT} and more: so many the short history has");
+    let cancelled = (rows / CANCELLED).clamp(CANCELLED_MIN, CANCELLED_MAX);
+    let short = aged(binary, "short", SHORT, cancelled).await?;
     let began = Instant::now();
-    let long = aged(binary, "long", rows).await?;
+    let long = aged(binary, "long", rows, cancelled).await?;
     println!("{rows} runs and {rows} events were written in {:.0} s, {} MiB", began.elapsed().as_secs_f64(), long.database_mib);
     let mut text = format!(
         "# A long history\n\nOne run of `cargo xtask bench history --rows {rows}`: two servers by turns on the same machine, one with {SHORT} runs and events, one with {rows} of each \
-         ({} MiB). One run in {FAILED} failed and left an event on `$errors`. Medians of {TURNS} turns; a ratio over 1 is slower with the long history.\n\n\
+         ({} MiB). One run in {FAILED} failed and left an event on `$errors` and a log line, {cancelled} on either side were cancelled: \
+         of everything that is asked for, both have as many as are shown and counted. Medians of {TURNS} turns; a ratio over 1 is slower with the long history.\n\n\
          | measure | short | long | ratio |\n| --- | --- | --- | --- |\n",
         long.database_mib
     );
@@ -113,14 +119,14 @@ async fn ask(aged: &Aged, path: &str) -> Result<f64> {
     Ok(median(took))
 }
 
-async fn aged(binary: &Path, name: &str, rows: u64) -> Result<Aged> {
+async fn aged(binary: &Path, name: &str, rows: u64, cancelled: u64) -> Result<Aged> {
     let flags = ["--requests-per-minute", "0"];
     let server = Server::start(binary, name, &flags).await?;
     let body = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "step", "code": STEP }], "settings": { "name": "bench" } });
     let workflow = server.post("/workflows", &body).await?["data"].clone();
     let source = server.post("/sources", &json!({ "component_code": SOURCE })).await?["data"].clone();
     let dir = server.halt()?;
-    write(&dir.join("millrace.db"), rows, &workflow, &source)?;
+    write(&dir.join("millrace.db"), rows, cancelled, &workflow, &source)?;
     let database_mib = std::fs::metadata(dir.join("millrace.db"))?.len() >> 20;
     // At an address of its own again.
     let server = Server::start(binary, name, &flags).await?;
@@ -130,8 +136,10 @@ async fn aged(binary: &Path, name: &str, rows: u64) -> Result<Aged> {
     Ok(Aged { endpoint: text(&again["triggers"][0]["endpoint_url"])?, workflow: id, source: text(&source["id"])?, server, database_mib })
 }
 
-/// As the server would have written them, but all at once.
-fn write(path: &Path, rows: u64, workflow: &Value, source: &Value) -> Result<()> {
+/// As the server would have written them, but all at once. `cancelled`: how many runs were, evenly among the others.
+fn write(path: &Path, rows: u64, cancelled: u64, workflow: &Value, source: &Value) -> Result<()> {
+    // None of them is one that failed.
+    let cancelled_every = (rows / cancelled / FAILED).max(1) * FAILED;
     let text = |value: &Value| value.as_str().map(str::to_owned).context("a text");
     let (org, owner, deployment, emitter) = (text(&workflow["org_id"])?, text(&workflow["id"])?, text(&workflow["deployment_id"])?, text(&source["id"])?);
     let connection = Connection::open(path)?;
@@ -165,7 +173,7 @@ fn write(path: &Path, rows: u64, workflow: &Value, source: &Value) -> Result<()>
                 let failed = n % FAILED == 0;
                 let status = if failed {
                     "failed"
-                } else if n % CANCELLED == 1 {
+                } else if n % cancelled_every == 1 && n / cancelled_every < cancelled {
                     "cancelled"
                 } else {
                     "succeeded"
