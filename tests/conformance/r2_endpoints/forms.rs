@@ -137,7 +137,7 @@ async fn r2_33_a_source_has_its_record_and_the_ids_of_its_interfaces() {
 }
 
 #[tokio::test]
-async fn r2_17_to_18_a_workflow_is_made_changed_and_deleted() {
+async fn r2_17_to_2_18_a_workflow_is_made_changed_and_deleted() {
     let server = Server::start().await;
     let made = server
         .post(

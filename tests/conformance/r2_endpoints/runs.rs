@@ -1,21 +1,26 @@
 //! Runs: rows 12, 20, 23 and 24 of the table, and the records of workflows below it.
 
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _};
 use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 fn step(body: &str) -> String {
     format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
 }
 
-/// All frames of a stream until it ends: name and data.
-async fn frames(server: &Server, path: &str) -> Vec<(String, Value)> {
+/// A stream that is open, as text.
+async fn opened(server: &Server, path: &str) -> impl Stream<Item = String> + Unpin {
     let response = server.raw(Method::GET, &format!("/v1{path}")).bearer_auth(&server.api_key).send().await.expect("an answer");
     assert_eq!((response.status().as_u16(), response.headers()["content-type"].to_str().ok()), (200, Some("text/event-stream")));
-    let (mut stream, mut text) = (response.bytes_stream(), String::new());
-    while let Some(bytes) = stream.next().await {
-        text.push_str(&String::from_utf8_lossy(&bytes.expect("bytes")));
+    Box::pin(response.bytes_stream().map(|bytes| String::from_utf8_lossy(&bytes.expect("bytes")).into_owned()))
+}
+
+/// All frames of a stream until it ends: name and data.
+async fn frames(mut stream: impl Stream<Item = String> + Unpin, mut text: String) -> Vec<(String, Value)> {
+    while let Some(more) = stream.next().await {
+        text.push_str(&more);
     }
     let field = |frame: &str, name: &str| frame.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned());
     let frames = text.split("\n\n").filter_map(|f| Some((field(f, "event:")?, serde_json::from_str(&field(f, "data:")?).expect("JSON"))));
@@ -97,14 +102,11 @@ async fn r2_23_a_run_is_followed_as_it_goes_on_until_it_ends() {
     let (mut open, _) = gate.accept().await.expect("is asked");
     let list = server.until("the run", &format!("/workflows/{}/runs", id(&workflow)), |l| l["page_info"]["count"] == 1).await;
     let path = format!("/runs/{}/sse", id(&list["data"][0]));
-    let opens = async {
-        use tokio::io::AsyncWriteExt as _;
-        server.until("a listener's frame", &format!("/runs/{}", id(&list["data"][0])), |_| true).await;
-        // Only now: the first frame says that it still runs.
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-        open.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.expect("answers");
-    };
-    let (seen, ()) = tokio::join!(frames(&server, &path), opens);
+    let mut stream = opened(&server, &path).await;
+    // The first frame says that it still runs.
+    let first = stream.next().await.expect("a frame");
+    open.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.expect("answers");
+    let seen = frames(stream, first).await;
     let runs: Vec<_> = seen.iter().filter(|(kind, _)| kind == "run").map(|(_, run)| run["status"].clone()).collect();
     assert_eq!(runs, [json!("running"), json!("failed")]);
     let steps: Vec<_> = seen.iter().filter(|(kind, _)| kind == "step").map(|(_, s)| (s["namespace"].clone(), s["status"].clone())).collect();
@@ -113,7 +115,7 @@ async fn r2_23_a_run_is_followed_as_it_goes_on_until_it_ends() {
     assert_eq!(logs, [json!("goes on"), json!("the end")]);
     assert_eq!(seen.last().expect("frames").1["error"]["code"], "TypeError");
     // One that is over is shown once.
-    assert_eq!(frames(&server, &path).await.len(), 1);
+    assert_eq!(frames(opened(&server, &path).await, String::new()).await.len(), 1);
     assert_eq!(server.get("/runs/run_nothing/sse").await.status, 404);
 }
 

@@ -1,7 +1,5 @@
 //! Webhooks and auto-subscriptions (reference 2): what is sent, when it is sent again, and what bounds it.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -13,6 +11,9 @@ use sha2::Sha256;
 
 const SOURCE: &str =
     "export default { name: 's', version: '1', run(event) { console.log('ran'); for (const n of event.ns) this.$emit({ n }, { name: event.name }); } };";
+
+/// Noon of a day.
+const NOON: i64 = 1_767_182_400_000;
 
 fn id(record: &Value) -> String {
     record["id"].as_str().expect("an id").to_owned()
@@ -70,8 +71,10 @@ async fn r2_16_an_event_is_posted_as_json_and_signed() {
     assert_eq!((&first["attempts"], &first["last_status"], &first["last_error"]), (&json!(1), &json!(200), &Value::Null));
     // The secret is shown once.
     assert!(!server.get("/users/me/webhooks").await.text.contains(&secret) && !server.log().contains(&secret));
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    assert_eq!(receiver.got().len(), 2);
+    // What comes later is all that comes later.
+    emit(&server, &source, json!({ "ns": [3] })).await;
+    let got: Vec<Value> = receiver.until(3).await.iter().map(|got| body(got)["event"]["n"].clone()).collect();
+    assert_eq!((got.len(), &got[2]), (3, &json!(3)), "{got:?}");
 }
 
 #[tokio::test]
@@ -208,17 +211,69 @@ async fn r2_16_dead_letters_are_listed_and_replayed() {
 
 #[tokio::test]
 async fn r2_16_an_endpoint_that_is_down_is_left_alone_for_a_while() {
-    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("503 Down")).await);
+    const PAUSE_MS: i64 = 30_000;
+    let (server, receiver) = (Server::start_at(NOON, &[]).await, Receiver::start(Does::says("503 Down")).await);
     let (source, hook, _) = heard(&server, &receiver).await;
     emit(&server, &source, json!({ "ns": [1, 2, 3, 4, 5, 6] })).await;
     let shown = server.until("the circuit opens", &format!("/webhooks/{hook}"), |w| w["data"]["paused_until"].is_i64()).await;
-    assert_eq!(shown["data"]["failures"], 5);
-    let tried = receiver.got().len();
+    assert_eq!((&shown["data"]["failures"], receiver.got().len()), (&json!(5), 6));
+    // Another gets what is due: the one that is down was looked at as well, and passed over.
+    let good = Receiver::start(Does::says("200 OK")).await;
+    let (other, _) = webhook(&server, &good.url).await;
+    subscribe(&server, &source, &other, "").await;
     emit(&server, &source, json!({ "ns": [7, 8] })).await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(receiver.got().len(), tried, "nothing is sent while the circuit is open");
+    good.until(2).await;
+    // By now the second tries of the first ones are due, too.
+    server.set_clock(NOON + PAUSE_MS - 1);
+    emit(&server, &source, json!({ "ns": [9] })).await;
+    good.until(3).await;
+    assert_eq!(receiver.got().len(), 6, "nothing is sent while the circuit is open");
     let waiting = server.get(&format!("/webhooks/{hook}/deliveries?status=queued&limit=100")).await.json;
-    assert_eq!((&waiting["page_info"]["total_count"], &waiting["data"][0]["attempts"]), (&json!(8), &json!(0)));
+    assert_eq!((&waiting["page_info"]["total_count"], &waiting["data"][0]["attempts"]), (&json!(9), &json!(0)));
+    // One is tried, and where that fails too, the pause is twice as long.
+    server.set_clock(NOON + PAUSE_MS);
+    server.until("a look", &format!("/webhooks/{hook}"), |w| w["data"]["failures"] == 6).await;
+    server.set_clock(NOON + 3 * PAUSE_MS - 1);
+    emit(&server, &source, json!({ "ns": [10] })).await;
+    good.until(4).await;
+    assert_eq!(receiver.got().len(), 7);
+    // It is there again, and gets everything.
+    receiver.does(Does::says("200 OK"));
+    server.set_clock(NOON + 3 * PAUSE_MS);
+    server.until("all are delivered", &format!("/webhooks/{hook}/deliveries?status=delivered"), |l| l["page_info"]["total_count"] == 10).await;
+    assert_eq!((server.get(&format!("/webhooks/{hook}")).await.data()["failures"].clone(), receiver.got().len()), (json!(0), 17));
+}
+
+/// Each wait is three times as long as the one before, a fifth more or less, up to six hours; after a day the delivery is a dead letter.
+#[tokio::test]
+async fn r2_16_a_delivery_is_tried_for_a_day_ever_more_rarely_and_then_kept_as_a_dead_letter() {
+    const DAY_MS: i64 = 24 * 3600 * 1000;
+    let (server, receiver) = (Server::start_at(NOON, &[]).await, Receiver::start(Does::says("500 Oops")).await);
+    let (source, hook, _) = heard(&server, &receiver).await;
+    emit(&server, &source, json!({ "ns": [1] })).await;
+    let path = format!("/webhooks/{hook}/deliveries");
+    let (mut now, mut waits) = (NOON, Vec::new());
+    loop {
+        let tries = waits.len() as u64 + 1;
+        let list = server.until("a try", &path, |l| l["data"][0]["attempts"] == tries).await;
+        let delivery = &list["data"][0];
+        assert!(delivery["last_error"].as_str().is_some_and(|e| e.contains("500")) && receiver.got().len() as u64 == tries, "{delivery}");
+        let Some(next) = delivery["next_attempt_at_ms"].as_i64().filter(|_| delivery["status"] == "queued") else {
+            assert_eq!(delivery["status"], "failed");
+            break;
+        };
+        let expected = 5_000 * 3_i64.pow(tries as u32 - 1).min(4_320);
+        assert!((expected * 4 / 5..=expected * 6 / 5).contains(&(next - now)), "wait {tries} is {} ms", next - now);
+        waits.push(next - now);
+        now = next;
+        server.set_clock(now);
+    }
+    assert!((8..=13).contains(&waits.len()) && now - NOON <= DAY_MS && now - NOON > DAY_MS / 2, "{waits:?}");
+    // It is sent again when that is asked for, and tried for another day.
+    receiver.does(Does::says("200 OK"));
+    server.set_clock(now + DAY_MS);
+    assert_eq!(server.post(&format!("{path}/replay"), &Value::Null).await.json["data"]["queued"], 1);
+    server.until("it is delivered", &format!("{path}?status=delivered"), |l| l["page_info"]["total_count"] == 1).await;
 }
 
 #[tokio::test]
@@ -265,6 +320,10 @@ async fn r2_15_auto_subscriptions_hold_for_what_is_made_later() {
         let refused = server.post("/auto_subscriptions", &json!({ "event_name": name, "listener_id": listener })).await;
         assert_eq!(refused.status, status, "{name} {listener}: {}", refused.text);
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(receiver.got().len(), 2);
+    // Had these reached it, they would have before the one that does.
+    for source in [&before, &later, &after] {
+        server.post(&format!("/sources/{source}/run"), &json!({})).await.data();
+    }
+    let emitters: Vec<Value> = receiver.until(3).await.iter().map(|got| body(got)["metadata"]["emitter_id"].clone()).collect();
+    assert_eq!((emitters.len(), &emitters[2]), (3, &json!(after)));
 }
