@@ -10,8 +10,12 @@ use tokio_postgres::{IsolationLevel, Row};
 use crate::db::{database, text};
 use crate::{retention, rows};
 
-/// Rows that are fetched at once.
-const ROWS: i32 = 100;
+/// Rows that are fetched first, and at least and at most then.
+const ROWS_FIRST: i32 = 100;
+const ROWS_MIN: i32 = 10;
+const ROWS_MAX: i32 = 5_000;
+/// What is fetched at once should be about as large, bytes: small rows go many to a round trip, and large ones do not fill the memory.
+const STEP_BYTES: usize = 1 << 20;
 
 /// A client that takes nothing for a minute loses its connection's transaction (`idle_in_transaction_session_timeout`).
 pub(crate) async fn export(c: &mut Client, org: &OrgId, filter: &ExportFilter, out: &Sender<Exported>) -> StoreResult<()> {
@@ -47,7 +51,7 @@ pub(crate) async fn export(c: &mut Client, org: &OrgId, filter: &ExportFilter, o
     }
 }
 
-/// Whether all was taken.
+/// Whether all was taken. The next rows come while those before are handed over.
 async fn hand_over(
     t: &Transaction<'_>,
     sql: &str,
@@ -57,15 +61,45 @@ async fn hand_over(
 ) -> StoreResult<bool> {
     let statement = t.prepare_cached(sql).await.map_err(database)?;
     let portal = t.bind(&statement, values).await.map_err(database)?;
+    let fetch = async |count: i32| t.query_portal(&portal, count).await.map_err(database);
+    let mut count = ROWS_FIRST;
+    let mut rows = fetch(count).await?;
     loop {
-        let rows = t.query_portal(&portal, ROWS).await.map_err(database)?;
-        for row in &rows {
-            if out.send(read(row)?).await.is_err() {
-                return Ok(false);
+        let is_last = rows.len() < usize::try_from(count).unwrap_or(0);
+        count = next_count(rows.len(), rows.iter().map(Row::raw_size_bytes).sum());
+        let next = async { if is_last { Ok(Vec::new()) } else { fetch(count).await } };
+        let hand = async {
+            for row in &rows {
+                if out.send(read(row)?).await.is_err() {
+                    return Ok(false);
+                }
             }
+            StoreResult::Ok(true)
+        };
+        let (next, was_taken) = tokio::join!(next, hand);
+        if !was_taken? {
+            return Ok(false);
         }
-        if rows.len() < ROWS as usize {
+        rows = next?;
+        if is_last {
             return Ok(true);
         }
+    }
+}
+
+/// How many rows to fetch after so many that had so many bytes.
+fn next_count(rows: usize, bytes: usize) -> i32 {
+    let fit = rows.saturating_mul(STEP_BYTES) / bytes.max(1);
+    i32::try_from(fit).unwrap_or(ROWS_MAX).clamp(ROWS_MIN, ROWS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_as_large_as_its_rows_are_small() {
+        assert_eq!(next_count(100, 100 * 1024), 1024);
+        assert_eq!((next_count(100, 100), next_count(100, 600 << 20), next_count(0, 0)), (ROWS_MAX, ROWS_MIN, ROWS_MIN));
     }
 }
