@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
+use millrace_tests::cluster::cluster;
 use millrace_tests::{Server, binary};
 use serde_json::Value;
 
@@ -31,9 +32,23 @@ fn where_all_is_well_it_says_so_and_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a folder");
     let (code, said) = doctor(&dir.path().join("data"), &["--listen", "127.0.0.1:0"]);
     assert_eq!((code, &said["ok"]), (Some(0), &Value::Bool(true)), "{said:#}");
-    for name in
-        ["configuration", "data directory", "disk", "database", "node", "wall", "walls", "egress", "mail", "address", "base URL", "clock", "open files", "user"]
-    {
+    for name in [
+        "configuration",
+        "data directory",
+        "disk",
+        "database",
+        "node",
+        "wall",
+        "walls",
+        "egress",
+        "mail",
+        "packages",
+        "address",
+        "base URL",
+        "clock",
+        "open files",
+        "user",
+    ] {
         assert_ne!(of(&said, name).0, "failed", "{said:#}");
     }
     assert!(said["checks"].as_array().expect("a list").iter().filter(|c| c["name"] == "wall").count() == 3, "{said:#}");
@@ -59,6 +74,18 @@ fn what_is_wrong_is_named_with_what_mends_it() {
         "http://millrace.example",
         "--listen",
         "256.0.0.1:1",
+        "--metrics-listen",
+        "256.0.0.1:2",
+        "--npm-registry",
+        "http://user:hidden@127.0.0.1:1",
+        "--otlp-url",
+        "http://127.0.0.1:1",
+        "--s3-endpoint",
+        "http://127.0.0.1:1",
+        "--s3-access-key-id",
+        "id",
+        "--s3-secret-access-key",
+        "hidden",
     ];
     let (code, said) = doctor(dir.path(), &args);
     assert_eq!((code, &said["ok"]), (Some(1), &Value::Bool(false)));
@@ -68,6 +95,10 @@ fn what_is_wrong_is_named_with_what_mends_it() {
         ("node", "failed", "--node"),
         ("mail", "failed", "--smtp-url"),
         ("address", "failed", "--listen"),
+        ("metrics", "failed", "--metrics-listen"),
+        ("packages", "warning", "--npm-registry"),
+        ("traces", "warning", "--otlp-url"),
+        ("object store", "warning", "--s3-endpoint"),
         ("egress", "warning", "--egress-allow"),
         ("base URL", "warning", "TLS"),
     ] {
@@ -93,4 +124,38 @@ async fn a_server_that_runs_is_looked_at_and_left_alone() {
     let (code, said) = doctor(&server.data_dir(), &["--base-url", "http://127.0.0.1:1"]);
     assert!(code == Some(1) && of(&said, "base URL").1.contains("--base-url"), "{said:#}");
     assert_eq!(server.get("/users/me").await.status, 200);
+}
+
+/// Passes, and says so, where there is no Postgres.
+#[tokio::test]
+async fn a_postgres_is_looked_at_and_left_alone() {
+    let Some(cluster) = cluster() else { return };
+    let (dir, database) = (tempfile::tempdir().expect("a folder"), cluster.database().await);
+    let look = |url: &str| doctor(&dir.path().join("data"), &["--listen", "127.0.0.1:0", "--database-url", url]);
+    let tables = async || {
+        let sql = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+        database.client().await.query_one(sql, &[]).await.expect("reads").get::<_, i64>(0)
+    };
+    let (code, said) = look(&database.url());
+    assert_eq!((code, of(&said, "database").0.as_str(), tables().await), (Some(0), "ok", 0), "{said:#}");
+    assert!(of(&said, "database").1.contains("Postgres") && of(&said, "database").1.contains("empty"), "{said:#}");
+
+    // One that may connect, and no more.
+    database.client().await.batch_execute("CREATE ROLE weak LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC").await.expect("a role");
+    let (code, said) = look(&database.url().replace("postgres@", "weak:hidden@"));
+    assert!(code == Some(1) && of(&said, "database").1.contains("may not make tables"), "{said:#}");
+    assert!(of(&said, "database").1.contains("GRANT CREATE") && !said.to_string().contains("hidden"), "{said:#}");
+    let (code, said) = look(&format!("{}_missing", database.url()));
+    assert!(code == Some(1) && of(&said, "database").1.contains("does not exist"), "{said:#}");
+
+    // One that a server uses; and one that a newer version has used.
+    let server = Server::start_with(&["--database-url", &database.url()]).await;
+    let made = tables().await;
+    let (code, said) = look(&database.url());
+    assert!(code == Some(0) && of(&said, "database").1.contains("schema"), "{said:#}");
+    assert_eq!((server.get("/users/me").await.status, tables().await), (200, made));
+    drop(server);
+    database.client().await.batch_execute("UPDATE schema_version SET version = 999").await.expect("writes");
+    let (code, said) = look(&database.url());
+    assert!(code == Some(1) && of(&said, "database").1.contains("newer version"), "{said:#}");
 }

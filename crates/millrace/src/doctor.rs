@@ -17,13 +17,14 @@ use serde::Serialize;
 use crate::config::{Config, Sandbox, ServeArgs};
 use crate::data_dir;
 use crate::egress::Surroundings;
+use crate::outside;
 
 /// Less room than this, and a server cannot go on for long; bytes.
 const DISK_BYTES_MIN: u64 = 256 << 20;
 /// Less than this is little.
 const DISK_BYTES_GOOD: u64 = 2 << 30;
 /// How long somebody else's server may take.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Clocks that are further apart mislead timers and leases, milliseconds.
 const CLOCKS_APART_MAX_MS: i64 = 5_000;
 /// Open files that a server can do with.
@@ -53,14 +54,14 @@ struct Check {
 }
 
 #[derive(Debug, Default)]
-struct Checks(Vec<Check>);
+pub(crate) struct Checks(Vec<Check>);
 
 impl Checks {
-    fn ok(&mut self, name: &'static str, found: impl Into<String>) {
+    pub(crate) fn ok(&mut self, name: &'static str, found: impl Into<String>) {
         self.0.push(Check { name, status: Status::Ok, found: found.into(), mend: None });
     }
 
-    fn warn(&mut self, name: &'static str, found: impl Into<String>, mend: impl Into<String>) {
+    pub(crate) fn warn(&mut self, name: &'static str, found: impl Into<String>, mend: impl Into<String>) {
         self.0.push(Check { name, status: Status::Warning, found: found.into(), mend: Some(mend.into()) });
     }
 
@@ -89,6 +90,8 @@ async fn look(config: &Config, checks: &mut Checks) {
     walls(config, checks).await;
     egress(config, checks).await;
     mail(config, checks).await;
+    outside::look(config, checks).await;
+    metrics(config, is_running, checks).await;
     listen(config, is_running, checks).await;
     base_url(config, is_running, checks).await;
     clock(checks);
@@ -219,6 +222,7 @@ async fn database(config: &Config, checks: &mut Checks) {
         Ok(Examined { damage: Some(damage), engine, .. }) => {
             checks.fail(NAME, format!("{engine}: it is damaged: {damage}"), "stop the server and restore a backup, with its master.key")
         }
+        Ok(Examined { unfit: Some(unfit), engine, .. }) => checks.fail(NAME, format!("{engine}: {}", unfit.found), unfit.mend),
         Ok(Examined { engine, schema, known, .. }) if schema > known => checks.fail(
             NAME,
             format!("{engine}: its schema is {schema}, this version knows {known}"),
@@ -240,7 +244,7 @@ async fn database(config: &Config, checks: &mut Checks) {
 }
 
 /// An error and its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -344,6 +348,16 @@ async fn listen(config: &Config, is_running: bool, checks: &mut Checks) {
     match tokio::net::TcpListener::bind(&config.listen).await {
         Ok(_) => checks.ok(NAME, format!("`{}` is free to listen on", config.listen)),
         Err(error) => checks.fail(NAME, format!("`{}` cannot be listened on: {error}", config.listen), "choose another with --listen ADDRESS:PORT"),
+    }
+}
+
+/// The address of their own that counts have, where they do.
+async fn metrics(config: &Config, is_running: bool, checks: &mut Checks) {
+    const NAME: &str = "metrics";
+    let Some(address) = config.metrics_listen.as_ref().filter(|_| !is_running) else { return };
+    match tokio::net::TcpListener::bind(address).await {
+        Ok(_) => checks.ok(NAME, format!("`{address}` is free to listen on")),
+        Err(error) => checks.fail(NAME, format!("`{address}` cannot be listened on: {error}"), "choose another with --metrics-listen ADDRESS:PORT"),
     }
 }
 

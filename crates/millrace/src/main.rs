@@ -8,6 +8,7 @@ mod doctor;
 mod egress;
 mod http;
 mod master_key;
+mod outside;
 mod postgres_tools;
 mod serve;
 

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use millrace_model::clock::Timestamp;
-use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult};
+use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult, Unfit};
 use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 
 use crate::{PostgresOptions, migrations, nodes};
 
+/// The oldest Postgres that will do, as `server_version_num` has it.
+const VERSION_MIN: i32 = 130_000;
 /// The port where none is given.
 const PORT: u16 = 5432;
 /// Operations that wait for a connection, beyond which they are refused.
@@ -96,21 +98,48 @@ impl Db {
 /// See [`crate::examine`].
 pub(crate) async fn examine(options: &PostgresOptions) -> StoreResult<Examined> {
     let client = Db::open(options)?.client().await?;
-    let sql = "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint, to_regclass('schema_version') IS NOT NULL";
+    let sql = "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint, to_regclass('schema_version') IS NOT NULL,
+                 current_setting('server_version_num')::int, pg_encoding_to_char(encoding)::text,
+                 pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
+                 coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
+               FROM pg_database WHERE datname = current_database()";
     let row = client.query_one(sql, &[]).await.map_err(database)?;
-    let is_made: bool = row.try_get(2).map_err(database)?;
-    let schema = match is_made {
+    let get = |at: usize| row.try_get::<_, bool>(at).map_err(database);
+    let schema = match get(2)? {
         true => client.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await.and_then(|row| row.try_get(0)).map_err(database)?,
         false => 0,
     };
     let version: String = row.try_get(0).map_err(database)?;
+    let unfit = unfit(row.try_get(3).map_err(database)?, row.try_get(4).map_err(database)?, get(5)?, get(6)?);
     Ok(Examined {
         engine: format!("Postgres {version}"),
         schema,
         known: migrations::known(),
         damage: None,
+        unfit,
         clock: Some(Timestamp(row.try_get(1).map_err(database)?)),
     })
+}
+
+/// Why a server could not work with a database of this version (as `server_version_num`) and encoding.
+fn unfit(version: i32, encoding: &str, is_read_only: bool, may_create: bool) -> Option<Unfit> {
+    let because = |found: String, mend: &str| Some(Unfit { found, mend: mend.to_owned() });
+    if version < VERSION_MIN {
+        return because(format!("it is older than Postgres {}", VERSION_MIN / 10_000), "bring Postgres up to date");
+    }
+    if encoding != "UTF8" {
+        return because(format!("its encoding is {encoding}"), "make a database with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`");
+    }
+    if is_read_only {
+        return because("it takes no writes: it is a standby, or its transactions are read-only".into(), "name the primary with --database-url");
+    }
+    if !may_create {
+        return because(
+            "its user may not make tables".into(),
+            "let the user own the database: `ALTER DATABASE … OWNER TO …`, or `GRANT CREATE ON SCHEMA public TO …`",
+        );
+    }
+    None
 }
 
 /// See [`PostgresOptions::hosts`].
@@ -291,6 +320,17 @@ mod tests {
     fn only_the_character_that_postgres_refuses_is_replaced() {
         assert_eq!(text("a\u{1}b"), "a\u{1}b");
         assert_eq!(text("a\0b"), "a\u{FFFD}b");
+    }
+
+    #[test]
+    fn what_a_server_could_not_work_with_is_told_with_what_mends_it() {
+        let told = |version, encoding, is_read_only, may_create| unfit(version, encoding, is_read_only, may_create).map(|u| (u.found, u.mend));
+        assert_eq!(told(130_000, "UTF8", false, true), None);
+        let has = |told: Option<(String, String)>, found: &str, mend: &str| told.is_some_and(|(f, m)| f.contains(found) && m.contains(mend));
+        assert!(has(told(120_017, "UTF8", false, true), "older than Postgres 13", "up to date"));
+        assert!(has(told(150_000, "SQL_ASCII", false, true), "SQL_ASCII", "ENCODING 'UTF8'"));
+        assert!(has(told(150_000, "UTF8", true, true), "takes no writes", "primary"));
+        assert!(has(told(150_000, "UTF8", false, false), "may not make tables", "GRANT CREATE"));
     }
 
     #[test]

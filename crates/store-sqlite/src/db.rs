@@ -146,7 +146,8 @@ pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(database)?;
     let schema = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
     let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(database)?;
-    Ok(Examined { engine: format!("SQLite {}", rusqlite::version()), schema, known: migrations::known(), damage: (said != "ok").then_some(said), clock: None })
+    let damage = (said != "ok").then_some(said);
+    Ok(Examined { engine: format!("SQLite {}", rusqlite::version()), schema, known: migrations::known(), damage, unfit: None, clock: None })
 }
 
 /// Writes a page and changes nothing.

@@ -439,7 +439,7 @@ pub struct Pruning {
 /// What goes by its age that is nobody's history.
 #[derive(Clone, Copy, Debug)]
 pub struct Leftovers {
-    /// Deliveries to webhooks, and mail that was sent or given up, from before.
+    /// Deliveries to webhooks, and mail that was sent or given up, from before; also mail whose try has been due since before, as nobody takes it.
     pub before: Option<Timestamp>,
     /// Records of who changed what from before.
     pub audit_before: Option<Timestamp>,
@@ -644,8 +644,19 @@ pub struct Examined {
     pub known: i64,
     /// What is wrong with the data; None where nothing was found.
     pub damage: Option<String>,
+    /// Why a server could not work with it as it is; None where nothing was found.
+    pub unfit: Option<Unfit>,
     /// The database's clock, where it has one of its own.
     pub clock: Option<Timestamp>,
+}
+
+/// Why a server could not work with a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// What was found.
+    pub found: String,
+    /// What to do.
+    pub mend: String,
 }
 
 /// Uploads that become files of a store.
