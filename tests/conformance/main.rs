@@ -6,6 +6,7 @@ mod apply;
 mod cli;
 mod contract;
 mod f5_registry_facts;
+mod history;
 mod http_triggers;
 mod master_key;
 mod nodes;

@@ -124,6 +124,8 @@ pub(crate) async fn prune_leftovers(t: &Transaction<'_>, l: &Leftovers) -> Store
         gone += errors::prune(t, Timestamp(before), limit).await?;
         gone += execute(t, &oldest("replays", "id", "updated_at", "AND status NOT IN ('running', 'paused')"), &[&before, &limit]).await?;
         gone += execute(t, &oldest("mail", "id", "created_at", "AND status <> 'queued'"), &[&before, &limit]).await?;
+        // Its try has been due for as long: nobody takes it.
+        gone += execute(t, &oldest("mail", "id", "next_at", "AND status = 'queued'"), &[&before, &limit]).await?;
     }
     if let Some(before) = l.audit_before.map(Timestamp::ms) {
         gone += execute(t, &oldest("audit", "id", "created_at", ""), &[&before, &limit]).await?;

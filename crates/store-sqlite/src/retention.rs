@@ -143,11 +143,11 @@ pub(crate) fn prune_leftovers(c: &Connection, l: &Leftovers) -> StoreResult<u64>
             "DELETE FROM replays WHERE id IN (SELECT id FROM replays WHERE updated_at < ?1 AND status NOT IN ('running', 'paused') LIMIT ?2)",
             values,
         )?;
-        // Organization by organization, as the index goes.
+        // Organization by organization, as the index goes. What waits goes too, once its try has been due for as long: nobody takes it.
         gone += execute(
             c,
             "DELETE FROM mail WHERE id IN
-               (SELECT m.id FROM organizations AS o CROSS JOIN mail AS m ON m.org_id = o.id WHERE m.created_at < ?1 AND m.status <> 'queued' LIMIT ?2)",
+               (SELECT m.id FROM organizations AS o CROSS JOIN mail AS m ON m.org_id = o.id WHERE m.created_at < ?1 AND (m.status <> 'queued' OR m.next_at < ?1) LIMIT ?2)",
             values,
         )?;
     }

@@ -119,8 +119,9 @@ pub async fn how_much_is_kept_is_set_for_an_owner_and_goes_with_it(database: &dy
 
 pub async fn mail_and_records_go_by_age_and_tokens_by_their_end(database: &dyn Database) {
     let org = Org::first(database).await;
-    let (sent, queued) = (org.add_mail(0).await, org.add_mail(1).await);
+    let (sent, tried, queued, _left) = (org.add_mail(0).await, org.add_mail(1).await, org.add_mail(50).await, org.add_mail(49).await);
     org.store.mail_result(&sent.id, MailResult::Sent).await.expect("records");
+    org.store.mail_result(&tried.id, MailResult::Retry { at: at(50), error: "busy".into() }).await.expect("records");
     org.store.record_audit(super::audit::record(&org, 0)).await.expect("records");
     org.store.record_audit(super::audit::record(&org, 50)).await.expect("records");
     let client = super::oauth_clients::client(&org, 0);
@@ -128,8 +129,10 @@ pub async fn mail_and_records_go_by_age_and_tokens_by_their_end(database: &dyn D
     for ms in [50, 51] {
         org.store.put_oauth_token(super::oauth_clients::token(&client, ms)).await.expect("a token");
     }
-    assert_eq!(org.prune(at(50), 100).await, 3);
-    assert_eq!(org.mails().await.into_iter().map(|m| m.id).collect::<Vec<_>>(), [queued.id]);
+    // Of mail also what has been due for as long and nobody took.
+    assert_eq!(org.prune(at(50), 100).await, 4);
+    assert_eq!(org.mails().await.into_iter().map(|m| m.id).collect::<Vec<_>>(), [queued.id, tried.id]);
     assert_eq!(org.store.list_audit(&org.id, &page(10)).await.expect("lists").items.len(), 1);
-    assert_eq!(org.prune(at(51), 100).await, 2);
+    assert_eq!(org.prune(at(51), 100).await, 4);
+    assert!(org.mails().await.is_empty());
 }
