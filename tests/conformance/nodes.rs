@@ -10,6 +10,7 @@ use millrace_tests::smtp::MailServer;
 use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 /// Two servers and what they share.
 struct Pair {
@@ -131,6 +132,39 @@ async fn a_stream_of_one_server_carries_what_settles_on_the_other() {
     }
 }
 
+/// A run that goes on elsewhere is followed step by step.
+#[tokio::test]
+async fn a_run_of_one_server_is_followed_on_the_other_as_its_steps_end() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let waits = format!("export default defineComponent({{ async run() {{ await fetch('http://{}'); return 1; }} }});", gate.local_addr().expect("an address"));
+    let steps = [("first", waits.as_str()), ("second", waits.as_str()), ("third", waits.as_str())];
+    let workflow = pair.a.workflow("w", json!([{ "type": "http" }]), &steps).await;
+    let opens = async |mut held: tokio::net::TcpStream| {
+        held.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.expect("answers");
+    };
+    assert_eq!(pair.post(&endpoint(&workflow), 0, &json!({})).await.status, 200);
+    let (first, _) = gate.accept().await.expect("is asked");
+    let list = pair.b.until("the run", &format!("/workflows/{}/runs", id(&workflow)), |l| l["page_info"]["count"] == 1).await;
+    let request = pair.b.raw(Method::GET, &format!("/v1/runs/{}/sse", id(&list["data"][0]))).bearer_auth(&pair.b.api_key);
+    let (mut stream, mut text) = (request.send().await.expect("an answer").bytes_stream(), String::new());
+    opens(first).await;
+    let mut held = None;
+    for (namespace, is_last) in [("first", false), ("second", true)] {
+        let (next, _) = gate.accept().await.expect("is asked");
+        // It has ended, and the one behind it is still under way.
+        while !text.contains(&format!("\"namespace\":\"{namespace}\",\"status\":\"finished\"")) {
+            text.push_str(&String::from_utf8_lossy(&stream.next().await.expect("goes on").expect("bytes")));
+        }
+        if is_last { held = Some(next) } else { opens(next).await }
+    }
+    opens(held.expect("the last")).await;
+    while let Some(bytes) = stream.next().await {
+        text.push_str(&String::from_utf8_lossy(&bytes.expect("bytes")));
+    }
+    assert_eq!(text.matches("\"status\":\"finished\"").count(), 3, "{text}");
+}
+
 /// Invariant 3: a run sees the writes of the runs before it, also where those ran elsewhere.
 #[tokio::test]
 async fn a_source_counts_on_whichever_server_its_runs_go() {
@@ -146,6 +180,30 @@ async fn a_source_counts_on_whichever_server_its_runs_go() {
         // It answers before it settles.
         pair.a.until("its end", &runs, |l| l["page_info"]["total_count"] == n + 1).await;
     }
+}
+
+/// Invariant 3 where servers run one source at the same moment: one at a time has its seat, also where one of them dies with it.
+#[tokio::test]
+async fn a_source_counts_right_while_both_servers_run_it() {
+    let Some(mut pair) = Pair::start(&[]).await else { return };
+    let code = "export default { name: 's', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, db: '$.service.db' },
+      async run(e) { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); await new Promise((done) => setTimeout(done, e.body.ms));
+        this.$emit({ n }); this.http.respond({ status: 200, body: String(n) }); } };";
+    let source = pair.a.source(code, json!({})).await;
+    let url = endpoint(&source);
+    let posts = (0..60).map(|n| {
+        let (pair, url) = (&pair, &url);
+        async move { pair.post(url, n, &json!({ "ms": n % 7 })).await.text.parse::<u64>().expect("a number") }
+    });
+    let answers: BTreeSet<u64> = futures::future::join_all(posts).await.into_iter().collect();
+    assert_eq!(answers, (1..=60).collect());
+    let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
+    pair.a.until("all settle", &runs, |l| l["page_info"]["total_count"] == 60).await;
+    // The one that has the seat dies; the other takes it.
+    assert_eq!(pair.post(&url, 0, &json!({ "ms": 0 })).await.text, "61");
+    pair.b.until("it settles", &runs, |l| l["page_info"]["total_count"] == 61).await;
+    pair.a.kill();
+    assert_eq!(pair.post(&url, 1, &json!({ "ms": 0 })).await.text, "62");
 }
 
 #[tokio::test]

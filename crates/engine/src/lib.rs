@@ -191,6 +191,8 @@ struct Inner {
     turns: settle::turns::Turns,
     /// The order in which sources wrote to their `$.service.db`.
     writes: Arc<run::writes::Writes>,
+    /// Which of them this server may run, where others use the database.
+    seats: run::seats::Seats,
     /// One refresh of an account's token at a time within this node; the store sees to the others.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// Who waits for the answer of a run that waits in the queue.
@@ -250,6 +252,7 @@ impl Engine {
             waiters: Mutex::default(),
             turns: settle::turns::Turns::default(),
             writes: Arc::default(),
+            seats: run::seats::Seats::default(),
             refreshing: Mutex::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),

@@ -37,6 +37,8 @@ const RUNS_REMEMBERED: usize = 10_000;
 pub(crate) struct Nodes {
     /// Whether others use the database, as far as was heard.
     others: AtomicBool,
+    /// When this server last said that it is there.
+    checked_in: Mutex<Option<Instant>>,
     news: Mutex<Vec<News>>,
     gathered: tokio::sync::Notify,
 }
@@ -85,7 +87,7 @@ impl Engine {
         self.tell_others(|| News::Event(event.org_id.clone(), event.emitter_id.clone(), event.id.into()));
     }
 
-    fn tell_others(&self, news: impl FnOnce() -> News) {
+    pub(crate) fn tell_others(&self, news: impl FnOnce() -> News) {
         if self.is_alone() {
             return;
         }
@@ -120,9 +122,18 @@ impl Engine {
     }
 
     async fn check_in(&self) -> StoreResult<()> {
+        let asked = Instant::now();
         let others = self.0.store.check_in(&self.0.node, ALIVE_MS).await?;
+        let before = self.0.nodes.checked_in.lock().replace(asked);
+        if before.is_some_and(|before| before.elapsed() >= Duration::from_millis(ALIVE_MS.unsigned_abs())) {
+            // The others took this server for dead, as far as it knows.
+            self.0.seats.doubt();
+        }
         if self.0.nodes.others.swap(others > 0, Ordering::SeqCst) != (others > 0) {
             tracing::info!(others, "other servers use the database");
+            if others > 0 {
+                self.take_seats();
+            }
         }
         Ok(())
     }
@@ -204,6 +215,8 @@ impl Engine {
             }
             Heard::News(node, _) if node == self.0.node => {}
             Heard::News(_, News::Queued) => self.0.wake_dispatch.notify_one(),
+            Heard::News(_, News::SeatAsked(source)) => self.seat_asked(&source),
+            Heard::News(_, News::SeatLeft(_)) => self.0.seats.look_again(),
             Heard::News(_, news @ (News::Event(..) | News::Run(..))) => {
                 let (News::Event(_, owner, _) | News::Run(_, owner, _)) = &news else { return };
                 if self.0.streams.has_readers(owner) && relay.try_send(news).is_err() {
@@ -234,7 +247,7 @@ impl Engine {
                         events.entry((org, emitter)).or_default().insert(at);
                     }
                     News::Run(org, owner, run) => runs.push((org, owner, run)),
-                    News::Queued => {}
+                    News::Queued | News::SeatAsked(_) | News::SeatLeft(_) => {}
                 }
             }
             for ((org, emitter), wanted) in events {
@@ -264,7 +277,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Lines and steps of a run come with its end or pause, those that its streams do not have.
+    /// Steps of a run come as they end, lines with its end or pause: those that its streams do not have.
     async fn relay_run(&self, org: &OrgId, owner: &str, id: &RunId, shown: &mut HashMap<RunId, Shown>) -> StoreResult<()> {
         let Some(run) = self.0.store.run(org, id).await? else { return Ok(()) };
         if shown.len() >= RUNS_REMEMBERED {

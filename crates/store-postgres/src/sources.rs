@@ -78,6 +78,7 @@ pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> S
     execute(t, "DELETE FROM source_states WHERE source_id = $1", &[&id.as_str()]).await?;
     execute(t, "DELETE FROM source_db WHERE source_id = $1", &[&id.as_str()]).await?;
     execute(t, "DELETE FROM source_writes WHERE source_id = $1", &[&id.as_str()]).await?;
+    execute(t, "DELETE FROM source_seats WHERE source_id = $1", &[&id.as_str()]).await?;
     leave_nothing(t, id.as_str()).await
 }
 

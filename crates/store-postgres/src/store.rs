@@ -306,8 +306,8 @@ impl Store for PostgresStore {
         by_id!(self, "deployments", rows::DEPLOYMENT, org, id, rows::deployment)
     }
     async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>> {
-        let table = Table { name: "deployments", columns: rows::DEPLOYMENT, filter: "workflow_id = $1 AND org_id = $2" };
-        list(&self.db.client().await?, &table, &[&id.as_str(), &org.as_str()], page, rows::deployment).await
+        let table = Table { name: "deployments", columns: rows::DEPLOYMENT, filter: "org_id = $1 AND workflow_id = $2" };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &id.as_str()], page, rows::deployment).await
     }
 
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {
@@ -679,6 +679,12 @@ impl Store for PostgresStore {
     async fn source_writes(&self, id: &SourceId) -> StoreResult<i64> {
         let sql = "SELECT coalesce((SELECT count FROM source_writes WHERE source_id = $1), 0)";
         number(&self.db.client().await?, sql, &[&id.as_str()]).await
+    }
+    async fn take_seat(&self, id: &SourceId, node: &str) -> StoreResult<bool> {
+        statement!(self.db, "node", |c| nodes::take_seat(&c, id, node))
+    }
+    async fn leave_seat(&self, id: &SourceId, node: &str) -> StoreResult<()> {
+        statement!(self.db, "node", |c| nodes::leave_seat(&c, id, node))
     }
     async fn claim_refresh(&self, id: &AccountId, version: i64, now: Timestamp, until: Timestamp) -> StoreResult<bool> {
         statement!(self.db, "refresh", |c| accounts::claim_refresh(&c, id, version, now, until))

@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0019_audit_done.sql"),
     include_str!("../migrations/0020_mail_age.sql"),
     include_str!("../migrations/0021_checks.sql"),
+    include_str!("../migrations/0022_seats.sql"),
 ];
 
 /// The newest schema.

@@ -75,6 +75,9 @@ pub enum StoreError {
         /// Which row, without its contents.
         what: String,
     },
+    /// A cursor (`after` or `before`) that names no record of the organization: it is gone, or never was.
+    #[error("the cursor `{0}` names nothing")]
+    UnknownCursor(&'static str),
     /// A data store has as many keys or bytes as it may; nothing was written.
     #[error("the data store is full")]
     Full,
@@ -546,6 +549,14 @@ pub trait Store: Send + Sync + 'static {
     /// How many settlements wrote to the source's `$.service.db`; always 0 where no other server can.
     async fn source_writes(&self, _id: &SourceId) -> StoreResult<i64> {
         Ok(0)
+    }
+    /// Takes the seat of a source: whether it is the node's from now on, or was before. It is another's as long as that one has not left it and is there.
+    async fn take_seat(&self, _id: &SourceId, _node: &str) -> StoreResult<bool> {
+        Ok(true)
+    }
+    /// Leaves the seat of a source, where the node has it.
+    async fn leave_seat(&self, _id: &SourceId, _node: &str) -> StoreResult<()> {
+        Ok(())
     }
     /// Takes an account of that version to refresh its token; false where another server has, until a time that is not over by `now`, or where
     /// the account is another by now. [`Store::update_account`] ends it.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::ids::{EventId, OrgId, RunId, SourceId};
 use serde::{Deserialize, Serialize};
 
 /// What a listening server hears.
@@ -40,9 +40,15 @@ pub enum News {
     /// An event settled.
     #[serde(rename = "e")]
     Event(OrgId, String, EventAt),
-    /// A run of an owner paused or settled.
+    /// A run of an owner paused or settled, or steps of it ended.
     #[serde(rename = "r")]
     Run(OrgId, String, RunId),
+    /// A server waits for the seat of a source.
+    #[serde(rename = "sa")]
+    SeatAsked(SourceId),
+    /// A server left the seat of a source.
+    #[serde(rename = "sl")]
+    SeatLeft(SourceId),
 }
 
 /// The id of an event, by its number.

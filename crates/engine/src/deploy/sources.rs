@@ -241,6 +241,7 @@ impl Engine {
     async fn remove_source(&self, source: &Source) -> Result<(), EngineError> {
         self.0.store.delete_source(&source.org_id, &source.id).await?;
         self.0.writes.forget(&source.id);
+        self.0.seats.forget(&source.id);
         self.0.cache.forget_owner(source.id.as_str());
         Ok(())
     }

@@ -135,6 +135,11 @@ impl Engine {
             Program::Workflow(_) => Receiver::Workflow,
         };
         let scope = AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
+        // Left after the visit has ended.
+        let _sitting = match &*program {
+            Program::Source(source) if source.has_db => self.sit(&source.source.id).await?,
+            _ => None,
+        };
         let visit = match &*program {
             Program::Source(source) => Some(self.0.writes.enter(&source.source.id)),
             Program::Workflow(_) => None,

@@ -13,6 +13,7 @@ pub(crate) mod program;
 pub(crate) mod progress;
 pub(crate) mod replays;
 pub(crate) mod scheduler;
+pub(crate) mod seats;
 pub(crate) mod sink;
 pub(crate) mod workflow_tests;
 pub(crate) mod writes;

@@ -6,9 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::ids::RunId;
+use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{RunResult, RunStatus, StepResult};
-use millrace_store::StoreError;
+use millrace_model::source::Owner;
+use millrace_store::{News, StoreError};
 
 use crate::run::execute::{Held, error_chain};
 use crate::run::pauses::Carried;
@@ -23,6 +24,8 @@ pub(crate) struct Progress {
     before: Carried,
     /// The run and the attempt.
     run: (RunId, i64),
+    /// Whose it is.
+    of: (OrgId, Owner),
     /// Steps that the attempt may finish.
     steps: usize,
 }
@@ -31,7 +34,7 @@ impl Progress {
     /// None where no step can follow another.
     pub(crate) fn of(held: &Held, carried: &Carried, steps: usize) -> Option<Self> {
         let left = steps.saturating_sub(carried.steps.len());
-        (left > 1).then(|| Self { before: carried.clone(), run: (held.id.clone(), held.attempt), steps: left })
+        (left > 1).then(|| Self { before: carried.clone(), run: (held.id.clone(), held.attempt), of: (held.org_id.clone(), held.owner.clone()), steps: left })
     }
 
     /// Whether the end of a step, the attempt's `finished`th, calls for a write.
@@ -65,11 +68,16 @@ impl Engine {
 
     /// Writes what is not yet written. Nothing where the attempt is over.
     pub(crate) async fn keep_progress(&self, collector: &Collector) -> Result<(), EngineError> {
-        let kept = collector.unwritten(|progress, collected| progress.text(collected).map(|text| (progress.run.clone(), text)));
-        let Some(((id, attempt), text)) = kept.transpose()? else { return Ok(()) };
+        let kept = collector.unwritten(|progress, collected| progress.text(collected).map(|text| (progress.run.clone(), progress.of.clone(), text)));
+        let Some(((id, attempt), (org, owner), text)) = kept.transpose()? else { return Ok(()) };
         match self.0.store.keep_progress(&id, attempt, &text).await {
+            Ok(()) => {
+                // Their streams show the steps that have ended.
+                self.tell_others(|| News::Run(org, owner.as_str().to_owned(), id));
+                Ok(())
+            }
             // It was settled meanwhile, with all of this.
-            Ok(()) | Err(StoreError::Fenced) => Ok(()),
+            Err(StoreError::Fenced) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

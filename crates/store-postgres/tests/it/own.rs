@@ -388,6 +388,33 @@ async fn one_server_at_a_time_refreshes_an_account() {
 }
 
 #[tokio::test]
+async fn one_server_at_a_time_has_the_seat_of_a_source() {
+    let Some(database) = fresh().await else { return };
+    let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
+    let id = source(&database, &ids).await;
+    a.check_in("a", 60_000).await.expect("checks in");
+    b.check_in("b", 60_000).await.expect("checks in");
+    let (from_a, from_b) = tokio::join!(a.take_seat(&id, "a"), b.take_seat(&id, "b"));
+    assert!(from_a.expect("answers") != from_b.expect("answers"), "one of them");
+    a.leave_seat(&id, "a").await.expect("leaves");
+    b.leave_seat(&id, "b").await.expect("leaves");
+    assert!(a.take_seat(&id, "a").await.expect("answers") && a.take_seat(&id, "a").await.expect("answers"), "it has it still");
+    assert!(!b.take_seat(&id, "b").await.expect("answers"));
+    b.leave_seat(&id, "b").await.expect("is not its own to leave");
+    assert!(!b.take_seat(&id, "b").await.expect("answers"));
+    // Who ended, with a word or without, has none.
+    a.check_out("a").await.expect("checks out");
+    assert!(b.take_seat(&id, "b").await.expect("answers"));
+    b.check_in("b", -1).await.expect("was there");
+    assert!(a.take_seat(&id, "a").await.expect("answers"));
+    // What is gone needs none, and leaves none behind.
+    a.delete_source(&OrgId::from_row("o_a".into()), &id).await.expect("deletes");
+    assert!(b.take_seat(&id, "b").await.expect("answers"));
+    let left = database.client().await.query("SELECT 1 FROM source_seats", &[]).await.expect("reads");
+    assert!(left.is_empty());
+}
+
+#[tokio::test]
 async fn settlements_that_write_to_a_db_are_counted() {
     let Some(database) = fresh().await else { return };
     let (ids, store) = (IdSource::default(), database.open().await);
