@@ -48,7 +48,7 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
     }
     let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
     let made = server.post("/oauth/clients", &json!({ "name": "sdk" })).await.data();
-    let peer = json!({ "baseUrl": server.url, "clientId": made["id"], "clientSecret": made["client_secret"], "projectId": workflow["project_id"] });
+    let peer = json!({ "baseUrl": server.url, "clientId": made["id"], "clientSecret": made["client_secret"], "projectId": workflow["project_id"], "workflowId": workflow["id"] });
     let output = Command::new("node").arg("calls.mjs").current_dir(&folder).env("PEER", peer.to_string()).output().expect("node starts");
     let said = String::from_utf8_lossy(&output.stderr);
     let gave: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
@@ -62,6 +62,10 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
     assert_eq!(*value("run"), json!({ "exports": { "$summary": "Greeted you" }, "ret": { "hello": "you" }, "os": ["greeting you"] }), "{gave:#}");
     assert_eq!((&value("fails")["name"], &value("fails")["message"]), (&json!("TypeError"), &json!("nobody is there")), "{gave:#}");
     assert_eq!(*value("deploy"), json!({ "active": true, "listed": true, "events": [{ "n": 1 }] }), "{gave:#}");
+    let catalogue = json!({ "actions": ["sdk-greet"], "triggers": [["sdk-orders", "source"]], "found": ["whom"], "one": ["sdk-greet", "Greet", "1"] });
+    assert_eq!(*value("catalogue"), catalogue, "{gave:#}");
+    assert_eq!(*value("change"), json!({ "active": false, "name": "Renamed", "counts": [1, 1, 0], "webhooks": ["http://127.0.0.1:9/hook"] }), "{gave:#}");
+    assert_eq!(*value("forget"), 1, "{gave:#}");
     // What is not there says so.
     for name in ["missing", "proxy", "tokens"] {
         assert_eq!(gave[name]["status"], 404, "{gave:#}");

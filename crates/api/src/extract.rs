@@ -254,8 +254,19 @@ pub(crate) fn encode_cursor(id: &str) -> String {
 }
 
 fn decode_cursor(cursor: &str) -> String {
-    let decoded = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    decoded.filter(|id| id.contains('_')).unwrap_or_else(|| cursor.to_owned())
+    decoded(cursor).filter(|id| id.contains(['_', '.'])).unwrap_or_else(|| cursor.to_owned())
+}
+
+/// A cursor of apps: base64url of the slug, the slug, or the id.
+pub(crate) fn slug_cursor(cursor: String) -> String {
+    let is_slug = |text: &String| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
+    decoded(&cursor).filter(is_slug).unwrap_or(cursor)
+}
+
+/// What a cursor says, where it is base64url of ASCII: no event's id is.
+fn decoded(cursor: &str) -> Option<String> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok().filter(|bytes| !bytes.is_empty() && bytes.is_ascii())?;
+    String::from_utf8(bytes).ok()
 }
 
 /// An id in a path; one of another form names nothing.
@@ -304,5 +315,12 @@ mod tests {
         assert_eq!(decode_cursor("ZGNfSzB1QWVl"), "dc_K0uAee");
         assert_eq!(decode_cursor("dc_K0uAee"), "dc_K0uAee");
         assert_eq!(decode_cursor("1606511826306-0"), "1606511826306-0");
+        // Ids of domains are the domains.
+        assert_eq!(decode_cursor(&encode_cursor("pay.example.com")), "pay.example.com");
+        assert_eq!(decode_cursor("pay.example.com"), "pay.example.com");
+        for slug in ["slack", "google_sheets", "stripe", "app_1a"] {
+            assert_eq!((slug_cursor(decode_cursor(&encode_cursor(slug))), slug_cursor(decode_cursor(slug))), (slug.to_owned(), slug.to_owned()));
+        }
+        assert_eq!(encode_cursor("slack"), "c2xhY2s");
     }
 }

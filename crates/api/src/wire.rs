@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AccountView, Delivery, DeploymentView, Interfaces, RunView, SourceView, StepView, WorkflowView};
+use millrace_engine::{AccountView, Delivery, DeploymentView, EngineError, Interfaces, RunView, SourceView, StepView, WorkflowView};
 use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{ComponentType, SavedComponent};
 use millrace_model::event::Event;
-use millrace_model::page::Listing;
+use millrace_model::page::{Listing, Page};
 use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
 use millrace_model::source::Owner;
@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ApiConfig;
 use crate::audit::Shown;
+use crate::error::ApiError;
 use crate::extract::{Params, encode_cursor};
 
 /// An event's data is shown without `expand=event` up to this size (reference 2).
@@ -67,6 +68,25 @@ impl Fields {
         let page_info = json!({ "total_count": total_count, "count": items.len(), "start_cursor": cursor(items.first()), "end_cursor": cursor(items.last()) });
         let data: Vec<Value> = items.into_iter().map(|(_, item)| self.apply(item)).collect();
         Json(json!({ "page_info": page_info, "data": data })).into_response()
+    }
+
+    /// A page of a list that is there as a whole; each item with its cursor.
+    pub(crate) fn whole(&self, items: Vec<(String, Value)>, page: &Page) -> Result<Response, ApiError> {
+        let (total, items) = Self::page_of(items, page)?;
+        Ok(self.list(total, items))
+    }
+
+    /// How many there are in all, and those on the page.
+    pub(crate) fn page_of(mut items: Vec<(String, Value)>, page: &Page) -> Result<(u64, Vec<(String, Value)>), ApiError> {
+        let total = items.len();
+        let (mut start, mut end) = (0, total);
+        for (name, cursor) in page.cursors() {
+            let at = items.iter().position(|(own, _)| own == cursor || *own == encode_cursor(cursor)).ok_or_else(|| EngineError::unknown_cursor(name))?;
+            if name == "after" { start = at + 1 } else { end = at }
+        }
+        let limit = page.limit as usize;
+        let range = if page.from_end() { end.saturating_sub(limit)..end } else { start..end.max(start).min(start + limit) };
+        Ok((total as u64, items.drain(range).collect()))
     }
 
     /// A list of records whose cursor is their id.

@@ -85,6 +85,11 @@ impl CliError {
         }
     }
 
+    /// Whether what a page follows was deleted since the page before was read.
+    pub(crate) fn is_unknown_cursor(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == "unknown_cursor")
+    }
+
     /// What to do next.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {

@@ -156,6 +156,12 @@ impl EngineError {
         Self::Invalid { code: "missing_field", message: message.into(), details: json!({ "field": field }) }
     }
 
+    /// A cursor that names no place in a list.
+    pub fn unknown_cursor(field: &'static str) -> Self {
+        let message = format!("`{field}` names nothing: what it named was deleted, or never was; begin the list again without it");
+        Self::Invalid { code: "unknown_cursor", message, details: json!({ "field": field }) }
+    }
+
     /// An unknown id.
     pub fn not_found(what: &'static str, id: impl std::fmt::Display) -> Self {
         Self::NotFound { what, id: id.to_string().chars().take(80).collect() }
@@ -244,6 +250,7 @@ impl From<StoreError> for EngineError {
             StoreError::Taken(what) => Self::Conflict { code: "taken", message: format!("the {what} is taken by something made at the same time; try again") },
             StoreError::Full => Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() },
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
+            StoreError::UnknownCursor(field) => Self::unknown_cursor(field),
             other => Self::internal("the store failed", other),
         }
     }

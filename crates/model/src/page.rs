@@ -23,6 +23,11 @@ impl Page {
     /// The most items that a page holds.
     pub const LIMIT_MAX: u32 = 100;
 
+    /// Cursors that are given, with their names.
+    pub fn cursors(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        [("after", &self.after), ("before", &self.before)].into_iter().filter_map(|(name, cursor)| Some((name, cursor.as_deref()?)))
+    }
+
     /// Whether the page is filled from its end: going back, what lies next to the cursor is asked for, not the start of the list.
     pub const fn from_end(&self) -> bool {
         self.before.is_some() && self.after.is_none()

@@ -10,7 +10,7 @@ use millrace_store::{FailedRuns, StoreResult};
 use tokio_postgres::types::ToSql;
 
 use crate::db::text;
-use crate::rows::{self, execute, many, newest_first, number, order};
+use crate::rows::{self, execute, known, many, newest_first, number, order};
 
 /// Counts an error. A new group of an owner that has as many as it may is not stored; servers that count at once may go a few beyond.
 pub(crate) async fn count(t: &Transaction<'_>, g: &ErrorGroup) -> StoreResult<()> {
@@ -46,14 +46,17 @@ pub(crate) async fn groups(c: &Client, org: &OrgId, owner: Option<&str>, page: &
     let (after, before) = (page.after.as_deref().map(text), page.before.as_deref().map(text));
     let items = format!(
         "SELECT {} FROM error_groups WHERE {filter}
-           AND ($3::text IS NULL OR (last_at, id) < (SELECT last_at, id FROM error_groups WHERE id = $3))
-           AND ($4::text IS NULL OR (last_at, id) > (SELECT last_at, id FROM error_groups WHERE id = $4))
+           AND ($3::text IS NULL OR (last_at, id) < (SELECT last_at, id FROM error_groups WHERE id = $3 AND org_id = $1))
+           AND ($4::text IS NULL OR (last_at, id) > (SELECT last_at, id FROM error_groups WHERE id = $4 AND org_id = $1))
          ORDER BY last_at {order}, id {order} LIMIT $5",
         rows::ERROR_GROUP
     );
     let count = format!("SELECT count(*) FROM error_groups WHERE {filter}");
     let all: [&(dyn ToSql + Sync); 5] = [&org, &owner, &after, &before, &limit];
     let (mut items, total) = tokio::try_join!(many(c, &items, &all, rows::error_group), number(c, &count, &all[..2]))?;
+    if items.is_empty() {
+        known(c, "error_groups", &org, page).await?;
+    }
     newest_first(&mut items, page);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }

@@ -7,10 +7,10 @@ use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLine, Run};
 use millrace_model::subscription::DEFERRED;
-use millrace_store::{RunFilter, StoreResult, status_text};
+use millrace_store::{RunFilter, StoreError, StoreResult, status_text};
 
 use crate::db::{database, text};
-use crate::rows::{self, Cursors, Params, execute, many, newest_first, number, one, order};
+use crate::rows::{self, Cursors, Params, execute, known, many, newest_first, number, one, order};
 
 /// Events that a stream shows (spec 2.5, 8).
 const EVENTS_SHOWN: i64 = 100;
@@ -31,7 +31,7 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, pa
     let filter = format!("{narrow} AND owner_id = $1 AND created_at >= $4 AND created_at < $5");
     let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
     let mut params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&owner, &org, &status, &from, &to];
-    let (clause, order) = (cursors.clause("runs", params.len() + 2), order(page));
+    let (clause, order) = (cursors.clause("runs", 2, params.len() + 2), order(page));
     let sql = format!("SELECT {} FROM runs WHERE {filter} AND org_id = $2{clause} ORDER BY created_at {order}, id {order} LIMIT $6", rows::RUN);
     params.push(&limit);
     let mut counted = params.clone();
@@ -41,6 +41,9 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, pa
     let count =
         format!("SELECT count(*) FROM (SELECT 1 FROM runs WHERE {filter} AND (SELECT org_id FROM runs WHERE owner_id = $1 LIMIT 1) = $2 LIMIT $6) AS r");
     let (mut items, total) = tokio::try_join!(many(c, &sql, &params, rows::run), number(c, &count, &counted))?;
+    if items.is_empty() {
+        known(c, "runs", &org, page).await?;
+    }
     newest_first(&mut items, page);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
@@ -58,12 +61,12 @@ pub(crate) async fn owner_logs(c: &Client, org: &OrgId, owner: &str, limit: u32)
 }
 
 pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
-    // A cursor that is none gives an empty page.
-    let bound = |cursor: &Option<String>, none: i64, unknown: i64| match cursor {
-        Some(text) => text.parse::<EventId>().map_or(unknown, EventId::ordinal),
-        None => none,
+    // The id tells the place, whether the event is there still or not.
+    let bound = |name, cursor: &Option<String>, none: i64| match cursor {
+        Some(text) => text.parse::<EventId>().map(EventId::ordinal).map_err(|_| StoreError::UnknownCursor(name)),
+        None => Ok(none),
     };
-    let (below, above) = (bound(&page.after, i64::MAX, i64::MIN), bound(&page.before, i64::MIN, i64::MAX));
+    let (below, above) = (bound("after", &page.after, i64::MAX)?, bound("before", &page.before, i64::MIN)?);
     // Only the newest hundred are shown; a page is a part of those. Two texts, so that each is planned for its index.
     let stream = match name {
         Some(_) => "left(name, 200) = left($3::text, 200) AND name = $3",

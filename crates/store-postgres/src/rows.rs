@@ -507,7 +507,7 @@ pub(crate) struct Table {
     pub(crate) name: &'static str,
     /// The columns that its records are read from.
     pub(crate) columns: &'static str,
-    /// Which rows; `$1` and on are the filter's own.
+    /// Which rows; `$1`, the organization, and on are the filter's own.
     pub(crate) filter: &'static str,
 }
 
@@ -523,12 +523,13 @@ impl<'a> Cursors<'a> {
     }
 
     /// The condition on `table`, whose parameters begin at `first`; empty without cursors, so that the plan of a first
-    /// page is one of its own. The cursor is an id; an unknown one gives an empty page.
-    pub(crate) fn clause(&self, table: &str, first: usize) -> String {
+    /// page is one of its own. The cursor is an id; `org`: the number of the organization's parameter. An unknown one
+    /// gives nothing, which [`known`] tells from an empty page.
+    pub(crate) fn clause(&self, table: &str, org: usize, first: usize) -> String {
         let mut clause = String::new();
         let given = [(&self.after, '<'), (&self.before, '>')].into_iter().filter(|(cursor, _)| cursor.is_some());
         for (number, (_, than)) in (first..).zip(given) {
-            clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ${number})"));
+            clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ${number} AND org_id = ${org})"));
         }
         clause
     }
@@ -544,7 +545,7 @@ pub(crate) async fn list<T>(c: &Client, table: &Table, filter: Params<'_>, page:
     let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
     let mut params = filter.to_vec();
     params.push(&limit);
-    let (clause, order) = (cursors.clause(table.name, params.len() + 1), order(page));
+    let (clause, order) = (cursors.clause(table.name, 1, params.len() + 1), order(page));
     cursors.push(&mut params);
     let items = format!(
         "SELECT {} FROM {} WHERE {}{clause} ORDER BY created_at {order}, id {order} LIMIT ${}",
@@ -556,8 +557,22 @@ pub(crate) async fn list<T>(c: &Client, table: &Table, filter: Params<'_>, page:
     let counted = if LONG.contains(&table.name) { COUNTED_MAX } else { i64::MAX };
     let count = format!("SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT {counted}) AS counted", table.name, table.filter);
     let (mut items, total) = tokio::try_join!(many(c, &items, &params, read), number(c, &count, filter))?;
+    if items.is_empty() {
+        known(c, table.name, filter[0], page).await?;
+    }
     newest_first(&mut items, page);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+/// That the cursors of a page which came out empty name rows of the organization's: `UnknownCursor`.
+pub(crate) async fn known(c: &Client, table: &str, org: &(dyn ToSql + Sync), page: &Page) -> StoreResult<()> {
+    for (name, id) in page.cursors() {
+        let sql = format!("SELECT count(*) FROM {table} WHERE id = $1 AND org_id = $2");
+        if number(c, &sql, &[&text(id), org]).await? == 0 {
+            return Err(StoreError::UnknownCursor(name));
+        }
+    }
+    Ok(())
 }
 
 /// One row or none.

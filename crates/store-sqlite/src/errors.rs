@@ -8,7 +8,7 @@ use millrace_model::run::Run;
 use millrace_store::{FailedRuns, StoreResult};
 use rusqlite::{Connection, params};
 
-use crate::rows::{self, execute, many, newest_first, number, order};
+use crate::rows::{self, execute, known, many, newest_first, number, order};
 
 /// Counts an error. A new group of an owner that has as many as it may is not stored.
 pub(crate) fn count(c: &Connection, g: &ErrorGroup) -> StoreResult<()> {
@@ -31,13 +31,16 @@ pub(crate) fn groups(c: &Connection, org: &OrgId, owner: Option<&str>, page: &Pa
         c,
         &format!(
             "SELECT * FROM error_groups WHERE {filter}
-               AND (?3 IS NULL OR (last_at, id) < (SELECT last_at, id FROM error_groups WHERE id = ?3))
-               AND (?4 IS NULL OR (last_at, id) > (SELECT last_at, id FROM error_groups WHERE id = ?4))
+               AND (?3 IS NULL OR (last_at, id) < (SELECT last_at, id FROM error_groups WHERE id = ?3 AND org_id = ?1))
+               AND (?4 IS NULL OR (last_at, id) > (SELECT last_at, id FROM error_groups WHERE id = ?4 AND org_id = ?1))
              ORDER BY last_at {order}, id {order} LIMIT ?5"
         ),
         params![org.as_str(), owner, page.after, page.before, page.limit],
         rows::error_group,
     )?;
+    if items.is_empty() {
+        known(c, "error_groups", org.as_str(), page)?;
+    }
     newest_first(&mut items, page);
     let total = number(c, &format!("SELECT count(*) FROM error_groups WHERE {filter}"), params![org.as_str(), owner])?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })

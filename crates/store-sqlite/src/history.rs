@@ -6,7 +6,7 @@ use millrace_model::ids::{EventId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
 use millrace_model::subscription::DEFERRED;
-use millrace_store::{RunFilter, StoreResult, status_text};
+use millrace_store::{RunFilter, StoreError, StoreResult, status_text};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
@@ -29,14 +29,16 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page
         None => "?3 IS NULL AND",
     };
     let order = order(page);
-    // The index takes one bound on each side: the tighter one is given to it, so that a page far down is not reached through those before it. An
-    // unknown cursor gives an empty page.
-    let time_of = |cursor: &Option<String>, none: i64, unknown: i64| match cursor {
-        Some(id) => Ok(one(c, "SELECT created_at FROM runs WHERE id = ?1", [id], |row| row.get::<_, i64>(0).map_err(database))?.unwrap_or(unknown)),
-        None => StoreResult::Ok(none),
+    // The index takes one bound on each side: the tighter one is given to it, so that a page far down is not reached through those before it.
+    let time_of = |name, cursor: &Option<String>, none: i64| match cursor {
+        Some(id) => {
+            let sql = "SELECT created_at FROM runs WHERE id = ?1 AND org_id = ?2";
+            one(c, sql, [id.as_str(), org.as_str()], |row| row.get::<_, i64>(0).map_err(database))?.ok_or(StoreError::UnknownCursor(name))
+        }
+        None => Ok(none),
     };
-    let newest = time_of(&page.after, i64::MAX, i64::MIN)?.min(to.saturating_sub(1));
-    let oldest = time_of(&page.before, i64::MIN, i64::MAX)?.max(from);
+    let newest = time_of("after", &page.after, i64::MAX)?.min(to.saturating_sub(1));
+    let oldest = time_of("before", &page.before, i64::MIN)?.max(from);
     let mut items = many(
         c,
         &format!(
@@ -62,12 +64,12 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page
 }
 
 pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
-    // A cursor that is none gives an empty page.
-    let bound = |cursor: &Option<String>, none: i64, unknown: i64| match cursor {
-        Some(text) => text.parse::<EventId>().map_or(unknown, EventId::ordinal),
-        None => none,
+    // The id tells the place, whether the event is there still or not.
+    let bound = |name, cursor: &Option<String>, none: i64| match cursor {
+        Some(text) => text.parse::<EventId>().map(EventId::ordinal).map_err(|_| StoreError::UnknownCursor(name)),
+        None => Ok(none),
     };
-    let (below, above) = (bound(&page.after, i64::MAX, i64::MIN), bound(&page.before, i64::MIN, i64::MAX));
+    let (below, above) = (bound("after", &page.after, i64::MAX)?, bound("before", &page.before, i64::MIN)?);
     // Only the newest hundred are shown; a page is a part of those.
     // What waits is not history: all of it is shown.
     let shown_max = if name == Some(DEFERRED) { i64::MAX } else { EVENTS_SHOWN };

@@ -549,8 +549,8 @@ pub(crate) fn registry_file(row: &Row<'_>) -> StoreResult<RegistryFile> {
 const LONG: [&str; 3] = ["audit", "mail", "webhook_deliveries"];
 const COUNTED_MAX: i64 = 1_000;
 
-/// A page of a table, newest first. The cursor is an id; an unknown one gives an empty page.
-/// `keys`: the parameters of the filter, `?1` and on.
+/// A page of a table, newest first. The cursor is an id; `UnknownCursor` where it names nothing.
+/// `keys`: the parameters of the filter, `?1`, the organization, and on.
 pub(crate) fn list<T>(
     c: &Connection,
     table: &str,
@@ -567,13 +567,26 @@ pub(crate) fn list<T>(
     for (cursor, than) in [(&page.after, '<'), (&page.before, '>')] {
         if let Some(id) = cursor {
             params.push(id);
-            clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ?{})", params.len()));
+            clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ?{} AND org_id = ?1)", params.len()));
         }
     }
     let sql = format!("SELECT * FROM {table} WHERE {filter}{clause} ORDER BY created_at {order}, id {order} LIMIT ?{}", n + 1);
     let mut items = many(c, &sql, params.as_slice(), read)?;
+    if items.is_empty() {
+        known(c, table, keys[0], page)?;
+    }
     newest_first(&mut items, page);
     let counted = if LONG.contains(&table) { COUNTED_MAX } else { i64::MAX };
     let total = number(c, &format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {filter} LIMIT {counted})"), &params[..n])?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+/// That the cursors of a page which came out empty name rows of the organization's: `UnknownCursor`.
+pub(crate) fn known(c: &Connection, table: &str, org: &str, page: &Page) -> StoreResult<()> {
+    for (name, id) in page.cursors() {
+        if number(c, &format!("SELECT count(*) FROM {table} WHERE id = ?1 AND org_id = ?2"), [id, org])? == 0 {
+            return Err(StoreError::UnknownCursor(name));
+        }
+    }
+    Ok(())
 }

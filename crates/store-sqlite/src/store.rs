@@ -345,7 +345,7 @@ impl Store for SqliteStore {
     }
     async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>> {
         let (org, id, page) = (org.to_string(), id.to_string(), page.clone());
-        self.db.read(move |c| list(c, "deployments", "workflow_id = ?1 AND org_id = ?2", &[&id, &org], &page, rows::deployment)).await
+        self.db.read(move |c| list(c, "deployments", "org_id = ?1 AND workflow_id = ?2", &[&org, &id], &page, rows::deployment)).await
     }
 
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {

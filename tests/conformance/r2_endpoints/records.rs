@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 const SOURCE: &str = "export default { name: 'My Source', key: 'acme-my-source', version: '0.0.1', type: 'source', props: { http: '$.interface.http', db: '$.service.db',
   timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } }, token: { type: 'string', secret: true, optional: true }, word: { type: 'string', optional: true } }, run() { return this.word; } };";
 
+const STEP: &str = "export default defineComponent({ run() { return 1; } });";
+
 fn has(record: &Value, fields: &[&str]) {
     for field in fields {
         assert!(record.get(field).is_some(), "`{field}` in {record}");
@@ -86,6 +88,70 @@ async fn r1_2_lists_have_pages_of_ten_with_cursors_both_ways() {
         let refused = server.get(&format!("/webhooks?limit={limit}")).await;
         assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!("limit")), "{limit}");
     }
+}
+
+/// A list is not read on from what is gone: an empty page would be taken for its end.
+#[tokio::test]
+async fn r1_2_a_cursor_that_names_nothing_is_refused_by_every_list() {
+    let server = Server::start().await;
+    let (source, workflow) = (server.source(SOURCE, json!({})).await, server.workflow("w", json!([]), &[("a", STEP)]).await);
+    let hook = server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/" })).await.data();
+    let (org, project) = (server.org_id.as_str(), workflow["project_id"].as_str().expect("an id"));
+    let ids =
+        [("/sources/", id(&source)), ("/workflows/", id(&workflow)), ("/webhooks/", id(&hook)), ("/workspaces/", org), ("/orgs/", org), ("/connect/", project)];
+    // Those whose cursors are a place in an order, whether anything is there or not.
+    let by_order = ["/apps", "/connect/apps", "/data_stores/{id}/keys", "/file_stores/{name}/files", "/replays/{id}/runs"];
+    let paths = server.document["paths"].as_object().expect("paths");
+    let takes_cursors = |path: &Value| path["get"]["parameters"].as_array().is_some_and(|all| all.iter().any(|p| p["name"] == "after"));
+    let mut asked = 0;
+    for path in paths.iter().filter(|(_, methods)| takes_cursors(methods)).map(|(path, _)| path.trim_start_matches("/v1")) {
+        let of = ids.iter().find(|(start, _)| path.starts_with(&format!("{start}{{")));
+        if by_order.contains(&path) || (path.contains('{') && of.is_none()) {
+            continue;
+        }
+        let end = path.find('}').map_or(0, |at| at + 1);
+        let filled = of.map_or_else(|| path.to_owned(), |(start, id)| format!("{start}{id}{}", &path[end..]));
+        for field in ["after", "before"] {
+            let refused = server.get(&format!("{filled}?{field}=nothing_here")).await;
+            // What is no id of an event names no place at all.
+            let code = if filled.ends_with("event_summaries") { "invalid_field" } else { "unknown_cursor" };
+            assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, code), &json!(field)), "{filled}: {}", refused.text);
+        }
+        asked += 1;
+    }
+    assert!(asked >= 15, "{asked} lists were asked");
+    // One that is gone is said to be; an event's place stays.
+    let gone = server.get("/webhooks").await.json["page_info"]["end_cursor"].as_str().expect("a cursor").to_owned();
+    assert_eq!(server.get(&format!("/webhooks?after={gone}")).await.json["data"], json!([]));
+    server.delete(&format!("/webhooks/{}", id(&hook))).await.data();
+    let refused = server.get(&format!("/webhooks?after={gone}")).await;
+    assert!(refused.refusal() == (422, "unknown_cursor") && refused.text.contains("begin the list again"), "{}", refused.text);
+    let source = server.source("export default { name: 'e', version: '1', run(event) { this.$emit(event); } };", json!({})).await;
+    for n in 0..3 {
+        server.post(&format!("/sources/{}/run", id(&source)), &json!({ "event": { "n": n } })).await.data();
+    }
+    let events = format!("/sources/{}/event_summaries", id(&source));
+    let listed = server.get(&events).await.json["data"].clone();
+    let (middle, last) = (id(&listed[1]), id(&listed[2]));
+    server.delete(&format!("/sources/{}/events?start_id={middle}&end_id={middle}", id(&source))).await;
+    assert_eq!(id(&server.get(&format!("{events}?after={middle}")).await.json["data"][0]), last);
+}
+
+/// Facts 0: of apps the cursor is the slug.
+#[tokio::test]
+async fn r1_2_apps_are_listed_by_slug_both_ways() {
+    let server = Server::start().await;
+    let slugs =
+        |list: &Value| list["data"].as_array().expect("apps").iter().map(|app| app["name_slug"].as_str().expect("a slug").to_owned()).collect::<Vec<_>>();
+    let first = server.get("/apps?limit=5").await.json;
+    let next = server.get(&format!("/apps?limit=5&after={}", first["page_info"]["end_cursor"].as_str().expect("a cursor"))).await.json;
+    let ten = slugs(&server.get("/apps?limit=10").await.json);
+    assert_eq!([slugs(&first), slugs(&next)].concat(), ten);
+    let back = server.get(&format!("/apps?limit=3&before={}", next["page_info"]["start_cursor"].as_str().expect("a cursor"))).await.json;
+    assert_eq!(slugs(&back), ten[2..5]);
+    let after_slack = server.get("/apps?limit=1&after=c2xhY2s").await.json;
+    assert_eq!(slugs(&server.get("/apps?limit=1&after=slack").await.json), slugs(&after_slack));
+    assert!(slugs(&after_slack)[0].as_str() > "slack");
 }
 
 #[tokio::test]

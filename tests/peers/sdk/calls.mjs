@@ -1,7 +1,7 @@
 // A client written for the hosted platform, pointed here by its constructor's `baseUrl`: what its calls give, as JSON.
 import { PipedreamClient } from "@pipedream/sdk";
 
-const { baseUrl, clientId, clientSecret, projectId } = JSON.parse(process.env.PEER);
+const { baseUrl, clientId, clientSecret, projectId, workflowId } = JSON.parse(process.env.PEER);
 const client = new PipedreamClient({ baseUrl, clientId, clientSecret, projectId, projectEnvironment: "development" });
 const externalUserId = "user-7";
 const calls = {
@@ -30,6 +30,28 @@ const calls = {
     const events = await client.deployedTriggers.listEvents(data.id, { externalUserId, n: 5 });
     await client.deployedTriggers.delete(data.id, { externalUserId });
     return { active: data.active, listed: listed.some((t) => t.id === data.id), events: events.data.map((e) => e.e) };
+  },
+  catalogue: async () => {
+    const actions = [];
+    for await (const action of await client.actions.list({ app: undefined, limit: 1 })) actions.push(action.key);
+    const triggers = (await client.triggers.list({ q: "orders" })).data.map((trigger) => [trigger.key, trigger.componentType]);
+    const found = (await client.components.list({ q: "greet" })).data[0];
+    const one = (await client.actions.retrieve("sdk-greet")).data;
+    return { actions, triggers, found: found.configurableProps.map((prop) => prop.name), one: [one.key, one.name, one.version] };
+  },
+  change: async () => {
+    const { data } = await client.triggers.deploy({ id: "sdk-orders", externalUserId, configuredProps: {}, webhookUrl: "http://127.0.0.1:9/hook" });
+    const of = { externalUserId };
+    const changed = (await client.deployedTriggers.update(data.id, { ...of, active: false, name: "Renamed" })).data;
+    const workflows = async (workflowIds) => (await client.deployedTriggers.updateWorkflows(data.id, { ...of, workflowIds })).workflowIds.length;
+    const counts = [await workflows([workflowId]), (await client.deployedTriggers.listWorkflows(data.id, of)).workflowIds.length, await workflows([])];
+    const webhooks = (await client.deployedTriggers.listWebhooks(data.id, of)).webhookUrls;
+    return { active: changed.active, name: changed.name, counts, webhooks };
+  },
+  forget: async () => {
+    const { id } = (await client.accounts.list({ limit: 1 })).data[0];
+    await client.accounts.delete(id);
+    return (await client.accounts.list({ limit: 10 })).data.length;
   },
   missing: async () => client.actions.run({ id: "sdk-nothing", externalUserId }),
   proxy: async () => client.proxy.get({ url: "https://example.com/", externalUserId, accountId: "apn_x" }),

@@ -126,7 +126,7 @@ impl Route {
     }
 }
 
-const FIELDS: &[Param] = &[
+pub(crate) const FIELDS: &[Param] = &[
     Param::new("include", Kind::Text, "Only these fields of the record, with commas between them"),
     Param::new("exclude", Kind::Text, "All but these fields"),
 ];

@@ -4,12 +4,13 @@ use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{AppEvent, AppFilter, NewApp};
 use millrace_model::account::{AppDefinition, AuthType, CustomField, OauthClient};
+use millrace_model::page::Page;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path};
+use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
@@ -19,8 +20,11 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
         has_actions: query.params.flag("has_actions")?,
         has_triggers: query.params.flag("has_triggers")?,
     };
-    let listing = app.engine.list_apps(&caller, &filter, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |a| wire::app(&a)))
+    let Page { limit, after, before } = query.page;
+    let page = Page { limit, after: after.map(slug_cursor), before: before.map(slug_cursor) };
+    let listing = app.engine.list_apps(&caller, &filter, &page).await?;
+    let items = listing.items.iter().map(|a| (encode_cursor(&a.name_slug), wire::app(a))).collect();
+    Ok(Fields::of(&query.params).list(listing.total_count, items))
 }
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, query: ListQuery) -> Result<Response, ApiError> {

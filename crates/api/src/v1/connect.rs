@@ -4,8 +4,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SubscriptionKey};
-use millrace_model::ids::{AccountId, SourceId};
+use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SubscriptionKey, UpdateSource};
+use millrace_model::ids::{AccountId, SourceId, WebhookId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::v1::{accounts, configure};
 use crate::wire::{self, Fields};
 
 /// That the path names the project of the caller's organization.
-async fn own_project(app: &App, caller: &Caller, project: &str) -> Result<(), ApiError> {
+pub(crate) async fn own_project(app: &App, caller: &Caller, project: &str) -> Result<(), ApiError> {
     let organization = app.engine.organization(caller, &caller.org_id).await?;
     if organization.project_id.as_str() == project { Ok(()) } else { Err(EngineError::not_found("project", project).into()) }
 }
@@ -33,6 +33,12 @@ pub(crate) async fn account(State(app): State<App>, Auth(caller): Auth, Paths([p
     let with_credentials = accounts::with_credentials(&app, &caller, &query.params)?;
     let view = app.engine.account(&caller, &id::<AccountId>("account", &account)?, with_credentials).await?;
     Ok(Json(wire::account(&view)).into_response())
+}
+
+pub(crate) async fn remove_account(State(app): State<App>, Auth(caller): Auth, Paths([project, account]): Paths<2>) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    app.engine.delete_account(&caller, &id::<AccountId>("account", &account)?).await?;
+    Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
 }
 
 pub(crate) async fn configure(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
@@ -113,6 +119,76 @@ pub(crate) async fn remove_trigger(State(app): State<App>, Auth(caller): Auth, P
     own_project(&app, &caller, &project).await?;
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
+}
+
+pub(crate) async fn update_trigger(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    params: Params,
+) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let update = UpdateSource {
+        code: None,
+        name: params.text("name")?,
+        configured_props: params.object("configured_props")?,
+        active: params.flag("active")?,
+        made_from: None,
+    };
+    let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
+    Ok(Fields::default().data(wire::source(&view)))
+}
+
+/// The workflows that run on its default channel.
+pub(crate) async fn workflows(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    Ok(Json(json!({ "workflow_ids": listeners(&app, &caller, view.source.id.as_str(), WorkflowId::PREFIX).await? })).into_response())
+}
+
+/// Those that are named run on it from now on, and no others.
+pub(crate) async fn set_workflows(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    params: Params,
+) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    let wanted = params.words("workflow_ids")?.ok_or_else(|| ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows"))?;
+    for workflow in &wanted {
+        id::<WorkflowId>("workflow", workflow)?;
+    }
+    let emitter = view.source.id.as_str();
+    let key = |listener_id: String| SubscriptionKey { emitter_id: emitter.to_owned(), listener_id, event_name: String::new() };
+    let before = listeners(&app, &caller, emitter, WorkflowId::PREFIX).await?;
+    for workflow in &wanted {
+        app.engine.subscribe(&caller, key(workflow.clone())).await?;
+    }
+    for gone in before.into_iter().filter(|listener| !wanted.contains(listener)) {
+        app.engine.unsubscribe(&caller, key(gone)).await?;
+    }
+    Ok(Json(json!({ "workflow_ids": listeners(&app, &caller, emitter, WorkflowId::PREFIX).await? })).into_response())
+}
+
+/// The webhooks that its events are posted to.
+pub(crate) async fn webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
+    own_project(&app, &caller, &project).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    let mut shown = Vec::new();
+    for listener in listeners(&app, &caller, view.source.id.as_str(), WebhookId::PREFIX).await? {
+        let webhook = app.engine.webhook(&caller, &id("webhook", &listener)?).await?;
+        shown.push(json!({ "id": webhook.id, "url": webhook.url, "signing_key_set": true }));
+    }
+    let urls: Vec<&Value> = shown.iter().map(|webhook| &webhook["url"]).collect();
+    Ok(Json(json!({ "webhook_urls": urls, "webhooks": shown })).into_response())
+}
+
+/// Who listens to the default channel, of one kind.
+async fn listeners(app: &App, caller: &Caller, emitter: &str, prefix: &str) -> Result<Vec<String>, ApiError> {
+    let all = app.engine.list_subscriptions(caller).await?;
+    let of_it = all.into_iter().filter(|s| s.emitter_id == emitter && s.event_name.is_empty() && s.listener_id.starts_with(prefix));
+    Ok(of_it.map(|s| s.listener_id).collect())
 }
 
 /// The newest `n` events, newest first.

@@ -26,7 +26,7 @@ pub(crate) async fn stores(State(app): State<App>, Auth(caller): Auth, query: Li
     query.params.org_is(&caller)?;
     let shown = |store: &FileStore| (store.name.clone(), json!({ "name": store.name, "files": store.files, "bytes": store.bytes }));
     let items: Vec<_> = app.engine.file_stores(&caller).await?.iter().map(shown).collect();
-    Ok(Fields::of(&query.params).list(u64::try_from(items.len()).unwrap_or(u64::MAX), items))
+    Fields::of(&query.params).whole(items, &query.page)
 }
 
 /// Files in the order of their paths; the cursor is the path itself.

@@ -6,6 +6,7 @@ pub(crate) mod apps;
 pub(crate) mod components;
 pub(crate) mod configure;
 pub(crate) mod connect;
+pub(crate) mod connect_components;
 pub(crate) mod data_stores;
 pub(crate) mod domains;
 pub(crate) mod events;

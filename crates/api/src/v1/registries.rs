@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{EngineError, ErrorKind, RegistryEntry, RegistryUpload, RegistryView};
 use millrace_model::registry::Registry;
+use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -36,7 +37,7 @@ pub(crate) async fn replace(State(app): State<App>, Auth(caller): Auth, Path(nam
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let items: Vec<_> = app.engine.registries(&caller).await?.iter().map(|r| (r.name.clone(), registry(r))).collect();
-    Ok(Fields::of(&query.params).list(u64::try_from(items.len()).unwrap_or(u64::MAX), items))
+    Fields::of(&query.params).whole(items, &query.page)
 }
 
 pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(name): Path) -> Result<Response, ApiError> {
@@ -61,12 +62,16 @@ pub(crate) async fn search(State(app): State<App>, Auth(caller): Auth, query: Li
 
 /// A published component, else one of a registry.
 pub(crate) async fn component(State(app): State<App>, Auth(caller): Auth, Path(key): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let shown = match app.engine.component(&caller, &key).await {
-        Ok(component) => wire::component(&component),
-        Err(error) if error.kind() == ErrorKind::NotFound => entry(&app.engine.registry_entry(&caller, &key).await?),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(Fields::of(&query.params).data(shown))
+    Ok(Fields::of(&query.params).data(found(&app, &caller, &key).await?))
+}
+
+/// The record of what a key names.
+pub(crate) async fn found(app: &App, caller: &Caller, key: &str) -> Result<Value, ApiError> {
+    match app.engine.component(caller, key).await {
+        Ok(component) => Ok(wire::component(&component)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(entry(&app.engine.registry_entry(caller, key).await?)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn upload(app: &App, params: &Params, name: String, request: Request, is_new: bool) -> Result<RegistryUpload, ApiError> {

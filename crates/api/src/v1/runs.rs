@@ -65,16 +65,19 @@ pub(crate) async fn cancel(State(app): State<App>, Auth(caller): Auth, Path(run)
     Ok(Fields::default().data(wire::run(&run)))
 }
 
-/// The newest log lines of a source or workflow.
-pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path) -> Result<Response, ApiError> {
-    let lines = app.engine.owner_logs(&caller, &emitter::<E>(owner)?, LOGS_SHOWN).await?;
+/// The newest log lines of a source or workflow: one page, without cursors.
+pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let limit = query.params.text("limit")?.map_or(LOGS_SHOWN, |_| query.page.limit);
+    let lines = app.engine.owner_logs(&caller, &emitter::<E>(owner)?, limit).await?;
+    let fields = Fields::of(&query.params);
     let data: Vec<Value> = lines
         .iter()
         .map(|(run, line)| {
             let mut shown = wire::log_line(line);
             shown["run_id"] = json!(run);
-            shown
+            fields.apply(shown)
         })
         .collect();
-    Ok(Json(json!({ "data": data })).into_response())
+    let page_info = json!({ "total_count": data.len(), "count": data.len(), "start_cursor": null, "end_cursor": null });
+    Ok(Json(json!({ "page_info": page_info, "data": data })).into_response())
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Params, Path, id};
+use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
 use crate::v1::sources::own;
 use crate::wire::{self, Fields};
 
@@ -48,9 +48,10 @@ pub(crate) async fn create_auto(State(app): State<App>, Auth(caller): Auth, para
     Ok(Fields::of(&params).data(wire::auto_subscription(&subscription)))
 }
 
-pub(crate) async fn list_auto(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
-    let data: Vec<Value> = app.engine.list_auto_subscriptions(&caller).await?.iter().map(wire::auto_subscription).collect();
-    Ok(Json(json!({ "data": data })).into_response())
+pub(crate) async fn list_auto(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let all = app.engine.list_auto_subscriptions(&caller).await?;
+    let items = all.iter().map(|a| (encode_cursor(a.id.as_str()), wire::auto_subscription(a))).collect();
+    Fields::of(&query.params).whole(items, &query.page)
 }
 
 pub(crate) async fn remove_auto(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {

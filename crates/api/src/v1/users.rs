@@ -3,12 +3,11 @@
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{NewOrganization, UpdateOrganization};
-use millrace_model::page::Listing;
 use serde_json::json;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, id};
+use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn me(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
@@ -19,8 +18,8 @@ pub(crate) async fn me(State(app): State<App>, Auth(caller): Auth, query: ListQu
 
 pub(crate) async fn workspaces(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     let me = app.engine.me(&caller).await?;
-    let listing = Listing { total_count: me.organizations.len() as u64, items: me.organizations };
-    Ok(Fields::of(&query.params).records(listing, |o| wire::organization(&o)))
+    let items = me.organizations.iter().map(|o| (encode_cursor(o.id.as_str()), wire::organization(o))).collect();
+    Fields::of(&query.params).whole(items, &query.page)
 }
 
 pub(crate) async fn workspace(State(app): State<App>, Auth(caller): Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {

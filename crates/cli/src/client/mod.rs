@@ -147,7 +147,14 @@ impl Client {
         let (mut all, mut after) = (Vec::new(), String::new());
         loop {
             let joint = if path.contains('?') { '&' } else { '?' };
-            let mut page = self.get(&format!("{path}{joint}limit=100{after}")).await?;
+            let mut page = match self.get(&format!("{path}{joint}limit=100{after}")).await {
+                // What the page follows was deleted meanwhile.
+                Err(error) if error.is_unknown_cursor() => {
+                    (all, after) = (Vec::new(), String::new());
+                    continue;
+                }
+                page => page?,
+            };
             let Value::Array(items) = page["data"].take() else { return Ok(all) };
             let is_full = items.len() == 100;
             all.extend(items);
@@ -191,7 +198,13 @@ impl Client {
         let mut by_name = None;
         let mut after = String::new();
         loop {
-            let page = self.get(&format!("{}?limit=100{after}&include=id,name,name_slug", kind.list())).await?;
+            let page = match self.get(&format!("{}?limit=100{after}&include=id,name,name_slug", kind.list())).await {
+                Err(error) if error.is_unknown_cursor() => {
+                    after = String::new();
+                    continue;
+                }
+                page => page?,
+            };
             let items = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
             for item in items {
                 let id = item["id"].as_str().unwrap_or("").to_owned();

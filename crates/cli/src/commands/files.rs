@@ -13,7 +13,9 @@ use crate::terminal::printer::Show;
 pub(super) async fn files(client: &Client, show: Show, command: FileCommand) -> Result<(), CliError> {
     let base = |store: &str| format!("/file_stores/{}/files", segment(store));
     match command {
-        FileCommand::List { store: None } => show.table(&client.get("/file_stores").await?, &[("NAME", "name"), ("FILES", "files"), ("BYTES", "bytes")]),
+        FileCommand::List { store: None } => {
+            show.table(&json!({ "data": client.all("/file_stores").await? }), &[("NAME", "name"), ("FILES", "files"), ("BYTES", "bytes")])
+        }
         FileCommand::List { store: Some(store) } => {
             let all = json!({ "data": client.all(&base(&store)).await? });
             show.table(&all, &[("PATH", "path"), ("BYTES", "size")])

@@ -27,7 +27,7 @@ pub(super) async fn registries(client: &Client, show: Show, command: RegistryCom
         }
         RegistryCommand::List => {
             let columns = [("NAME", "name"), ("COMPONENTS", "component_count"), ("FILES", "file_count"), ("REVISION", "revision"), ("ORIGIN", "origin")];
-            show.table(&client.get("/registries").await?, &columns)
+            show.table(&json!({ "data": client.all("/registries").await? }), &columns)
         }
         RegistryCommand::Remove { name } => show.record(&client.call(Method::DELETE, &format!("/registries/{}", segment(&name)), &json!({})).await?),
         RegistryCommand::Search { words, app, limit } => {
@@ -53,7 +53,7 @@ async fn upload(client: &Client, show: Show, request: reqwest::RequestBuilder, t
 
 /// Where a registry came from.
 async fn origin(client: &Client, name: &str) -> Result<String, CliError> {
-    let registries = client.get("/registries").await?;
-    let found = registries["data"].as_array().into_iter().flatten().find(|r| r["name"] == name);
+    let registries = client.all("/registries").await?;
+    let found = registries.iter().find(|r| r["name"] == name);
     found.and_then(|r| r["origin"].as_str()).map(str::to_owned).ok_or_else(|| CliError::UnknownRegistry(name.to_owned()))
 }

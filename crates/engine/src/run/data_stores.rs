@@ -223,14 +223,29 @@ impl Engine {
         let mut users = Vec::new();
         let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
         while users.len() < SHOWN {
-            let sources = self.0.store.list_sources(&store.org_id, &page).await?.items;
+            let sources = match self.0.store.list_sources(&store.org_id, &page).await {
+                // The one that the page follows went meanwhile.
+                Err(StoreError::UnknownCursor(_)) => {
+                    (page.after, users) = (None, Vec::new());
+                    continue;
+                }
+                listed => listed?.items,
+            };
             let Some(last) = sources.last() else { break };
             page.after = Some(last.id.to_string());
             users.extend(sources.iter().filter(|s| names(&s.configured_props)).map(|s| format!("the source `{}`", s.name)));
         }
         page.after = None;
+        let of_sources = users.len();
         while users.len() < SHOWN {
-            let workflows = self.0.store.list_workflows(&store.org_id, &page).await?.items;
+            let workflows = match self.0.store.list_workflows(&store.org_id, &page).await {
+                Err(StoreError::UnknownCursor(_)) => {
+                    page.after = None;
+                    users.truncate(of_sources);
+                    continue;
+                }
+                listed => listed?.items,
+            };
             let Some(last) = workflows.last() else { break };
             page.after = Some(last.id.to_string());
             for workflow in &workflows {

@@ -280,15 +280,15 @@ impl Engine {
         let mut found: Vec<&App> = own.iter().chain(catalogue).filter(|app| fits(app)).collect();
         found.sort_by(|a, b| a.name_slug.cmp(&b.name_slug));
         let total_count = found.len() as u64;
-        let place = |cursor: &Option<String>| cursor.as_ref().map(|id| found.iter().position(|app| app.id.as_str() == id));
-        let limit = page.limit as usize;
-        // An unknown cursor gives an empty page.
-        let range = match (place(&page.after), place(&page.before)) {
-            (Some(None), _) | (_, Some(None)) => 0..0,
-            (Some(Some(at)), _) => at + 1..(at + 1 + limit).min(found.len()),
-            (None, Some(Some(at))) => at.saturating_sub(limit)..at,
-            (None, None) => 0..limit.min(found.len()),
+        // A cursor is a slug (facts 0), which tells its place whether there is such an app or not; an id names an app.
+        let slug = |cursor: &Option<String>| {
+            let named = |text: &str| found.iter().find(|app| app.id.as_str() == text).map_or_else(|| text.to_owned(), |app| app.name_slug.clone());
+            cursor.as_deref().map(named)
         };
+        let (after, before, limit) = (slug(&page.after), slug(&page.before), page.limit as usize);
+        let start = after.map_or(0, |slug| found.partition_point(|app| app.name_slug <= slug));
+        let end = before.map_or(found.len(), |slug| found.partition_point(|app| app.name_slug < slug)).max(start);
+        let range = if page.from_end() { end.saturating_sub(limit).max(start)..end } else { start..end.min(start + limit) };
         Ok(Listing { items: found[range].iter().map(|app| (*app).clone()).collect(), total_count })
     }
 }

@@ -8,7 +8,7 @@ use millrace_model::workflow::{Deployment, Workflow};
 
 use super::Database;
 use super::sample::{Org, page};
-use crate::{Interfaces, Mail, RunFilter, StoreResult};
+use crate::{Interfaces, Mail, RunFilter, StoreError, StoreResult};
 
 const ITEMS: i64 = 7;
 
@@ -38,9 +38,14 @@ async fn walk<T>(mut ids: Vec<String>, same_time: (usize, usize), id: impl Fn(&T
     assert!(get(back(0)).await.is_empty());
     assert_eq!(get(Page { after: Some(ids[0].clone()), before: Some(ids[6].clone()), ..page(3) }).await, ids[1..4]);
     for unknown in ["nothing", "", "a\u{0}b"] {
-        assert!(get(Page { after: Some(unknown.to_owned()), ..page(3) }).await.is_empty());
-        assert!(get(Page { before: Some(unknown.to_owned()), ..page(3) }).await.is_empty());
+        refused(list(Page { after: Some(unknown.to_owned()), ..page(3) }).await, "after");
+        refused(list(Page { before: Some(unknown.to_owned()), ..page(3) }).await, "before");
+        refused(list(Page { after: Some(ids[0].clone()), before: Some(unknown.to_owned()), ..page(3) }).await, "before");
     }
+}
+
+fn refused<T>(listed: StoreResult<Listing<T>>, field: &str) {
+    assert!(matches!(listed, Err(StoreError::UnknownCursor(name)) if name == field), "a cursor `{field}` that names nothing");
 }
 
 /// The time of the n-th item: the third and fourth have the same.
@@ -60,6 +65,17 @@ pub async fn sources_are_paged(database: &dyn Database) {
         org.store.create_source(source, Interfaces::default()).await.expect("stores");
     }
     walk(ids, SAME_TIME, |s: &Source| s.id.to_string(), async |page| org.store.list_sources(&org.id, &page).await).await;
+}
+
+pub async fn a_cursor_that_is_gone_or_another_s_names_nothing(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await.add_source("a").await;
+    let sources = [org.add_source("a").await, org.add_source("b").await, org.add_source("c").await];
+    let list = async |id: &str| org.store.list_sources(&org.id, &Page { after: Some(id.to_owned()), ..page(3) }).await;
+    assert!(list(sources[1].id.as_str()).await.is_ok());
+    org.store.delete_source(&org.id, &sources[1].id).await.expect("deletes");
+    refused(list(sources[1].id.as_str()).await, "after");
+    refused(list(other.id.as_str()).await, "after");
 }
 
 pub async fn workflows_are_paged(database: &dyn Database) {

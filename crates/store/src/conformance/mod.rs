@@ -278,6 +278,7 @@ macro_rules! suite {
             }
             listing {
                 sources_are_paged,
+                a_cursor_that_is_gone_or_another_s_names_nothing,
                 workflows_are_paged,
                 components_are_paged,
                 deployments_are_paged,

@@ -71,6 +71,21 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         ],
     ),
     (
+        "ConnectComponent",
+        "A component that a key names",
+        &[
+            ("key", "string"),
+            ("name", "string|null"),
+            ("version", "string|null"),
+            ("description", "string|null"),
+            ("component_type", "string"),
+            ("configurable_props", "[object]"),
+        ],
+    ),
+    ("TriggerWorkflows", "The workflows that run on a deployed trigger", &[("workflow_ids", "[string]")]),
+    ("TriggerWebhook", "A webhook of a deployed trigger", &[("id", "string"), ("url", "string"), ("signing_key_set", "boolean")]),
+    ("TriggerWebhooks", "The webhooks of a deployed trigger", &[("webhook_urls", "[string]"), ("webhooks", "[#TriggerWebhook]")]),
+    (
         "RegistryComponent",
         "A component that a key names: a saved one, or one of a registry, which has an id from its first deploy on",
         &[

@@ -2,7 +2,10 @@
 
 use millrace_model::ids::SourceId;
 
-use super::{DEPLOY, EVENT_NAME, INVOKE, MADE_FROM, ORG, READ, RUNS_SSE, code_params, flag, listed_runs, number, object, removal, runs_sse, summaries, text};
+use super::{
+    DEPLOY, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, code_params, flag, listed_runs, logged, number, object, removal, runs_sse, summaries,
+    text,
+};
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{components, configure, events, registries, run_stream, runs, sources, sse};
 
@@ -78,7 +81,7 @@ pub(super) fn of_sources() -> Vec<Route> {
         summaries(get("/sources/{id}/$errors/event_summaries", READ, "Its errors, newest first", events::errors::<SourceId>)),
         removal(delete("/sources/{id}/events", DEPLOY, "Remove events", events::delete::<SourceId>)),
         get("/sources/{id}/sse", READ, "Events as they settle; `Last-Event-ID` resumes", sse::events::<SourceId>).takes(&[EVENT_NAME]).gives(Gives::Stream),
-        get("/sources/{id}/logs", READ, "The newest log lines, the oldest of them first", runs::logs::<SourceId>).gives(Gives::List("LogLine")),
+        logged(get("/sources/{id}/logs", READ, LOGS, runs::logs::<SourceId>)),
         get("/sources/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<SourceId>).gives(Gives::Stream),
         post("/sources/{id}/run", INVOKE, "Run it now", sources::run_now).takes(&[Param::new("event", Kind::Any, "The event")]).one("Run"),
         listed_runs(get("/sources/{id}/runs", READ, "Its runs, newest first", runs::list::<SourceId>)),

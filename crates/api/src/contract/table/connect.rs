@@ -1,8 +1,8 @@
 //! What clients for end users of such platforms ask for.
 
-use super::{DEPLOY, INVOKE, READ, flag, number, object, text};
-use crate::contract::routes::{Gives, Route, delete, get, post};
-use crate::v1::{apps, connect};
+use super::{DEPLOY, FULL, INVOKE, READ, flag, number, object, text};
+use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
+use crate::v1::{apps, connect, connect_components};
 
 /// What clients for end users of such platforms ask for; only the paths are other than above.
 pub(super) fn of_connect() -> Vec<Route> {
@@ -18,6 +18,7 @@ pub(super) fn of_connect() -> Vec<Route> {
         get("/connect/{project}/accounts/{id}", READ, "A connected account", connect::account)
             .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
             .gives(Gives::Bare("Account")),
+        delete("/connect/{project}/accounts/{id}", FULL, "Forget an account", connect::remove_account),
         post(
             "/connect/{project}/actions/run",
             INVOKE,
@@ -35,11 +36,37 @@ pub(super) fn of_connect() -> Vec<Route> {
             .takes(crate::contract::routes::PAGE)
             .gives(Gives::Page("Source")),
         get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).gives(Gives::One("Source")),
+        put("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Change a source", connect::update_trigger)
+            .takes(&[
+                text("name", "Its name"),
+                flag("active", "Whether it is to be active"),
+                object("configured_props", "Values of its props; others stay"),
+                user,
+            ])
+            .gives(Gives::One("Source")),
+        get("/connect/{project}/deployed-triggers/{id}/pipelines", READ, "The workflows that run on it", connect::workflows)
+            .gives(Gives::Bare("TriggerWorkflows")),
+        put("/connect/{project}/deployed-triggers/{id}/pipelines", DEPLOY, "Let these workflows run on it, and no others", connect::set_workflows)
+            .takes(&[Param::new("workflow_ids", Kind::Words, "Ids of workflows").required(), user])
+            .gives(Gives::Bare("TriggerWorkflows")),
+        get("/connect/{project}/deployed-triggers/{id}/webhooks", READ, "The webhooks that its events are posted to", connect::webhooks)
+            .gives(Gives::Bare("TriggerWebhooks")),
         delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger),
         get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)
             .takes(&[number("n", "How many, 1 to 100; 20 where it is not given")])
             .gives(Gives::List("Emitted")),
     ];
+    let lists = [
+        get("/connect/{project}/components", READ, "Components, best first", connect_components::all),
+        get("/connect/{project}/actions", READ, "Actions, best first", connect_components::actions),
+        get("/connect/{project}/triggers", READ, "Components of sources, best first", connect_components::triggers),
+    ];
+    let filter = [text("q", "Words"), text("app", "Only of the app with this slug")];
+    routes.extend(lists.into_iter().map(|route| route.takes(&filter).page("ConnectComponent")));
+    for path in ["/connect/{project}/components/{id}", "/connect/{project}/actions/{id}", "/connect/{project}/triggers/{id}"] {
+        let version = text("version", "That version; else the latest");
+        routes.push(get(path, READ, "A component, by key", connect_components::one).takes(&[version]).one("ConnectComponent"));
+    }
     for (configure, props) in [
         ("/connect/{project}/components/configure", "/connect/{project}/components/props"),
         ("/connect/{project}/actions/configure", "/connect/{project}/actions/props"),

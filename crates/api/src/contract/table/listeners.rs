@@ -29,7 +29,7 @@ pub(super) fn of_webhooks() -> Vec<Route> {
             .takes(&auto)
             .in_query()
             .one("AutoSubscription"),
-        get("/auto_subscriptions", READ, "All auto-subscriptions", subscriptions::list_auto).gives(Gives::List("AutoSubscription")),
+        get("/auto_subscriptions", READ, "All auto-subscriptions", subscriptions::list_auto).page("AutoSubscription"),
         delete("/auto_subscriptions/{id}", DEPLOY, "End an auto-subscription; what it subscribed to before stays", subscriptions::remove_auto),
         post("/webhooks", DEPLOY, "Make a webhook; what signs its deliveries is shown this once", webhooks::create)
             .takes(&[text("url", "Where events are sent").required(), text("name", "Its name"), text("description", "What it is for"), ORG])

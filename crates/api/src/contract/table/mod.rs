@@ -8,7 +8,7 @@ mod workflows;
 
 use millrace_model::tenant::Scope;
 
-use crate::contract::routes::{Gives, Kind, Needs, Param, Route};
+use crate::contract::routes::{FIELDS, Gives, Kind, Needs, Param, Route};
 
 const NOTHING: Needs = Needs::Nothing;
 const ANY: Needs = Needs::AnyKey;
@@ -90,6 +90,12 @@ fn summaries(route: Route) -> Route {
 fn removal(route: Route) -> Route {
     let bounds = [text("start_id", "The first to go; absent: from the start"), text("end_id", "The last to go; absent: to the end"), EVENT_NAME];
     route.takes(&bounds).gives(Gives::One("Removed")).status(202)
+}
+
+const LOGS: &str = "The newest log lines, the oldest of them first; one page";
+
+fn logged(route: Route) -> Route {
+    route.takes(&[number("limit", "How many, 1 to 100; 100 where it is not given")]).takes(FIELDS).gives(Gives::Page("LogLine"))
 }
 
 const RUNS_SSE: &str = "Its runs as they go on: `run` when the state of one changes, `step` as each step begins and ends, with its `run_id`";

@@ -2,7 +2,7 @@
 
 use millrace_model::ids::{SourceId, WorkflowId};
 
-use super::{DEPLOY, EVENT_NAME, INVOKE, MADE_FROM, ORG, READ, RUNS_SSE, flag, listed_runs, object, objects, removal, runs_sse, summaries, text};
+use super::{DEPLOY, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, flag, listed_runs, logged, object, objects, removal, runs_sse, summaries, text};
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{events, mail, replays, run_stream, runs, sse, workflows};
 
@@ -56,7 +56,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         get("/workflows/{id}/sse", READ, "What it sends with `$.send.sse`, the last hundred first; `Last-Event-ID` resumes", sse::sends).gives(Gives::Stream),
         listed_runs(get("/workflows/{id}/runs", READ, "Its runs, newest first", runs::list::<WorkflowId>)),
         runs_sse(get("/workflows/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<WorkflowId>)),
-        get("/workflows/{id}/logs", READ, "The newest log lines, the oldest of them first", runs::logs::<WorkflowId>).gives(Gives::List("LogLine")),
+        logged(get("/workflows/{id}/logs", READ, LOGS, runs::logs::<WorkflowId>)),
         get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream),
     ]
 }
