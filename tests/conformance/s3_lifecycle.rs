@@ -13,6 +13,15 @@ const HOOKED: &str = "export default { name: 'hooked', version: '1', props: { ht
   },
   run() { return this.db.get('seen'); } };";
 
+/// Noon of a day.
+const NOON: i64 = 1_767_182_400_000;
+const EVERY_TEN_SECONDS: &str = "timer: { type: '$.interface.timer', default: { intervalSeconds: 10 } }";
+
+/// A source that emits each of its ticks.
+fn ticking() -> String {
+    format!("export default {{ name: 'ticks', version: '1', props: {{ {EVERY_TEN_SECONDS} }}, run(event) {{ this.$emit(event); }} }};")
+}
+
 async fn seen(server: &Server, id: &str) -> Value {
     server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"].clone()
 }
@@ -119,6 +128,12 @@ async fn r3_16_a_deactivate_hook_that_throws_does_not_keep_a_source_from_being_d
     let path = format!("/sources/{}", id(&source));
     assert_eq!(server.delete(&path).await.status, 200);
     assert_eq!((server.get(&path).await.status, answer(server.raw(Method::GET, &endpoint(&source))).await.status), (404, 404));
+    // Its log tells, also now that it is gone.
+    let log = server.get(&format!("{path}/logs")).await.data();
+    assert_eq!(
+        (log[0]["level"].as_str(), log[0]["text"].as_str().map(|text| text.starts_with("the deactivate hook failed: Error: the third party is gone"))),
+        (Some("error"), Some(true))
+    );
 }
 
 #[tokio::test]
@@ -176,8 +191,57 @@ async fn s3_2_what_fails_un_awaited_belongs_to_its_run_and_output_keeps_order_an
     let lines: Vec<_> =
         shown["logs"].as_array().expect("lines").iter().take(4).map(|l| (l["level"].as_str().unwrap_or(""), l["text"].as_str().unwrap_or(""))).collect();
     assert_eq!(lines, [("log", "one"), ("warn", "two"), ("log", "three"), ("error", "four")]);
-    // What fails once the run is over changes nothing of it, nor of the next.
+    // What fails once the run is over changes nothing of its result, nor of the next run; it is in its log.
     let good = run(true).await;
     assert_eq!((&good["status"], &good["return_value"]), (&json!("succeeded"), &json!("returned")));
     assert_eq!(run(true).await["status"], "succeeded");
+    let path = format!("/runs/{}", good["id"].as_str().expect("an id"));
+    let shown = server.until("the late error", &path, |run| run["data"]["logs"].as_array().is_some_and(|lines| lines.len() > 4)).await["data"].take();
+    let late = &shown["logs"][4];
+    assert_eq!((&shown["status"], &late["level"]), (&json!("succeeded"), &json!("error")));
+    let text = late["text"].as_str().expect("a text");
+    assert!(text.starts_with("after the end of the run, in what it did not await: TypeError: nobody waits\n"), "{text}");
+}
+
+#[tokio::test]
+async fn s3_1_a_deleted_source_leaves_no_timer_endpoint_or_subscription() {
+    let server = Server::start_at(NOON, &[]).await;
+    let receiver = Receiver::start(Does::says("200 OK")).await;
+    let code = format!(
+        "export default {{ name: 'gone', version: '1', props: {{ http: '$.interface.http', {EVERY_TEN_SECONDS} }}, async run() {{ await fetch('{}', {{ method: 'POST' }}); }} }};",
+        receiver.url
+    );
+    let (gone, witness) = (server.source(&code, json!({})).await, server.source(&ticking(), json!({})).await);
+    let hears = server.workflow("hears", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
+    for (emitter, listener) in [(&gone, &hears), (&witness, &gone)] {
+        server.post(&format!("/subscriptions?emitter_id={}&listener_id={}", id(emitter), id(listener)), &json!({})).await.data();
+    }
+    server.delete(&format!("/sources/{}", id(&gone))).await.data();
+    assert_eq!(answer(server.raw(Method::POST, &endpoint(&gone))).await.status, 404);
+    assert_eq!(server.get("/users/me/subscriptions").await.data(), json!([]));
+    // Two ticks of another timer, and one of its events would have reached the source: nothing of it runs.
+    for ticks in 1..=2 {
+        server.set_clock(NOON + ticks * 10_000);
+        server.until("a tick of the other", &format!("/sources/{}/event_summaries", id(&witness)), |l| l["page_info"]["count"] == ticks).await;
+    }
+    assert_eq!(receiver.got().len(), 0);
+}
+
+#[tokio::test]
+async fn r3_9_a_tick_that_comes_while_the_run_before_goes_on_does_not_overlap_it() {
+    let server = Server::start_at(NOON, &[]).await;
+    let receiver = Receiver::start(Does::Hangs).await;
+    let code = format!(
+        "export default {{ name: 'slow', version: '1', props: {{ {EVERY_TEN_SECONDS} }}, async run() {{ await fetch('{}', {{ method: 'POST' }}); }} }};",
+        receiver.url
+    );
+    let (slow, quick) = (server.source(&code, json!({})).await, server.source(&ticking(), json!({})).await);
+    for ticks in 1..=3 {
+        server.set_clock(NOON + ticks * 10_000);
+        server.until("a tick of the other", &format!("/sources/{}/event_summaries", id(&quick)), |l| l["page_info"]["count"] == ticks).await;
+        receiver.until(1).await;
+    }
+    // By the third look at least the second tick had come: the first run still goes on, and there is no other.
+    let runs = server.get(&format!("/sources/{}/runs", id(&slow))).await.json;
+    assert_eq!((&runs["page_info"]["total_count"], &runs["data"][0]["status"], receiver.got().len()), (&json!(1), &json!("running"), 1));
 }

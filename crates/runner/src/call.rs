@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::ask::{Asks, Desk};
-use crate::types::{CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse};
+use crate::types::{CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse, LateSink};
 use crate::wire::{FromHost, StepState, WireError, WireFailure, WirePause};
 
 /// The most bytes of an error's text that are kept.
@@ -23,6 +23,9 @@ const STACK_BYTES_MAX: usize = 64 << 10;
 const LINE_BYTES: usize = 64;
 /// A call that writes so many times what is kept of its output is ended: reading on costs the server, and keeps nothing.
 const FLOOD_FACTOR: usize = 256;
+
+/// What is kept of a call's output after its end, bytes.
+const LATE_BYTES_MAX: usize = 64 << 10;
 
 /// Different refused connections that a call's output tells of.
 pub(crate) const REFUSALS_KEPT: usize = 20;
@@ -43,6 +46,25 @@ pub(crate) struct UnderWay {
     /// The step that was started and is not finished.
     step: Option<String>,
     asks: Asks,
+}
+
+/// A call that is over, of which lines may still come.
+pub(crate) struct EndedCall {
+    sink: Arc<dyn LateSink>,
+    bytes_left: usize,
+}
+
+impl EndedCall {
+    /// Hands a line on, or what there is room for.
+    pub(crate) fn line(&mut self, level: &str, mut text: String, ts_ms: i64) {
+        let Some(room) = self.bytes_left.checked_sub(LINE_BYTES) else { return };
+        if text.len() > room {
+            text.truncate(text.floor_char_boundary(room));
+            text.push_str(" [cut]");
+        }
+        self.bytes_left = room.saturating_sub(text.len());
+        self.sink.line(LogLevel::parse(level), text, ts_ms);
+    }
 }
 
 /// What a frame means for its call.
@@ -74,6 +96,11 @@ impl UnderWay {
     /// The step it is in.
     pub(crate) fn step(&self) -> Option<String> {
         self.step.clone()
+    }
+
+    /// Where lines go that come of it after its end.
+    pub(crate) fn late(&self) -> Option<EndedCall> {
+        self.sink.late().map(|sink| EndedCall { sink, bytes_left: LATE_BYTES_MAX })
     }
 
     pub(crate) fn end(self, ended: Ended) {

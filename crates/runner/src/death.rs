@@ -87,8 +87,7 @@ impl Death {
 
 /// A call ran over its time.
 pub(crate) fn timed_out(limit: Duration, namespace: Option<String>) -> CallFailure {
-    let message =
-        format!("the run did not end within its limit of {} ms; raise `settings.timeout_ms` of the workflow, or do less in one run", limit.as_millis());
+    let message = format!("the code did not end within its limit of {} ms", limit.as_millis());
     CallFailure { kind: FailureKind::Timeout, code: "Timeout".into(), stack: format!("Timeout: {message}"), message, namespace }
 }
 

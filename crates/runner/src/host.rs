@@ -1,6 +1,6 @@
 //! One host: a process, its wire, and the calls under way in it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use millrace_model::egress::Refusal;
 
 use crate::ask::{Desk, Outgoing};
-use crate::call::{After, REFUSALS_KEPT, UnderWay, thrown};
+use crate::call::{After, Ended, EndedCall, REFUSALS_KEPT, UnderWay, thrown};
 use crate::death::Death;
 use crate::life::{Life, end_process};
 use crate::sandbox::Launched;
@@ -24,6 +24,8 @@ use crate::wire::{self, FromHost, WireError};
 const WRITE_QUEUE: usize = 1024;
 /// Lines that may come of a call after its end; the runtime sends no more.
 const LATE_LINES_MAX: u64 = 100;
+/// Calls whose lines after their end are kept: the latest of a host.
+const ENDED_KEPT: usize = 64;
 /// The version of the protocol.
 pub(crate) const PROTOCOL: u32 = 1;
 
@@ -64,6 +66,8 @@ struct Calls {
     late: HashSet<u64>,
     /// Lines that came of calls after their end.
     late_lines: u64,
+    /// The latest calls that ended, the oldest first, by id.
+    ended: VecDeque<(u64, EndedCall)>,
     /// The process is gone, or is being ended.
     dead: bool,
     /// Connections that were refused while it had no call: its next call is told.
@@ -71,9 +75,9 @@ struct Calls {
 }
 
 impl Calls {
-    /// A line of a call that is over. Its run is settled or about to be, so that there is no log to add it to: it is dropped.
+    /// A line of a call that is over: of the latest it is handed on, of others dropped.
     /// How many come is counted for all calls, which needs no memory of each.
-    fn late_line(&mut self, id: u64) -> Result<(), WireError> {
+    fn late_line(&mut self, id: u64, level: &str, text: String, ts_ms: i64) -> Result<(), WireError> {
         if id == 0 || id > self.newest || self.under_way.contains_key(&id) {
             return Err(WireError::UnknownCall);
         }
@@ -81,7 +85,22 @@ impl Calls {
         if self.late_lines > self.newest.saturating_mul(LATE_LINES_MAX) {
             return Err(WireError::OutOfOrder("more lines after the end of calls than allowed"));
         }
+        if let Some((_, ended)) = self.ended.iter_mut().find(|(ended, _)| *ended == id) {
+            ended.line(level, text, ts_ms);
+        }
         Ok(())
+    }
+
+    /// Ends a call whose last frame came.
+    fn finish(&mut self, id: u64, ended: Ended) {
+        let Some(call) = self.under_way.remove(&id) else { return };
+        if let Some(late) = call.late() {
+            if self.ended.len() >= ENDED_KEPT {
+                self.ended.pop_front();
+            }
+            self.ended.push_back((id, late));
+        }
+        call.end(ended);
     }
 }
 
@@ -234,6 +253,7 @@ impl Host {
         let calls = {
             let mut calls = self.calls.lock();
             calls.dead = true;
+            calls.ended.clear();
             std::mem::take(&mut calls.under_way)
         };
         for call in calls.into_values() {
@@ -292,9 +312,10 @@ impl Host {
         };
         // Held while the frame is handled: a call is given up before a frame of it or after, and one whose frame is a violation ends as its host does.
         let mut calls = self.calls.lock();
-        if let FromHost::Log { late: true, .. } = frame {
-            return calls.late_line(id);
-        }
+        let frame = match frame {
+            FromHost::Log { late: true, level, text, ts, .. } => return calls.late_line(id, &level, text, ts),
+            frame => frame,
+        };
         let Some(call) = calls.under_way.get_mut(&id) else {
             // Frames of a call that we gave up are late, until it is done; all others are forged, or follow an end.
             if !calls.late.contains(&id) {
@@ -314,9 +335,7 @@ impl Host {
             After::Over(ended) => (ended, false),
             After::OverWithHost(failure) => (Err(failure), true),
         };
-        if let Some(call) = calls.under_way.remove(&id) {
-            call.end(ended);
-        }
+        calls.finish(id, ended);
         drop(calls);
         if with_host {
             self.kill(Death::Ended);

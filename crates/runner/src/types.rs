@@ -253,10 +253,21 @@ pub trait EffectSink: Send + Sync {
     /// A host has the call.
     fn given(&self) {}
 
+    /// Where lines go that come of the call after its end. Kept for a while after it, so that it holds nothing else of it.
+    fn late(&self) -> Option<Arc<dyn LateSink>> {
+        None
+    }
+
     /// A question that the code waits for; to be answered in any order, by another task where it takes time.
     fn ask(&self, ask: Ask) {
         ask.unknown();
     }
+}
+
+/// Takes what code writes after its call has ended: output of what it left running, and errors that nobody awaited.
+pub trait LateSink: Send + Sync {
+    /// One line, at `ts_ms` (epoch milliseconds).
+    fn line(&self, level: LogLevel, text: String, ts_ms: i64);
 }
 
 /// How a call ended.

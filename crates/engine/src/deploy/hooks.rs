@@ -35,7 +35,11 @@ impl Engine {
             collected.logs.push(self.error_line(&format!("the {} hook failed: {}: {}\n{}", hook.name(), failure.code, failure.message, failure.stack)));
         }
         let origin = Origin::first("COMPONENT", source.source.id.as_str());
+        let late = collected.late.clone();
         self.settle_hook(program, source, &run_id, &origin, collected).await?;
+        if let Some(late) = late {
+            late.settled();
+        }
         Ok(outcome.result.map(|_| ()))
     }
 }

@@ -63,8 +63,12 @@ impl Engine {
 
     /// The newest log lines of a source or workflow, the oldest of them first.
     pub async fn owner_logs(&self, caller: &Caller, owner: &str, limit: u32) -> Result<Vec<(RunId, LogLine)>, EngineError> {
-        self.check_owner(caller, owner).await?;
-        Ok(self.0.store.owner_logs(&caller.org_id, owner, limit).await?)
+        let lines = self.0.store.owner_logs(&caller.org_id, owner, limit).await?;
+        if lines.is_empty() {
+            self.check_owner(caller, owner).await?;
+        }
+        // Of what was deleted the log tells how that went (reference 3), as long as it is kept.
+        Ok(lines)
     }
 
     /// A run with its logs.

@@ -171,9 +171,13 @@ impl Engine {
         let response = collected.response.take();
         let limited = matches!(&*program, Program::Workflow(workflow) if workflow.settings.limits().is_some());
         let watched = self.watch(&collected, &outcome);
+        let late = collected.late.clone();
         let settled = self.settle_run(held, &program, carried, collected, outcome).await;
         if settled.is_ok() {
             self.tell(held, &watched);
+            if let Some(late) = late {
+                late.settled();
+            }
         }
         if limited {
             // Another of its runs may have waited for this one.

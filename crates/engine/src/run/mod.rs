@@ -7,6 +7,7 @@ pub(crate) mod data_stores;
 pub(crate) mod dispatch;
 pub(crate) mod execute;
 pub(crate) mod files;
+pub(crate) mod late;
 pub(crate) mod pauses;
 pub(crate) mod places;
 pub(crate) mod program;

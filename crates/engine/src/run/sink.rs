@@ -5,13 +5,14 @@ use std::sync::{Arc, Weak};
 use millrace_model::clock::Timestamp;
 use millrace_model::http::EndpointResponse;
 use millrace_model::run::LogLine;
-use millrace_runner::{Ask, Effect, EffectSink, HttpResponse};
+use millrace_runner::{Ask, Effect, EffectSink, HttpResponse, LateSink};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::Engine;
 use crate::run::asks::AskScope;
+use crate::run::late::{Handle, Late};
 use crate::run::progress::Progress;
 use crate::run::writes::{DbWrite, Visit};
 
@@ -59,6 +60,8 @@ pub(crate) struct Collected {
     /// How many of `sends` are of steps that have finished.
     pub(crate) sends_finished: usize,
     pub(crate) response: Option<EndpointResponse>,
+    /// Where what comes after the end goes, once the run is settled.
+    pub(crate) late: Option<Arc<Late>>,
 }
 
 /// Whoever waits for the answer of a run.
@@ -74,6 +77,7 @@ pub(crate) struct Collector {
     visit: Option<Arc<Visit>>,
     /// What it may ask for.
     asking: Option<Arc<AskScope>>,
+    late: Option<Arc<Late>>,
     state: Mutex<(Collected, Option<Responder>)>,
     kept: Mutex<Kept>,
     /// Itself, for writes in the background.
@@ -101,8 +105,12 @@ impl Collector {
         responder: Option<Responder>,
         asking: Option<AskScope>,
     ) -> Arc<Self> {
+        // An action that is run by itself leaves no run behind, and no log.
+        let log = asking.as_ref().filter(|_| !owner.is_empty());
+        let late = log.map(|scope| Late::new(engine.clone(), scope.org.clone(), owner.to_owned(), run_id.clone()));
         Arc::new_cyclic(|this| Self {
             engine,
+            late,
             owner: owner.to_owned(),
             run_id,
             visit,
@@ -147,6 +155,7 @@ impl Collector {
     pub(crate) fn take(&self) -> (Collected, Option<Responder>) {
         let mut state = self.state.lock();
         self.kept.lock().progress = None;
+        state.0.late.clone_from(&self.late);
         std::mem::take(&mut *state)
     }
 }
@@ -160,6 +169,10 @@ impl EffectSink for Collector {
 
     fn ask(&self, ask: Ask) {
         self.engine.answer_later(self.asking.clone(), ask);
+    }
+
+    fn late(&self) -> Option<Arc<dyn LateSink>> {
+        self.late.clone().map(|late| Arc::new(Handle(late)) as Arc<dyn LateSink>)
     }
 
     fn effect(&self, effect: Effect) {

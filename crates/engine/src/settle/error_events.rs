@@ -4,7 +4,7 @@ use millrace_model::error_event::{ErrorBody, ErrorEvent, ErrorGroup, KEPT_NOTHIN
 use millrace_model::ids::ErrorGroupId;
 use millrace_model::run::{Context, LogLevel, LogLine, RunResult, RunStatus};
 use millrace_model::subscription::ERRORS;
-use millrace_runner::CallFailure;
+use millrace_runner::{CallFailure, FailureKind};
 use millrace_store::Effects;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -24,7 +24,13 @@ impl Engine {
             (Program::Workflow(workflow), Some(namespace)) => workflow.step_ids.get(namespace).cloned().unwrap_or_default(),
             _ => String::new(),
         };
-        ErrorBody { code: failure.code.clone(), message: failure.message.clone(), cell_id, ts: self.now().iso(), stack: failure.stack.clone() }
+        let advice = match (failure.kind, program) {
+            (FailureKind::Timeout, Program::Workflow(_)) => "; raise `settings.timeout_ms` of the workflow, or do less in one run",
+            (FailureKind::Timeout, Program::Source(_)) => "; do less in one run, and keep in `$.service.db` where the next one goes on",
+            _ => "",
+        };
+        let told = |text: &str| format!("{text}{advice}");
+        ErrorBody { code: failure.code.clone(), message: told(&failure.message), cell_id, ts: self.now().iso(), stack: told(&failure.stack) }
     }
 
     /// The event on `$errors` and the notice (spec 3.3). An error inside an error handler triggers no listener (invariant 4).

@@ -84,6 +84,9 @@ impl Engine {
             return self.pause(held, rest, result_text(&result)?, effects).await;
         }
         if context.keeps_nothing {
+            if let Some(late) = &collected.late {
+                late.drop_all();
+            }
             forget(&mut settlement, &mut result, &mut collected)?;
         }
         settlement.result = result_text(&result)?;
