@@ -150,3 +150,32 @@ async fn r5_the_config_file_is_ini_with_a_section_for_each_profile() {
     let moved = shell.command(&["list", "sources", "-p", "work"]).env("XDG_CONFIG_HOME", shell.path("xdg")).output().expect("runs");
     assert!(moved.status.success(), "{moved:?}");
 }
+
+#[tokio::test]
+async fn s4_6_deploy_tells_where_the_code_threw_and_how_a_missing_account_is_given() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    shell.write(&[
+        ("top.mjs", "const config = undefined;\nconst url = config.url;\nexport default { name: 'Top', version: '1', run() { return url; } };"),
+        (
+            "hook.ts",
+            "import { connect } from './lib/connect';\nexport default { name: 'Hook', version: '1', hooks: { async activate() { await connect('key'); } }, run() {} };",
+        ),
+        ("lib/connect.ts", "export async function connect(key: string): Promise<void> {\n  throw new RangeError(`no webhook for ${key}`);\n}"),
+        (
+            "form.mjs",
+            "export default { name: 'Form', version: '1', props: { kind: 'string' },\n  async additionalProps() {\n    return this.config.fields;\n  }, run() {} };",
+        ),
+        ("paid.mjs", "export default { name: 'Paid', version: '1', props: { stripe: { type: 'app', app: 'stripe' } }, run() {} };"),
+    ]);
+    let said = shell.run(&["deploy", "top.mjs"]).fails(1);
+    assert!(said.contains("does not load: TypeError: ") && said.contains("top.mjs:2:") && said.contains("2 | const url = config.url;"), "{said}");
+    let said = shell.run(&["deploy", "hook.ts"]).fails(1);
+    assert!(said.contains("the activate hook failed: RangeError: no webhook for key") && said.contains("lib/connect.ts:2:"), "{said}");
+    let said = shell.run(&["deploy", "form.mjs", "--prop", "kind=a"]).fails(1);
+    assert!(said.contains("TypeError: ") && said.contains("form.mjs:3:") && said.contains("3 |     return this.config.fields;"), "{said}");
+    let said = shell.run(&["deploy", "form.mjs", "--prop", "kind=a", "--prop", "nope=1"]).fails(1);
+    assert!(!said.contains("--prop nope"), "{said}");
+    let said = shell.run(&["deploy", "paid.mjs"]).fails(1);
+    assert!(said.contains("millrace accounts add stripe") && said.contains(r#"--prop 'stripe={"authProvisionId": "apn_…"}'"#), "{said}");
+}

@@ -94,7 +94,7 @@ impl CliError {
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Refused { status: 401, .. } => "run `millrace login`, or set MILLRACE_API_KEY to a valid key",
-            Self::Refused { details, .. } => return missing_props(details),
+            Self::Refused { details, .. } => return missing_props(details).or_else(|| thrown_at(details)),
             Self::Unreachable { .. } => "is the server running? start one with `millrace serve`, or name another with --url",
             Self::Unknown(_) => "`millrace list sources` and `millrace list workflows` show what there is",
             Self::UnknownRegistry(_) => "`millrace registry list` shows what there is",
@@ -166,6 +166,21 @@ pub(crate) fn missing(details: &Value) -> Vec<&str> {
 }
 
 fn missing_props(details: &Value) -> Option<String> {
-    let flags: Vec<String> = missing(details).iter().map(|p| format!("--prop {p}=VALUE")).collect();
+    let props = details["props"].as_array().into_iter().flatten().filter_map(|p| Some((p["prop"].as_str()?, p["problem"].as_str().unwrap_or(""))));
+    let flag = |(prop, problem): (&str, &str)| match problem.contains("`millrace accounts ") {
+        true => format!("--prop '{prop}={{\"authProvisionId\": \"apn_…\"}}'"),
+        false => format!("--prop {prop}=VALUE"),
+    };
+    // What the component does not have is not to be given.
+    let flags: Vec<String> = props.filter(|(_, problem)| !problem.starts_with("the component has no prop")).map(flag).collect();
     (!flags.is_empty()).then(|| format!("give {}", flags.join(" ")))
+}
+
+/// Where the component's code threw: the frame whose source line the stack shows, with that line; else the first.
+fn thrown_at(details: &Value) -> Option<String> {
+    let lines: Vec<&str> = details["stack"].as_str()?.lines().map(str::trim).collect();
+    let is_frame = |line: &&str| line.starts_with("at ");
+    let is_source = |line: &str| line.split_once(" | ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+    let shown = lines.windows(2).find(|pair| is_frame(&pair[0]) && is_source(pair[1])).map(|pair| pair.join("\n  "));
+    shown.or_else(|| lines.iter().find(|line| is_frame(line)).map(|line| (*line).to_owned()))
 }

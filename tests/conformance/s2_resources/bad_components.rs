@@ -3,13 +3,14 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
+use millrace_tests::cli::Shell;
 use millrace_tests::{Server, answer};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 /// A prop of each type, and for each a value that is none of it.
 const EVERY: &str = "export default { name: 'every', version: '1', props: {
-    s: { type: 'string', optional: true }, ss: { type: 'string[]', optional: true }, i: { type: 'integer', min: 1, max: 9, optional: true }, ii: { type: 'integer[]', optional: true },
+    s: { type: 'string', optional: true }, ss: { type: 'string[]', optional: true }, i: { type: 'integer', min: 1, max: 9, optional: true }, ii: { type: 'integer[]', min: 1, max: 9, optional: true },
     b: { type: 'boolean', optional: true }, bb: { type: 'boolean[]', optional: true }, o: { type: 'object', optional: true }, timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } },
     store: { type: 'data_store', optional: true }, request: { type: 'http_request', optional: true }, sql: { type: 'sql', auth: { app: 'postgresql' }, optional: true },
     dir: { type: 'dir', accessMode: 'read', sync: true, optional: true }, app: { type: 'app', app: 'stripe', optional: true },
@@ -30,7 +31,8 @@ async fn s2_7_a_value_of_each_wrong_type_is_refused_with_the_prop_the_value_and_
         ("i", json!("3"), "an integer from 1 to 9"),
         ("i", json!(10), "an integer from 1 to 9"),
         ("i", json!(1.5), "an integer from 1 to 9"),
-        ("ii", json!([1, "2"]), "an array of integer values"),
+        ("ii", json!([1, "2"]), "an array of integer values from 1 to 9; the one at 1 is none"),
+        ("ii", json!([10]), "an array of integer values from 1 to 9; the one at 0 is none"),
         ("b", json!("yes"), "true or false"),
         ("bb", json!([1]), "an array of boolean values"),
         ("o", json!([1]), "an object"),
@@ -45,7 +47,7 @@ async fn s2_7_a_value_of_each_wrong_type_is_refused_with_the_prop_the_value_and_
         ("sql", json!({ "query": "select 1", "params": "x" }), "`params`"),
         ("dir", json!(4), "a file store"),
         ("dir", json!("../up"), "a file store"),
-        ("app", json!("apn_x"), "a connected account"),
+        ("app", json!("apn_x"), "a connected account of stripe"),
         ("app", json!({ "authProvisionId": "apn_nothere" }), "a connected account"),
     ] {
         let refused = server.post("/sources", &json!({ "component_code": EVERY, "configured_props": { prop: value } })).await;
@@ -129,6 +131,12 @@ async fn s8_a_component_of_five_megabytes_deploys_and_one_that_no_request_may_ho
     assert_eq!(run["return_value"], 5 << 20);
     assert_eq!(server.post("/sources", &json!({ "component_code": code(11 << 20) })).await.refusal(), (413, "too_large"));
     assert_eq!(sources(&server).await, 1);
+    // As a file as well.
+    let shell = Shell::new(&server);
+    shell.write(&[("large.mjs", &code(5 << 20)), ("huge.mjs", &code(9 << 20))]);
+    shell.run(&["deploy", "large.mjs"]).ok();
+    assert!(shell.run(&["deploy", "huge.mjs"]).fails(1).contains("8388608 bytes"));
+    assert_eq!(sources(&server).await, 2);
 }
 
 #[tokio::test]

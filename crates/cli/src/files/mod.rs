@@ -66,9 +66,10 @@ impl Code {
         })
     }
 
-    /// As the API takes it.
+    /// As the API takes it. The entry's text goes once: a request has its bounds.
     pub(crate) fn body(&self) -> Value {
-        json!({ "component_code": self.code, "component_files": self.files, "component_entry": self.entry })
+        let others: BTreeMap<_, _> = self.files.iter().filter(|(path, _)| **path != self.entry).collect();
+        json!({ "component_code": self.code, "component_files": others, "component_entry": self.entry })
     }
 }
 
@@ -164,6 +165,7 @@ mod tests {
         let code = Code::read(&dir.join("sources/x/x.mjs")).expect("reads");
         assert_eq!(code.entry, "sources/x/x.mjs");
         let body = code.body();
+        assert_eq!(body["component_files"], json!({ "app.mjs": "export default {}" }));
         assert_eq!((&body["component_code"], &body["component_entry"]), (&"import app from \"../../app.mjs\";".into(), &"sources/x/x.mjs".into()));
         assert_eq!(code.files.keys().collect::<Vec<_>>(), ["app.mjs", "sources/x/x.mjs"]);
         std::fs::remove_dir_all(dir).expect("cleans");

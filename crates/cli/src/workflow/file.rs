@@ -117,7 +117,9 @@ impl WorkflowFile {
             if let (Some(fields), Some(code)) = (step.as_object_mut(), code) {
                 fields.shift_remove("code_file");
                 fields.insert("code".into(), json!(code.files.get(&code.entry)));
-                fields.insert("code_files".into(), json!(code.files));
+                // The entry's text goes once: a request has its bounds.
+                let others: BTreeMap<_, _> = code.files.iter().filter(|(path, _)| **path != code.entry).collect();
+                fields.insert("code_files".into(), json!(others));
                 fields.insert("code_entry".into(), json!(code.entry));
             }
             if let Some(props) = step.get_mut("props") {
@@ -284,7 +286,7 @@ mod tests {
         );
         let yaml = WorkflowFile::read(&folder).expect("reads");
         assert_eq!(yaml.name, folder.file_name().expect("a name").to_string_lossy());
-        let expected = json!([{ "namespace": "a", "code": "import '../lib/b.mjs';", "code_files": { "lib/b.mjs": "", "steps/a.mjs": "import '../lib/b.mjs';" }, "code_entry": "steps/a.mjs" }]);
+        let expected = json!([{ "namespace": "a", "code": "import '../lib/b.mjs';", "code_files": { "lib/b.mjs": "" }, "code_entry": "steps/a.mjs" }]);
         assert_eq!(yaml.steps().expect("steps"), expected);
         assert_eq!((&yaml.settings()["concurrency"], &yaml.settings()["queue_max"]), (&json!(2), &json!(false)));
         let json = WorkflowFile::read(&folder.join("w.json")).expect("reads");
