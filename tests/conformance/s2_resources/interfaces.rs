@@ -87,6 +87,8 @@ async fn s2_7_3_an_http_event_has_the_fields_of_the_spec_and_respond_answers() {
         (&json!("PUT"), &json!("/below/it"), &json!({ "a": "1" }), &json!("{\"n\": 1}"), &json!({ "n": 1 }))
     );
     assert_eq!(event["headers"]["x-custom"], "Yes");
+    // Public components compare the address of the sender, and verify signatures with the URL (registry facts 2.1).
+    assert_eq!((&event["client_ip"], &event["url"]), (&json!("127.0.0.1"), &json!(format!("{url}/below/it"))));
     assert_eq!(event.get("timestamp"), None);
 }
 

@@ -7,9 +7,9 @@ use url::form_urlencoded;
 /// Who gets the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Receiver {
-    /// Gets `bodyRaw` and no `client_ip` or `url`.
+    /// Gets `bodyRaw` as well.
     Source,
-    /// Gets `url` and `client_ip` and no `bodyRaw`.
+    /// Gets no `bodyRaw`.
     Workflow,
 }
 
@@ -35,13 +35,11 @@ pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> Strin
         "path": request.path,
         "query": pairs(request.query.as_bytes()),
         "headers": headers,
+        "url": request.url,
+        "client_ip": request.client_ip,
     });
-    match receiver {
-        Receiver::Source => event["bodyRaw"] = Value::from(raw.as_ref()),
-        Receiver::Workflow => {
-            event["url"] = Value::from(request.url.as_str());
-            event["client_ip"] = Value::from(request.client_ip.as_str());
-        }
+    if receiver == Receiver::Source {
+        event["bodyRaw"] = Value::from(raw.as_ref());
     }
     if let Some(body) = body {
         event["body"] = body;
@@ -106,7 +104,8 @@ mod tests {
         let source: Value = serde_json::from_str(&http_event(&request("application/json", "{\"n\":1}"), Receiver::Source)).expect("JSON");
         assert_eq!(
             source,
-            json!({ "method": "POST", "path": "/a", "query": { "x": "1", "y": ["2", "3"] }, "headers": { "content-type": "application/json", "x-a": "1, 2" }, "bodyRaw": "{\"n\":1}", "body": { "n": 1 } })
+            json!({ "method": "POST", "path": "/a", "query": { "x": "1", "y": ["2", "3"] }, "headers": { "content-type": "application/json", "x-a": "1, 2" }, "bodyRaw": "{\"n\":1}", "body": { "n": 1 },
+                "url": "http://h/e/k/a", "client_ip": "127.0.0.1" })
         );
         let workflow: Value = serde_json::from_str(&http_event(&request("application/x-www-form-urlencoded", "a=b"), Receiver::Workflow)).expect("JSON");
         assert_eq!(workflow["body"], json!({ "a": "b" }));
