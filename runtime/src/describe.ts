@@ -32,10 +32,10 @@ export function describe(prepared: Prepared): Bag {
 const APP_FIELDS = ["label", "description", "optional", "hidden", "disabled", "reloadProps"];
 
 export function describeProp(prop: ResolvedProp): Bag {
-  if (prop.type === "app") {
+  if (prop.type === "app" || prop.type === "app[]") {
     const app = prop.app ?? prop.definition;
     const fields = APP_FIELDS.filter((field) => field in prop.definition).map((field) => [field, plain(prop.definition[field], 0)]);
-    return { name: prop.name, type: "app", app: text(app["app"]), ...Object.fromEntries(fields) };
+    return { name: prop.name, type: prop.type, app: text(app["app"]), ...Object.fromEntries(fields) };
   }
   const shown: Bag = { name: prop.name, type: prop.type };
   for (const [field, value] of Object.entries(prop.definition)) {

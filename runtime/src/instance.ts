@@ -57,7 +57,7 @@ export class Prepared {
       .map((one): ResolvedProp => {
         const own = this.props.find((prop) => prop.name === one["name"]);
         // An app's methods do not travel: they are those of the app of that name that the component has.
-        const app = one["type"] === "app" ? (own?.app ?? this.props.find((prop) => prop.app?.["app"] === one["app"])?.app) : undefined;
+        const app = one["type"] === "app" || one["type"] === "app[]" ? (own?.app ?? this.props.find((prop) => prop.app?.["app"] === one["app"])?.app) : undefined;
         return { name: String(one["name"]), type: String(one["type"]), definition: one, app, levels: [] };
       });
     const names = new Set(made.map((prop) => prop.name));
@@ -96,6 +96,8 @@ function bindProp(prop: ResolvedProp, value: unknown, services: Services): unkno
   switch (prop.type) {
     case "app":
       return bindApp(prop.app ?? prop.definition, value);
+    case "app[]":
+      return Array.isArray(value) ? value.map((one) => bindApp(prop.app ?? prop.definition, one)) : undefined;
     case "$.service.db":
       return services.db?.();
     case "$.interface.http":
@@ -105,6 +107,7 @@ function bindProp(prop: ResolvedProp, value: unknown, services: Services): unkno
     case "http_request":
       return value === undefined || value === null ? undefined : { execute: () => services.execute?.(value) };
     case "data_store":
+    case "datastore":
       return value === undefined || value === null ? undefined : services.dataStore?.(plainValue(value, false));
     case "sql":
       return sqlQuery(prop, value);

@@ -94,7 +94,7 @@ async function withAdditional(prepared: Prepared, frame: Bag, self: Bag): Promis
   const given = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, definitionCopy(value)]));
   const before = JSON.stringify(resolveProps(given).map(describeProp));
   const previous = previousOf(frame["previous"]);
-  const merged: Bag = { ...previous, ...given };
+  const merged: Bag = { ...given, ...Object.fromEntries(Object.entries(previous).filter(([name]) => !(name in own))) };
   const returned = await (prepared.component.additionalProps as Fn).call(self, merged);
   if (returned !== undefined && returned !== null && !isObject(returned)) {
     throw new TypeError(`additionalProps must return an object of prop definitions; it returned ${kindOf(returned)}`);

@@ -42,7 +42,7 @@ interface Values {
 }
 
 /** The types that the platform knows; others are kept, and shown as text input. */
-export type PropType = keyof Values | "string[]" | "integer[]" | "number[]" | "boolean[]" | "object[]" | "any[]" | "alert" | (string & {});
+export type PropType = keyof Values | "string[]" | "integer[]" | "number[]" | "boolean[]" | "object[]" | "any[]" | "app[]" | "alert" | (string & {});
 
 /** Fields of a prop; each type reads some of them. */
 export interface PropFields {
@@ -78,6 +78,8 @@ export interface PropFields {
   readonly accessMode?: "read" | "write" | "read-write";
   readonly sync?: boolean;
   readonly auth?: { readonly app: string };
+  /** Of `app[]`: the slug of the accounts' app. */
+  readonly app?: string;
 }
 
 export type Timer = { readonly intervalSeconds: number } | { readonly cron: string };
@@ -119,13 +121,15 @@ type DefinitionOf<P> = P extends { readonly propDefinition: readonly [infer A, i
 /** What code reads of a prop. */
 export type PropValue<P> = P extends { readonly type: "app" }
   ? AppInstance<P>
-  : P extends { readonly type: infer T }
-    ? Labelled<P, ValueOf<T>>
-    : P extends { readonly propDefinition: unknown }
-      ? Labelled<P & DefinitionOf<P>, PropValue<DefinitionOf<P>>>
-      : P extends string
-        ? ValueOf<P>
-        : Loose;
+  : P extends { readonly type: "app[]" }
+    ? AppInstance<P>[]
+    : P extends { readonly type: infer T }
+      ? Labelled<P, ValueOf<T>>
+      : P extends { readonly propDefinition: unknown }
+        ? Labelled<P & DefinitionOf<P>, PropValue<DefinitionOf<P>>>
+        : P extends string
+          ? ValueOf<P>
+          : Loose;
 
 type IsOptional<P> = P extends { readonly optional: true } ? true : P extends { readonly optional: false } ? false : DefinitionOf<P> extends { readonly optional: true } ? true : false;
 /** An alert has no value. */

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use millrace_engine::{AccountView, Delivery, DeploymentView, EngineError, Interfaces, RunView, SourceView, StepView, WorkflowView};
 use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
-use millrace_model::component::{ComponentType, SavedComponent};
+use millrace_model::component::{ComponentType, PropDef, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::timer_value;
@@ -146,8 +146,8 @@ pub(crate) fn component(c: &SavedComponent) -> Value {
 }
 
 /// The apps whose accounts a component's props ask for.
-fn apps(c: &SavedComponent) -> Vec<&Value> {
-    c.manifest.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")).collect()
+fn apps(c: &SavedComponent) -> Vec<&str> {
+    c.manifest.props.iter().filter_map(PropDef::app).filter(|slug| !slug.is_empty()).collect()
 }
 
 pub(crate) fn source(view: &SourceView) -> Value {

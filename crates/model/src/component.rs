@@ -103,13 +103,22 @@ pub struct PropDef {
 }
 
 impl PropDef {
-    /// Whether a configured value is required at deploy: interfaces, services, apps' display and optional or defaulted props are not.
+    /// The slug of the app whose account, or accounts, the prop holds (spec 2.7.1: `app` and arrays of it).
+    pub fn app(&self) -> Option<&str> {
+        matches!(self.prop_type.as_str(), "app" | "app[]").then(|| self.rest.get("app").and_then(Value::as_str).unwrap_or(""))
+    }
+
+    /// Whether a configured value is required at deploy: interfaces, services, apps' display and optional or defaulted props are not, nor what a
+    /// form does not show or let be changed.
     pub fn required(&self) -> bool {
+        let is_set = |field: &str| self.rest.get(field) == Some(&Value::Bool(true));
         !(self.optional == Some(true)
+            || is_set("hidden")
+            || is_set("disabled")
             || self.default.is_some()
             || self.rest.contains_key("static")
             || self.prop_type.starts_with("$.")
-            || matches!(self.prop_type.as_str(), "alert" | "dir" | "app" | "http_request" | "data_store" | "sql"))
+            || matches!(self.prop_type.as_str(), "alert" | "dir" | "app" | "app[]" | "http_request" | "data_store" | "sql"))
     }
 }
 

@@ -159,31 +159,60 @@ pub fn holds_expression(value: &Value) -> bool {
 }
 
 fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
-    let refuse = |allowed: &str| Err(PropError::Type { name: def.name.clone(), value: shorten(&value.to_string()), allowed: allowed.into() });
+    let refuse = |allowed: &str| Err(PropError::Type { name: def.name.clone(), value: shown(def, value), allowed: allowed.into() });
     if let Some(item_type) = def.prop_type.strip_suffix("[]") {
-        let fits = |item: &Value| scalar_fits(item_type, def, item);
-        return match value {
-            Value::Array(items) if items.iter().all(fits) => Ok(()),
-            _ => refuse(&format!("an array of {item_type} values")),
+        let misfit = match value {
+            Value::Array(items) => items.iter().position(|item| !scalar_fits(item_type, def, item)).map(|at| format!("; the one at {at} is none")),
+            _ => Some(String::new()),
         };
+        let items = match item_type {
+            "app" => "connected accounts, each {\"authProvisionId\": \"apn_…\"}".to_owned(),
+            _ => format!("{item_type} values{}", if item_type == "integer" { bounds(def) } else { String::new() }),
+        };
+        return misfit.map_or(Ok(()), |which| refuse(&format!("an array of {items}{which}")));
     }
     if scalar_fits(&def.prop_type, def, value) {
         return Ok(());
     }
     match def.prop_type.as_str() {
-        "integer" => refuse(&match (def.min, def.max) {
-            (Some(min), Some(max)) => format!("an integer from {min} to {max}"),
-            (Some(min), None) => format!("an integer of at least {min}"),
-            (None, Some(max)) => format!("an integer of at most {max}"),
-            (None, None) => "an integer".into(),
-        }),
+        "integer" => refuse(&format!("an integer{}", bounds(def))),
         "boolean" => refuse("true or false"),
         "object" => refuse("an object"),
-        "app" => refuse("a connected account: {\"authProvisionId\": \"apn_…\"}"),
+        "app" => {
+            let app = def.app().unwrap_or_default();
+            refuse(&format!("a connected account of {app}: {{\"authProvisionId\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"))
+        }
         "http_request" => refuse("an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`"),
         "sql" => refuse("a query: a string, or an object with the string `query` and optionally the array `params`"),
         "dir" => refuse("a file store: its name, 1 to 64 letters, digits, `-`, `_` and `.`; it need not exist yet"),
         _ => refuse("a string"),
+    }
+}
+
+/// A refused value as an error shows it: what is secret, or may be a key in the place of an account, is not repeated.
+fn shown(def: &PropDef, value: &Value) -> String {
+    let is_account = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("apn_"));
+    if def.secret != Some(true) && (def.app().is_none() || is_account(value)) {
+        return shorten(&value.to_string());
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    };
+    format!("({kind}, not shown)")
+}
+
+/// What an integer has to be, behind the words `an integer`.
+fn bounds(def: &PropDef) -> String {
+    match (def.min, def.max) {
+        (Some(min), Some(max)) => format!(" from {min} to {max}"),
+        (Some(min), None) => format!(" of at least {min}"),
+        (None, Some(max)) => format!(" of at most {max}"),
+        (None, None) => String::new(),
     }
 }
 

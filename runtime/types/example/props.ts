@@ -17,6 +17,8 @@ export const action = defineAction({
     count: { type: "integer", min: 1, max: 9, optional: true },
     flags: { type: "boolean[]" },
     anything: "any",
+    accounts: { ...acme, type: "app[]" },
+    shops: { type: "app[]", app: "shopify" },
   },
   async run({ $ }) {
     const text: string = this.sql.query;
@@ -29,7 +31,9 @@ export const action = defineAction({
     const count: number = this.count;
     // @ts-expect-error -- a store's values come asynchronously
     this.store.get("count").length;
-    return [text, params, status, data, first, count, this.anything.of.any.depth];
+    const projects = await Promise.all(this.accounts.map((account) => account.projects(0)));
+    const token: string = this.shops[0]?.$auth["oauth_access_token"];
+    return [projects.length, token, text, params, status, data, first, count, this.anything.of.any.depth];
   },
 });
 

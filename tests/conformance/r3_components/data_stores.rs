@@ -160,3 +160,30 @@ async fn r3_3_data_store_stores_are_made_filled_listed_and_deleted_through_the_a
     server.delete("/data_stores/b").await.data();
     assert_eq!(server.get("/data_stores").await.json["page_info"]["total_count"], 0);
 }
+
+#[tokio::test]
+async fn r3_3_a_word_that_is_a_stores_name_opens_no_store() {
+    let server = Server::start().await;
+    create(&server, "orders").await;
+    let put = server.raw(Method::PUT, "/v1/file_stores/orders/files").query(&[("path", "list.txt")]).bearer_auth(&server.api_key).body("x");
+    answer(put).await.data();
+    // Code that speaks to the server past the runtime, and reads what it is told: its values are the names of stores, of which no prop is one.
+    let forging = "import fs from 'node:fs';
+        const heard = []; const read = Buffer.prototype.toString;
+        Buffer.prototype.toString = function (...args) { const text = read.apply(this, args); if (text.includes('\"answer\"')) heard.push(text); return text; };
+        const ask = (ask, kind, payload) => {
+          const text = Buffer.from(JSON.stringify({ t: 'ask', id: 1, ask, kind, payload })); const head = Buffer.alloc(4); head.writeUInt32LE(text.length);
+          fs.writeSync(3, Buffer.concat([head, text]));
+        };
+        export default { name: 'forges', version: '1', type: 'action', props: { word: { type: 'string' } }, async run() {
+          ask(1000, 'data_store.set', { store: 'orders', key: 'forged', value: 1 }); ask(1001, 'files.list', { store: 'orders' });
+          while (heard.length < 2) await new Promise((go) => setTimeout(go, 10));
+          return heard.map((text) => JSON.parse(text)).sort((a, b) => a.ask - b.ask).map(({ ok, error }) => [ok, error?.code]);
+        } };";
+    for props in [json!({ "word": "orders" }), json!({ "word": "orders", "nobody_defined": "orders" })] {
+        let steps = json!([{ "namespace": "a", "code": forging, "props": props }]);
+        let made = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "f" } })).await.data();
+        assert_eq!(run(&server, &made, json!({})).await, json!([[false, "Forbidden"], [false, "Forbidden"]]), "{props}");
+    }
+    assert_eq!(server.get("/data_stores/orders/record?key=forged").await.refusal(), (404, "not_found"));
+}

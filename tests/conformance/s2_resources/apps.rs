@@ -1,6 +1,6 @@
 //! Apps, connected accounts, and what a form asks while props are filled in (spec 2.7.5; reference 2, 3).
 
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -177,4 +177,31 @@ async fn s2_7_1_additional_props_depend_on_the_values_of_others() {
     assert_eq!(names, ["n", "p0", "p1"]);
     assert_eq!(two["dynamic_props"]["configurable_props"][0]["label"], "Count");
     assert_eq!(ask(3).await, json!({ "dynamic_props": null, "errors": ["Error: too many"] }));
+}
+
+#[tokio::test]
+async fn s2_7_1_an_array_of_apps_is_a_list_of_accounts_each_with_its_own_values() {
+    let server = Server::start().await;
+    let (one, two) = (connect(&server, "stripe", json!({ "api_key": "k1" })).await, connect(&server, "stripe", json!({ "api_key": "k2" })).await);
+    let other = connect(&server, "postgresql", json!({ "host": "h", "password": "p" })).await;
+    let code = "const stripe = { type: 'app', app: 'stripe', propDefinitions: { a: { type: 'string' } }, methods: { key() { return this.$auth.api_key; } } };
+        export default { name: 's', version: '1', props: { all: { ...stripe, type: 'app[]', label: 'Accounts' } }, run() { return [this.all.map((one) => one.key()), Object.keys(this)]; } };";
+    let named = |accounts: &[&String]| json!({ "all": accounts.iter().map(|account| json!({ "authProvisionId": account })).collect::<Vec<_>>() });
+    let saved = server.post("/components", &json!({ "component_code": code })).await.data();
+    assert_eq!(saved["configurable_props"], json!([{ "name": "all", "type": "app[]", "app": "stripe", "label": "Accounts" }]));
+    assert_eq!(saved["apps"], json!(["stripe"]));
+    assert_eq!(server.returned(code, named(&[&one, &two])).await, json!([["k1", "k2"], ["all"]]));
+    // In a step as well.
+    let step =
+        "export default defineComponent({ props: { all: { type: 'app[]', app: 'stripe' } }, run() { return this.all.map((one) => one.$auth.api_key); } });";
+    let steps = json!([{ "namespace": "a", "code": step, "props": named(&[&two, &one]) }]);
+    let workflow = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
+    let run = server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({})).await.data();
+    assert_eq!(run["steps"][0]["exports"]["$return_value"], json!(["k2", "k1"]));
+    // None, one of another app, and what is no list.
+    assert_eq!(server.post("/sources", &json!({ "component_code": code })).await.refusal(), (422, "missing_props"));
+    for values in [named(&[&one, &other]), json!({ "all": { "authProvisionId": one } }), json!({ "all": ["hunter2"] })] {
+        let refused = server.post("/sources", &json!({ "component_code": code, "configured_props": values })).await;
+        assert_eq!((refused.refusal(), refused.text.contains("hunter2")), ((422, "invalid_props"), false), "{}", refused.text);
+    }
 }

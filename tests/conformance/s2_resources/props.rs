@@ -137,3 +137,96 @@ async fn s2_7_1_additional_props_may_tell_the_user_what_to_fix() {
     assert_eq!(server.run_now(&source, json!({})).await["return_value"], json!(["kind", "a", "label"]));
     assert_eq!(server.get(&format!("/sources/{}", id(&source))).await.data()["configured_props"], json!({ "kind": "a", "a": "value" }));
 }
+
+#[tokio::test]
+async fn s2_7_1_additional_props_is_told_what_it_gave_before() {
+    let server = Server::start().await;
+    let code =
+        "export default { name: 'c', version: '1', props: { kind: { type: 'string', reloadProps: true }, store: { type: 'data_store', optional: true } },
+        async additionalProps(previous) {
+          if (this.kind === 'tell') throw new Error(Object.keys(previous).join() + typeof this.made_a);
+          return { ['made_' + this.kind]: { type: 'string', label: Object.keys(previous).join(), optional: true, options: () => Object.keys(previous) } }; },
+        run() {} };";
+    let saved = server.post("/components", &json!({ "component_code": code })).await.data();
+    let ask = |kind: &'static str, form: Value| {
+        let (server, id) = (&server, &saved["id"]);
+        let body = json!({ "id": id, "configured_props": { "kind": kind, "made_a": "v" }, "dynamic_props_id": form });
+        async move { server.post("/components/props", &body).await.json }
+    };
+    let made = |answer: &Value| {
+        let all = answer["dynamic_props"]["configurable_props"].as_array().expect("props").iter().map(|p| (p["name"].clone(), p["label"].clone()));
+        all.skip(2).collect::<Vec<_>>()
+    };
+    let first = ask("a", Value::Null).await;
+    assert_eq!(made(&first), [(json!("made_a"), json!("kind,store"))]);
+    // The form goes on under its id: what was made before is seen, and what is made now takes its place.
+    let form = first["dynamic_props"]["id"].clone();
+    let second = ask("b", form.clone()).await;
+    assert_eq!((made(&second), &second["dynamic_props"]["id"]), (vec![(json!("made_b"), json!("kind,store,made_a"))], &form));
+    assert_eq!(made(&ask("c", form.clone()).await), [(json!("made_c"), json!("kind,store,made_b"))]);
+    // Another form, and an id that nobody gave, begin anew.
+    assert_eq!(made(&ask("b", Value::Null).await), [(json!("made_b"), json!("kind,store"))]);
+    assert_eq!(made(&ask("b", json!("dyp_unknown")).await), [(json!("made_b"), json!("kind,store"))]);
+    // A deployed source goes on with what it has.
+    let source = server.source(code, json!({ "kind": "a", "made_a": "v" })).await;
+    let refused = server.put(&format!("/sources/{}", id(&source)), &json!({ "configured_props": { "kind": "tell" } })).await;
+    assert_eq!(refused.refusal(), (422, "additional_props_failed"));
+    assert!(refused.text.contains("kind,store,made_astring"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn s2_7_1_a_data_store_that_additional_props_asks_for_is_one_for_the_props_that_depend_on_it() {
+    let server = Server::start().await;
+    server.post("/data_stores", &json!({ "name": "things" })).await.data();
+    server.put("/data_stores/things/record", &json!({ "key": "one", "value": 1 })).await.data();
+    let code = "export default { name: 'c', key: 'acme-c', version: '1', type: 'action', props: { more: { type: 'boolean', reloadProps: true } },
+        additionalProps() { return this.more ? { store: { type: 'data_store' }, key: { type: 'string', async options() { return await this.store.keys(); } } } : {}; }, run() {} };";
+    let saved = server.post("/components", &json!({ "component_code": code })).await.data();
+    let mut body = json!({ "id": saved["id"], "configured_props": { "more": true } });
+    let form = server.post("/components/props", &body).await.json["dynamic_props"]["id"].clone();
+    body = json!({ "id": saved["id"], "prop_name": "key", "configured_props": { "more": true, "store": "things" }, "dynamic_props_id": form });
+    let answer = server.post("/components/configure", &body).await.json;
+    assert_eq!(answer, json!({ "options": [{ "label": "one", "value": "one" }], "context": null, "errors": [] }));
+}
+
+#[tokio::test]
+async fn s2_7_1_what_may_be_secret_is_not_repeated_where_it_is_refused() {
+    let server = Server::start().await;
+    let props = "token: { type: 'string', secret: true, optional: true }, stripe: { type: 'app', app: 'stripe', optional: true }";
+    for values in [json!({ "token": { "key": "hunter2" } }), json!({ "stripe": "hunter2" }), json!({ "stripe": { "api_key": "hunter2" } })] {
+        let refused = server.post("/sources", &json!({ "component_code": showing(props), "configured_props": values })).await;
+        assert_eq!(refused.refusal(), (422, "invalid_props"), "{}", refused.text);
+        assert!(!refused.text.contains("hunter2"), "{}", refused.text);
+    }
+    assert!(!server.log().contains("hunter2"));
+}
+
+#[tokio::test]
+async fn s2_7_1_every_field_of_a_definition_is_in_the_record() {
+    let server = Server::start().await;
+    let props = "a: { type: 'string', label: 'A', description: 'Some **words**', optional: true, default: 'x', hidden: true, disabled: true, reloadProps: true, useQuery: true, withLabel: true, format: 'file-ref', own: [1] },
+      n: { type: 'integer', min: 1, max: 5, default: 3 }, s: { type: 'string', secret: true, optional: true }";
+    let shown = prop_of(&server, props, "a").await;
+    let whole = json!({ "name": "a", "type": "string", "label": "A", "description": "Some **words**", "optional": true, "default": "x", "hidden": true, "disabled": true,
+        "reloadProps": true, "useQuery": true, "withLabel": true, "format": "file-ref", "own": [1] });
+    assert_eq!(shown, whole);
+    let number = prop_of(&server, props, "n").await;
+    assert_eq!((number["min"].as_f64(), number["max"].as_f64(), &number["default"]), (Some(1.0), Some(5.0), &json!(3)));
+    assert_eq!(prop_of(&server, props, "s").await["secret"], true);
+    // What is hidden or disabled is a matter of forms: a value that is given is taken, and a default stands in.
+    assert_eq!(server.returned(&showing(props), json!({ "a": "given" })).await, json!({ "a": "given", "n": 3 }));
+    assert_eq!(server.returned(&showing(props), json!({ "n": 5, "s": "t" })).await, json!({ "a": "x", "n": 5, "s": "t" }));
+}
+
+#[tokio::test]
+async fn s2_7_1_what_a_form_does_not_show_is_not_required_until_additional_props_shows_it() {
+    let server = Server::start().await;
+    // As a public source of a database has it.
+    let code = "export default { name: 'h', version: '1', props: { order: { type: 'string', options: ['time', 'number'], reloadProps: true }, format: { type: 'string', hidden: true },
+        fixed: { type: 'boolean', disabled: true } }, additionalProps(props) { props.format.hidden = this.order !== 'time'; return {}; }, run() { return [this.order, this.format ?? null]; } };";
+    assert_eq!(server.returned(code, json!({ "order": "number" })).await, json!(["number", null]));
+    let missing = server.post("/sources", &json!({ "component_code": code, "configured_props": { "order": "time" } })).await;
+    let named: Vec<_> = missing.json["details"]["props"].as_array().expect("props").iter().map(|p| p["prop"].clone()).collect();
+    assert_eq!((missing.refusal(), named), ((422, "missing_props"), vec![json!("format")]));
+    assert_eq!(server.returned(code, json!({ "order": "time", "format": "iso" })).await, json!(["time", "iso"]));
+}

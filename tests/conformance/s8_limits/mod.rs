@@ -42,6 +42,11 @@ async fn s8_a_props_value_has_at_most_64_kb_and_an_expression_may_give_more() {
     assert_eq!(server.returned(code, kilobytes(64 << 10)).await, 64 << 10);
     let refused = server.post("/sources", &json!({ "component_code": code, "configured_props": kilobytes((64 << 10) + 1) })).await;
     assert!(refused.refusal() == (422, "invalid_props") && refused.text.contains("text"), "{}", refused.text);
+    let step = "export default defineComponent({ props: { text: 'string' }, run() {} });";
+    let refused = server
+        .post("/workflows", &json!({ "steps": [{ "namespace": "a", "code": step, "props": kilobytes((64 << 10) + 1) }], "settings": { "name": "w" } }))
+        .await;
+    assert!(refused.refusal() == (422, "invalid_props") && refused.text.contains("65537"), "{}", refused.text);
     let big = "export default defineComponent({ run() { return 'y'.repeat(100_000); } });";
     let reads = "export default defineComponent({ props: { text: 'string' }, run() { return this.text.length; } });";
     let steps = json!([{ "namespace": "big", "code": big }, { "namespace": "reads", "code": reads, "props": { "text": "{{steps.big.$return_value}}" } }]);

@@ -4,7 +4,6 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::{Json, response::IntoResponse as _};
 use millrace_engine::{CodeRef, OptionsRequest};
-use millrace_model::IdSource;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -30,6 +29,7 @@ pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: 
         page: params.parsed("page")?.unwrap_or(0),
         prev_context: params.object("prev_context")?.map_or_else(|| json!({}), Value::Object),
         query: params.text("query")?,
+        form: params.text("dynamic_props_id")?,
     };
     let answer = app.engine.prop_options(&caller, request).await?;
     Ok(Json(json!({ "options": answer.options, "context": answer.context, "errors": answer.errors })).into_response())
@@ -37,9 +37,7 @@ pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: 
 
 pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     let values = params.object("configured_props")?.unwrap_or_default();
-    let answer = app.engine.dynamic_props(&caller, &component(&params)?, &values).await?;
-    // The id is for clients that give it back; the props are made anew from the values each time.
-    let id = params.text("dynamic_props_id")?.unwrap_or_else(|| format!("dyp_{}", IdSource::default().base62(12)));
-    let dynamic = if answer.errors.is_empty() { json!({ "id": id, "configurable_props": answer.props }) } else { Value::Null };
+    let answer = app.engine.dynamic_props(&caller, &component(&params)?, &values, params.text("dynamic_props_id")?).await?;
+    let dynamic = if answer.errors.is_empty() { json!({ "id": answer.form, "configurable_props": answer.props }) } else { Value::Null };
     Ok(Json(json!({ "dynamic_props": dynamic, "errors": answer.errors })).into_response())
 }

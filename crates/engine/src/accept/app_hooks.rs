@@ -8,6 +8,7 @@ use millrace_model::source::{AppHook, Owner};
 use millrace_model::tenant::Caller;
 use serde_json::{Map, Value, json};
 
+use crate::deploy::configure::told;
 use crate::run::context::Origin;
 use crate::{Engine, EngineError};
 
@@ -69,8 +70,9 @@ impl Engine {
             let names = match def.rest.get("eventNames") {
                 Some(names) => names.clone(),
                 None => {
-                    let answer = self.ask(caller, component, json!({ "kind": "options", "prop": def.name, "page": 0 }), values).await?;
-                    let answer = answer.map_err(|error| refused(format!("the prop `{}` could not say which events it listens for: {error}", def.name)))?;
+                    let answer = self.ask(caller, component, json!({ "kind": "options", "prop": def.name, "page": 0 }), values, Some(defs)).await?;
+                    let answer =
+                        answer.map_err(|failure| refused(format!("the prop `{}` could not say which events it listens for: {}", def.name, told(&failure))))?;
                     answer["options"].as_array().into_iter().flatten().map(|option| option["value"].clone()).collect()
                 }
             };

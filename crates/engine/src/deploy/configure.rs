@@ -7,7 +7,7 @@ use std::time::Duration;
 use millrace_model::component::{PropDef, SavedComponent};
 use millrace_model::props::Site;
 use millrace_model::tenant::Caller;
-use millrace_runner::{Call, CallFailure, DbLoader, IsolateSpec, ModuleSpec};
+use millrace_runner::{Call, CallFailure, CallOutcome, DbLoader, IsolateSpec, ModuleSpec};
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
@@ -15,13 +15,15 @@ use serde_json::{Map, Value, json};
 use crate::deploy::components::{CodeRef, MODULE};
 use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
-use crate::run::program::Inputs;
+use crate::run::program::{Inputs, dynamic_of};
 use crate::run::sink::Answering;
 use crate::tenants::accounts::AccountUse;
 use crate::{Engine, EngineError};
 
 /// Wall-clock limit of an options method or `additionalProps`: somebody waits before a form.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// The class of errors that are words for whoever configures a component (registry facts 3).
+const CONFIGURATION_ERROR: &str = "ConfigurationError";
 /// Questions that one host answers at once.
 const CALLS_MAX: u32 = 8;
 
@@ -40,6 +42,8 @@ pub struct OptionsRequest {
     pub prev_context: Value,
     /// What was typed into the search box.
     pub query: Option<String>,
+    /// The form's id, from an earlier answer of `additionalProps`.
+    pub form: Option<String>,
 }
 
 /// Options to choose from, or why there are none.
@@ -58,6 +62,8 @@ pub struct OptionsAnswer {
 /// Props that depend on the values of others, or why there are none.
 #[derive(Clone, Debug, Default)]
 pub struct PropsAnswer {
+    /// The form's id, to be given back with the next question.
+    pub form: String,
     /// All definitions, those of the component as they are now among them.
     pub props: Vec<Value>,
     /// What the code threw.
@@ -74,59 +80,95 @@ impl Engine {
             let name: String = request.prop_name.chars().take(80).collect();
             return Err(EngineError::invalid("prop_name", format!("the component has no prop `{name}`; it has {names}")));
         }
+        let previous = self.told_before(caller, &component, request.form.as_deref());
         let question = json!({
             "kind": "options", "prop": request.prop_name, "page": request.page, "prev_context": request.prev_context, "query": request.query,
+            "previous": previous.as_deref(),
         });
-        Ok(match self.ask(caller, &component, question, &request.configured_props).await? {
+        Ok(match self.ask(caller, &component, question, &request.configured_props, previous.as_deref()).await? {
             Ok(answer) => serde_json::from_value(answer).unwrap_or_default(),
-            Err(error) => OptionsAnswer { errors: vec![error], ..OptionsAnswer::default() },
+            Err(failure) => OptionsAnswer { errors: vec![told(&failure)], ..OptionsAnswer::default() },
         })
     }
 
-    /// Runs `additionalProps`.
-    pub async fn dynamic_props(&self, caller: &Caller, code: &CodeRef, configured_props: &Map<String, Value>) -> Result<PropsAnswer, EngineError> {
+    /// Runs `additionalProps`. `form`: the id of an earlier answer to the same form, whose props the function then sees.
+    pub async fn dynamic_props(
+        &self,
+        caller: &Caller,
+        code: &CodeRef,
+        configured_props: &Map<String, Value>,
+        form: Option<String>,
+    ) -> Result<PropsAnswer, EngineError> {
         let (component, _) = self.resolve_component(caller, code, None).await?;
-        Ok(match self.ask(caller, &component, json!({ "kind": "additional_props" }), configured_props).await? {
-            Ok(mut answer) => PropsAnswer { props: answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default(), errors: Vec::new() },
-            Err(error) => PropsAnswer { errors: vec![error], ..PropsAnswer::default() },
+        let previous = self.told_before(caller, &component, form.as_deref());
+        let form = form.unwrap_or_else(|| format!("dyp_{}", self.0.ids.base62(12)));
+        Ok(match self.ask(caller, &component, additional_props(previous.as_deref()), configured_props, previous.as_deref()).await? {
+            Ok(mut answer) => {
+                let made = answer["dynamic_props"].take();
+                let bytes = made.to_string().len();
+                // What cannot be read as definitions is shown all the same; only the next question does not tell of it.
+                if let Ok(made) = serde_json::from_value::<Vec<PropDef>>(made) {
+                    self.0.earlier_props.keep((caller.org_id.clone(), component.artifact_id, form.clone()), made.into(), bytes);
+                }
+                PropsAnswer { form, props: answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default(), errors: Vec::new() }
+            }
+            Err(failure) => PropsAnswer { form, errors: vec![told(&failure)], props: Vec::new() },
         })
     }
 
-    /// The definitions that hold for these values: the component's, or what its `additionalProps` makes of them.
+    fn told_before(&self, caller: &Caller, component: &SavedComponent, form: Option<&str>) -> Option<Arc<[PropDef]>> {
+        self.0.earlier_props.of(&(caller.org_id.clone(), component.artifact_id.clone(), form?.to_owned()))
+    }
+
+    /// The definitions that hold for these values: the component's, or what its `additionalProps` makes of them. `previous`: what it made before.
     pub(crate) async fn definitions(
         &self,
         caller: &Caller,
         component: &SavedComponent,
         values: &Map<String, Value>,
+        previous: Option<&[PropDef]>,
     ) -> Result<Option<Vec<PropDef>>, EngineError> {
         if !component.manifest.has_additional_props {
             return Ok(None);
         }
-        let refused = |message: String| EngineError::Component { code: "additional_props_failed", message, details: json!({ "field": "configured_props" }) };
-        let answer = self.ask(caller, component, json!({ "kind": "additional_props" }), values).await?;
-        let mut answer = answer.map_err(|error| refused(format!("the component could not say which props it needs: {error}")))?;
+        let refused = |message: String, stack: Option<&str>| EngineError::Component {
+            code: "additional_props_failed",
+            message,
+            details: json!({ "field": "configured_props", "stack": stack }),
+        };
+        let answer = self.ask(caller, component, additional_props(previous), values, previous).await?;
+        let mut answer = answer.map_err(|failure| {
+            // Words for whoever fills in the form need no place in the code.
+            let stack = Some(failure.stack.as_str()).filter(|_| failure.code != CONFIGURATION_ERROR);
+            refused(format!("the component could not say which props it needs: {}", told(&failure)), stack)
+        })?;
         let defs = serde_json::from_value(answer["props"].take());
-        defs.map(Some).map_err(|error| refused(format!("the props that `additionalProps` gave are not of the expected form: {error}")))
+        defs.map(Some).map_err(|error| refused(format!("the props that `additionalProps` gave are not of the expected form: {error}"), None))
     }
 
-    /// Asks a component in a host of its own, with the accounts that the values name. `Ok(Err)` is the code's own failure.
+    /// Asks a component in a host of its own, with the accounts and stores that the values name. `made`: definitions that its `additionalProps` gave
+    /// before, for values of the component's own and of those. `Ok(Err)` is the code's own failure.
     pub(crate) async fn ask(
         &self,
         caller: &Caller,
         component: &SavedComponent,
         mut question: Value,
         values: &Map<String, Value>,
-    ) -> Result<Result<Value, String>, EngineError> {
-        let defs = &component.manifest.props;
+        made: Option<&[PropDef]>,
+    ) -> Result<Result<Value, CallFailure>, EngineError> {
+        let (own, made) = (&component.manifest.props, made.unwrap_or_default());
+        let defs: Vec<PropDef> = own.iter().filter(|def| made.iter().all(|m| m.name != def.name)).chain(made).cloned().collect();
+        let defs = &defs;
         self.check_accounts(&caller.org_id, defs, values, Site::Step).await?;
         let mut stores = StoreGrants::default();
         stores.add(defs, values);
         let inputs = Inputs::new(Value::Object(values.clone()), AccountUse::of(None, defs, values).collect());
-        let failed = |failure: &CallFailure| format!("{}: {}", failure.code, failure.message);
         let props = match inputs.text(self, &caller.org_id).await? {
             Ok(text) => serde_json::from_str::<Value>(&text).map_err(|e| EngineError::internal("could not read props", e))?,
-            Err(outcome) => return Ok(Err(outcome.result.as_ref().err().map(failed).unwrap_or_default())),
+            Err(CallOutcome { result: Err(failure), .. }) => return Ok(Err(failure)),
+            Err(_) => return Err(EngineError::internal("an account could not be used, for no reason", component.id.to_string())),
         };
+        question["dynamic_props"] = json!(dynamic_of(own, Some(defs)));
         question["module"] = MODULE.into();
         question["props"] = props;
         // Other than the component's runs: nothing that a form asks touches their state.
@@ -145,7 +187,17 @@ impl Engine {
         let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, Arc::new(Answering { engine: self.clone(), scope })).await;
         match outcome.result {
             Ok(done) => serde_json::from_str(done.result.get()).map(Ok).map_err(|e| EngineError::internal("could not read an answer", e)),
-            Err(failure) => Ok(Err(failed(&failure))),
+            Err(failure) => Ok(Err(failure)),
         }
     }
+}
+
+/// A failure as a form shows it.
+pub(crate) fn told(failure: &CallFailure) -> String {
+    format!("{}: {}", failure.code, failure.message)
+}
+
+/// The question that runs `additionalProps`.
+fn additional_props(previous: Option<&[PropDef]>) -> Value {
+    json!({ "kind": "additional_props", "previous": previous })
 }

@@ -61,7 +61,7 @@ impl Engine {
         require_source(&component)?;
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
-        let dynamic_props = self.definitions(caller, &component, &new.configured_props).await?;
+        let dynamic_props = self.definitions(caller, &component, &new.configured_props, None).await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         let mut configured = props::check(&defs, &new.configured_props, Site::Source, now).map_err(|e| invalid_props(&e))?;
         self.check_accounts(&caller.org_id, &defs, &configured, Site::Source).await?;
@@ -269,7 +269,7 @@ impl Engine {
         self.0.keyring.open_props(source.id.as_str(), &mut merged)?;
         let kept = merged.clone();
         merged.extend(given.cloned().unwrap_or_default());
-        source.dynamic_props = self.definitions(caller, component, &merged).await?;
+        source.dynamic_props = self.definitions(caller, component, &merged, source.dynamic_props.as_deref()).await?;
         let defs = source.dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         // A value of before whose prop is gone goes with it; one that is given now and unknown is refused.
         merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));

@@ -213,7 +213,8 @@ impl Engine {
                 return Err(EngineError::invalid(&format!("{field}.namespace"), format!("the namespace `{}` is used by two steps", request.namespace)));
             }
             let code = step_code(&field, request)?;
-            let earlier = match before.steps.iter().find(|s| s.namespace == request.namespace) {
+            let step_before = before.steps.iter().find(|s| s.namespace == request.namespace);
+            let earlier = match step_before {
                 Some(step) => self.0.store.component(&caller.org_id, &step.component_id).await?,
                 None => None,
             };
@@ -224,7 +225,8 @@ impl Engine {
                 None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
             };
             // Values that are expressions are known only in a run: code that cannot do without them says so there.
-            let dynamic_props = self.definitions(caller, &component, &request.props).await.unwrap_or_default();
+            let previous = step_before.and_then(|step| step.dynamic_props.as_deref());
+            let dynamic_props = self.definitions(caller, &component, &request.props, previous).await.unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
             let mut values = props::check(defs, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
             let checked = self.check_accounts(&caller.org_id, defs, &values, Site::Step).await;
@@ -232,7 +234,7 @@ impl Engine {
             let checked = self.check_data_stores(&caller.org_id, defs, &mut values, Site::Step).await;
             checked.map_err(|e| in_step(e, &request.namespace))?;
             self.0.keyring.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
-            let id = before.steps.iter().find(|s| s.namespace == request.namespace).map_or_else(|| StepId::generate(&self.0.ids), |s| s.id.clone());
+            let id = step_before.map_or_else(|| StepId::generate(&self.0.ids), |step| step.id.clone());
             steps.push(Step {
                 id,
                 namespace: request.namespace.clone(),

@@ -49,7 +49,7 @@ impl Engine {
         if component.component_type != ComponentType::Action {
             return Err(EngineError::invalid("id", "the component is a source; an action is run, a source is deployed"));
         }
-        let dynamic = self.definitions(caller, &component, values).await?;
+        let dynamic = self.definitions(caller, &component, values, None).await?;
         let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
         let values = props::check(defs, values, Site::Step, self.now()).map_err(|errors| invalid_props(&errors))?;
         self.check_accounts(&caller.org_id, defs, &values, Site::Step).await?;

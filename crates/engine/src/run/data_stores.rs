@@ -3,6 +3,7 @@
 
 use millrace_model::component::PropDef;
 use millrace_model::data_store::{self, DataStore, DataStoreError, KEYS_MAX, STORE_BYTES_MAX, STORES_MAX};
+use millrace_model::file;
 use millrace_model::ids::{DataStoreId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::{PropError, Site, holds_expression};
@@ -24,7 +25,7 @@ pub(crate) struct StoreGrants {
 /// Stores of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Granted {
-    /// As configured: ids, or names where the definition is known to the code only.
+    /// As configured: ids, and names.
     named: Vec<String>,
     /// A prop's value is an expression, which only the host evaluates: any of the organization's.
     any: bool,
@@ -38,12 +39,12 @@ fn is_store(def: &PropDef) -> bool {
 impl Granted {
     fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>, is_such: fn(&PropDef) -> bool) {
         for (name, value) in props {
-            let def = defs.iter().find(|def| &def.name == name);
-            if def.is_some_and(|def| !is_such(def)) {
+            // A text that no definition calls a store is none: it is a word that happens to be a store's name.
+            if !defs.iter().any(|def| &def.name == name && is_such(def)) {
                 continue;
             }
             match plain(value) {
-                Some(text) if def.is_some() && text.contains("{{") => self.any = true,
+                Some(text) if text.contains("{{") => self.any = true,
                 Some(text) => self.named.push(text.to_owned()),
                 None => {}
             }
@@ -56,7 +57,7 @@ impl Granted {
 }
 
 impl StoreGrants {
-    /// Adds the stores that configured values name. A prop without a definition here may have one that only the code knows.
+    /// Adds the stores that the values of `data_store` and `dir` props name.
     pub(crate) fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>) {
         self.data.add(defs, props, is_store);
         self.files.add(defs, props, |def| def.prop_type == "dir");
@@ -72,9 +73,9 @@ impl StoreGrants {
         self.files.allows(store)
     }
 
-    /// Whether looking at definitions can add anything.
+    /// Whether any value could name a store, were it that of such a prop.
     pub(crate) fn may_name(props: &Map<String, Value>) -> bool {
-        props.values().filter_map(plain).any(|text| text.starts_with(DataStoreId::PREFIX) || text.contains("{{"))
+        props.values().filter_map(plain).any(|text| text.contains("{{") || text.parse::<DataStoreId>().is_ok() || file::check_name(text).is_ok())
     }
 }
 
@@ -301,10 +302,12 @@ mod tests {
             grants
         };
         let some = grants(json!({ "a": "ds_1", "b": { "__lv": { "label": "Two", "value": "ds_2" } }, "text": "ds_3", "dynamic": "ds_4" }));
-        assert_eq!(["ds_1", "ds_2", "ds_3", "ds_4", "ds_5"].map(|store| some.allows(store)), [true, true, false, true, false]);
+        assert_eq!(["ds_1", "ds_2", "ds_3", "ds_4", "ds_5"].map(|store| some.allows(store)), [true, true, false, false, false]);
         let mut mirrored = StoreGrants::default();
         mirrored.add(&[def("a", "dir"), def("b", "data_store")], dir.as_object().expect("an object"));
         assert_eq!((mirrored.allows_files("reports"), mirrored.allows_files("ds_2"), mirrored.allows("reports")), (true, false, false));
+        // Also where the definitions of the component say nothing of the prop: the host gives its code a text.
+        assert!(!grants(json!({ "dynamic": "reports" })).allows_files("reports"));
         assert!(grants(json!({ "c": "{{steps.x.store}}" })).allows("ds_9"));
         assert!(!grants(json!({ "text": "{{steps.x.store}}", "dynamic": "{{steps.x.store}}" })).allows("ds_9"));
     }

@@ -20,7 +20,7 @@ use crate::deploy::components::MODULE;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::data_stores::StoreGrants;
 use crate::run::execute::error_chain;
-use crate::tenants::accounts::{AccountUse, PROVISION};
+use crate::tenants::accounts::{AccountUse, names_account};
 use crate::{Engine, EngineError};
 
 /// Calls that one host of a workflow serves at once.
@@ -101,7 +101,10 @@ impl Inputs {
                 Err(outcome) => return Ok(Err(outcome)),
             };
             let props = if account.step.is_some() { &mut target["props"] } else { target };
-            props[&account.prop] = auth;
+            match account.item {
+                Some(item) => props[&account.prop][item] = auth,
+                None => props[&account.prop] = auth,
+            }
         }
         Ok(Ok(Cow::Owned(value.to_string())))
     }
@@ -298,7 +301,7 @@ impl Engine {
             }
             let mut props = step.props.clone();
             self.0.keyring.open_props(workflow.id.as_str(), &mut props)?;
-            let needs_manifest = step.props.values().any(|value| value.get(PROVISION).is_some()) || StoreGrants::may_name(&step.props);
+            let needs_manifest = step.props.values().any(names_account) || StoreGrants::may_name(&step.props);
             let manifest = match needs_manifest || step.dynamic_props.is_some() {
                 true => match built.iter().find(|(component, _)| component.id == step.component_id) {
                     Some((component, _)) => component.manifest.clone(),

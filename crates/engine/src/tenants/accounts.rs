@@ -18,7 +18,7 @@ use crate::error::invalid_props;
 use crate::{Engine, EngineError};
 
 /// How a prop names its account.
-pub(crate) const PROVISION: &str = "authProvisionId";
+const PROVISION: &str = "authProvisionId";
 /// Changes of one account that come at once are tried again.
 const TRIES_MAX: usize = 5;
 
@@ -59,6 +59,8 @@ pub(crate) struct AccountUse {
     /// The step's place in its workflow; None: a source.
     pub(crate) step: Option<usize>,
     pub(crate) prop: String,
+    /// Its place in the prop's list; None: the prop holds one account.
+    pub(crate) item: Option<usize>,
     /// The slug that the component names.
     app: String,
     account: AccountId,
@@ -67,15 +69,25 @@ pub(crate) struct AccountUse {
 impl AccountUse {
     /// The accounts that configured values name.
     pub(crate) fn of<'a>(step: Option<usize>, defs: &'a [PropDef], props: &'a Map<String, Value>) -> impl Iterator<Item = Self> + 'a {
-        defs.iter().filter(|def| def.prop_type == "app").filter_map(move |def| {
-            let account = props.get(&def.name)?.get(PROVISION)?.as_str()?.parse().ok()?;
-            Some(Self { step, prop: def.name.clone(), app: app_of(def).to_owned(), account })
+        defs.iter().filter_map(|def| Some((def, def.app()?, props.get(&def.name)?))).flat_map(move |(def, app, value)| {
+            items_of(value).filter_map(move |(item, value)| {
+                let account = value.get(PROVISION)?.as_str()?.parse().ok()?;
+                Some(Self { step, prop: def.name.clone(), item, app: app.to_owned(), account })
+            })
         })
     }
 }
 
-fn app_of(def: &PropDef) -> &str {
-    def.rest.get("app").and_then(Value::as_str).unwrap_or("")
+/// The values of a prop that holds one account or a list of them, with their places in the list.
+fn items_of(value: &Value) -> impl Iterator<Item = (Option<usize>, &Value)> {
+    let list = value.as_array();
+    let one = list.is_none().then_some((None, value));
+    one.into_iter().chain(list.into_iter().flatten().enumerate().map(|(at, item)| (Some(at), item)))
+}
+
+/// Whether a value names an account, or several.
+pub(crate) fn names_account(value: &Value) -> bool {
+    items_of(value).any(|(_, value)| value.get(PROVISION).is_some())
 }
 
 impl Engine {
@@ -200,8 +212,7 @@ impl Engine {
     /// source has those that it needs.
     pub(crate) async fn check_accounts(&self, org: &OrgId, defs: &[PropDef], props: &Map<String, Value>, site: Site) -> Result<(), EngineError> {
         let mut errors = Vec::new();
-        for def in defs.iter().filter(|def| def.prop_type == "app") {
-            let app = app_of(def);
+        for (def, app) in defs.iter().filter_map(|def| Some((def, def.app()?))) {
             let Some(value) = props.get(&def.name) else {
                 if site == Site::Source && def.optional != Some(true) && self.find_app(org, app).await?.is_some_and(|app| needs_account(&app)) {
                     errors.push(PropError::Missing {
@@ -211,25 +222,27 @@ impl Engine {
                 }
                 continue;
             };
-            if site == Site::Step && holds_expression(value) {
-                continue;
-            }
             let refuse = |value: &str| PropError::Type {
                 name: def.name.clone(),
                 value: value.chars().take(80).collect(),
                 allowed: format!("a connected account of {app}: {{\"{PROVISION}\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"),
             };
-            let Some(id) = value.get(PROVISION).and_then(Value::as_str) else {
-                // An object of fields, or nothing in it, is no account; it is not repeated, it may hold a key.
-                errors.push(refuse("not an account"));
-                continue;
-            };
-            let account = match id.parse::<AccountId>() {
-                Ok(account) => self.0.store.account(org, &account).await?,
-                Err(_) => None,
-            };
-            if account.is_none_or(|account| account.app != app) {
-                errors.push(refuse(id));
+            for (_, value) in items_of(value) {
+                if site == Site::Step && holds_expression(value) {
+                    continue;
+                }
+                let Some(id) = value.get(PROVISION).and_then(Value::as_str) else {
+                    // What it holds is not repeated: it may be a key.
+                    errors.push(refuse("(no account, not shown)"));
+                    continue;
+                };
+                let account = match id.parse::<AccountId>() {
+                    Ok(account) => self.0.store.account(org, &account).await?,
+                    Err(_) => None,
+                };
+                if account.is_none_or(|account| account.app != app) {
+                    errors.push(refuse(id));
+                }
             }
         }
         if errors.is_empty() { Ok(()) } else { Err(invalid_props(&errors)) }

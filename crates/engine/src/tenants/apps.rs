@@ -196,7 +196,7 @@ impl Engine {
     /// accounts of them can be connected. An app that was registered so before learns keys that only this code reads.
     pub(crate) async fn infer_apps(&self, caller: &Caller, defs: &[PropDef], keys: &AuthKeys) -> Result<(), EngineError> {
         let none = BTreeSet::new();
-        for slug in defs.iter().filter(|def| def.prop_type == "app").filter_map(|def| def.rest.get("app")?.as_str()) {
+        for slug in defs.iter().filter_map(PropDef::app) {
             if !is_slug(slug) {
                 continue;
             }
@@ -250,7 +250,7 @@ impl Engine {
             let published = self.0.store.list_components(&caller.org_id, &page).await?.items;
             for component in &published {
                 let kind = if component.component_type == ComponentType::Action { "action" } else { "source" };
-                for slug in component.manifest.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")?.as_str()) {
+                for slug in component.manifest.props.iter().filter_map(PropDef::app) {
                     served.add(kind, slug);
                 }
             }

@@ -31,6 +31,30 @@ fn wrong_types_name_the_prop_the_value_and_what_is_allowed() {
 }
 
 #[test]
+fn a_refused_list_tells_which_item_and_its_bounds() {
+    let words = check_one(def("l", "integer[]", json!({ "min": 1, "max": 9 })), json!([3, 10])).expect_err("too large");
+    assert_eq!(words, "the prop `l` has the value `[3,10]`, allowed is an array of integer values from 1 to 9; the one at 1 is none");
+    assert!(check_one(def("l", "integer[]", json!({})), json!("3")).expect_err("no list").ends_with("allowed is an array of integer values"));
+    let accounts = def("a", "app[]", json!({ "app": "stripe" }));
+    assert!(check_one(accounts.clone(), json!([{ "authProvisionId": "apn_1" }])).is_ok());
+    assert!(check_one(accounts, json!(["sk_live"])).expect_err("no account").contains("the one at 0 is none"));
+}
+
+#[test]
+fn what_may_be_secret_is_not_repeated_in_errors() {
+    for refused in [
+        check_one(def("s", "string", json!({ "secret": true })), json!({ "key": "hunter2" })),
+        check_one(def("a", "app", json!({ "app": "stripe" })), json!("hunter2")),
+        check_one(def("a", "app[]", json!({ "app": "stripe" })), json!(["hunter2"])),
+    ] {
+        let words = refused.expect_err("refused");
+        assert!(words.contains("not shown") && !words.contains("hunter2"), "{words}");
+    }
+    let words = check_one(def("a", "app", json!({ "app": "stripe" })), json!("apn_1")).expect_err("a text");
+    assert!(words.contains("`\"apn_1\"`") && words.contains("millrace accounts list --app stripe"), "{words}");
+}
+
+#[test]
 fn good_values_are_kept() {
     assert_eq!(
         check_one(def("t", "$.interface.timer", json!({ "default": { "intervalSeconds": 900 } })), Value::Null),
