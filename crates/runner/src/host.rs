@@ -32,9 +32,18 @@ pub(crate) const PROTOCOL: u32 = 1;
 /// How far loading is.
 #[derive(Clone, Debug)]
 pub(crate) enum Load {
+    /// What its source stored is not read yet: what ran before may still be on its way to the disk. That is no time of the code's.
+    Waiting,
+    /// It has been told to load.
     Pending,
     Loaded,
     Failed(CallFailure),
+}
+
+impl Load {
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self, Self::Loaded | Self::Failed(_))
+    }
 }
 
 /// A host with an isolate.
@@ -138,7 +147,7 @@ impl Blank {
     /// Gives it an isolate. `on_end` is told when the process is gone.
     pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, lives: &TaskTracker, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
         let (writer, queue) = mpsc::channel::<Outgoing>(WRITE_QUEUE);
-        let (loading, load) = watch::channel(Load::Pending);
+        let (loading, load) = watch::channel(Load::Waiting);
         let (kill, killed) = oneshot::channel();
         let host = Arc::new(Host {
             isolate: spec.id.clone(),

@@ -52,6 +52,7 @@ impl Life {
         };
         let death = match loaded {
             Ok(load) => {
+                self.loading.send_replace(Load::Pending);
                 let (read, write) = wire.into_split();
                 tokio::spawn(write_frames(write, queue, load));
                 let ended = tokio::select! {
@@ -73,11 +74,11 @@ impl Life {
         end_process(&mut self.child).await;
         tracing::debug!(isolate = self.host.isolate, tmp = %self.private.tmp().display(), ?death, "a host ended");
         self.loading.send_if_modified(|load| {
-            let pending = matches!(load, Load::Pending);
-            if pending {
+            let is_over = load.is_over();
+            if !is_over {
                 *load = Load::Failed(death.failure(None));
             }
-            pending
+            !is_over
         });
         self.host.bury(&death);
         self.private.remove().await;
@@ -119,7 +120,7 @@ impl Life {
     async fn slow_down_if_it_burns(&self) {
         // To load is work of everybody's.
         let mut load = self.host.load.clone();
-        let _ = load.wait_for(|load| !matches!(load, Load::Pending)).await;
+        let _ = load.wait_for(Load::is_over).await;
         let mut meter = self.child.id().map(Meter::new);
         loop {
             tokio::time::sleep(processor::LOOK).await;

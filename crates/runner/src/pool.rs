@@ -21,8 +21,6 @@ use crate::wire;
 
 /// How long a host has to show that its event loop turns.
 const CANCEL_GRACE: Duration = Duration::from_millis(250);
-/// The longest time that loading may take.
-const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often idle hosts are looked for, at least.
 const SWEEP: Duration = Duration::from_secs(10);
 /// The age at which a blank host is replaced.
@@ -99,7 +97,7 @@ impl Runner {
                 Err(failure) => return failed(failure),
             };
             let place = Place { runner: self, host };
-            if let Err(failure) = loaded(&place.host).await {
+            if let Err(failure) = loaded(&place.host, self.0.config.load_timeout).await {
                 place.host.kill(Death::Ended);
                 return failed(failure);
             }
@@ -347,15 +345,18 @@ impl Drop for Place<'_> {
     }
 }
 
-async fn loaded(host: &Host) -> Result<(), CallFailure> {
+async fn loaded(host: &Host, limit: Duration) -> Result<(), CallFailure> {
     let mut load = host.load.clone();
-    let state = tokio::time::timeout(LOAD_TIMEOUT, load.wait_for(|l| !matches!(l, Load::Pending))).await;
-    match state {
+    // As long as it takes: a slow disk is not the code's fault, and what waits here goes on once it has caught up.
+    if load.wait_for(|load| !matches!(load, Load::Waiting)).await.is_err() {
+        return Err(Death::Ended.failure(None));
+    }
+    match tokio::time::timeout(limit, load.wait_for(Load::is_over)).await {
         Ok(Ok(state)) => match &*state {
             Load::Failed(failure) => Err(failure.clone()),
             _ => Ok(()),
         },
         Ok(Err(_)) => Err(Death::Ended.failure(None)),
-        Err(_) => Err(death::not_loaded(LOAD_TIMEOUT)),
+        Err(_) => Err(death::not_loaded(limit)),
     }
 }

@@ -29,6 +29,8 @@ pub struct RunnerConfig {
     pub blank_hosts: usize,
     /// Hosts at once, blank ones not counted.
     pub hosts_max: usize,
+    /// The longest time that the code may take to load.
+    pub load_timeout: Duration,
     /// An isolate unused for so long is ended.
     pub idle_evict: Duration,
     /// Heap of a host that asks for no other, MiB.
@@ -57,6 +59,7 @@ impl Default for RunnerConfig {
             scratch_dir: std::env::temp_dir().join("millrace"),
             blank_hosts: 2,
             hosts_max: 32,
+            load_timeout: Duration::from_secs(30),
             idle_evict: Duration::from_secs(300),
             heap_mb_default: 256,
             frame_bytes_max: 16 << 20,

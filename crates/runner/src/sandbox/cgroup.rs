@@ -8,7 +8,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::processor;
 
@@ -30,12 +33,17 @@ pub(crate) struct ControlGroups {
     /// Those of [`CONTROLLERS`] that there are.
     controllers: Vec<&'static str>,
     next: AtomicU64,
+    left: Left,
 }
 
-/// The group of one host; removed when dropped, once its processes are gone.
+/// Groups that could not be removed with their host: its process was not reaped yet.
+type Left = Arc<Mutex<Vec<PathBuf>>>;
+
+/// The group of one host; removed when dropped, or with a later one where its process is not gone yet.
 #[derive(Debug)]
 pub(crate) struct HostGroup {
     path: PathBuf,
+    left: Left,
 }
 
 impl ControlGroups {
@@ -66,7 +74,7 @@ impl ControlGroups {
     fn prepare(root: &Path) -> io::Result<Self> {
         let controllers = controllers(root);
         if controllers.is_empty() {
-            return Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0) });
+            return Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0), left: Left::default() });
         }
         let own = root.join(OWN);
         match fs::create_dir(&own) {
@@ -83,7 +91,7 @@ impl ControlGroups {
             return Err(error);
         }
         remove_left(root);
-        Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0) })
+        Ok(Self { root: root.to_owned(), controllers, next: AtomicU64::new(0), left: Left::default() })
     }
 
     /// A group for a host, and the file through which its process enters it.
@@ -91,8 +99,9 @@ impl ControlGroups {
     /// # Errors
     /// Where the kernel refuses it.
     pub(crate) fn host(&self, memory_bytes: u64, threads_max: usize) -> io::Result<(HostGroup, OwnedFd)> {
-        // What a server that was killed left may have been in use still when this one began.
+        // What a server that was killed left may have been in use still when this one began, and what this one left since.
         remove_left(&self.root);
+        self.remove_own_left();
         let path = loop {
             let name = format!("{HOST}{}-{}", std::process::id(), self.next.fetch_add(1, Ordering::Relaxed));
             match fs::create_dir(self.root.join(&name)) {
@@ -101,7 +110,7 @@ impl ControlGroups {
                 made => break made.map(|()| self.root.join(name))?,
             }
         };
-        let group = HostGroup { path };
+        let group = HostGroup { path, left: self.left.clone() };
         for controller in &self.controllers {
             match *controller {
                 "memory" => {
@@ -116,6 +125,10 @@ impl ControlGroups {
         }
         let entry = fs::File::options().write(true).open(group.path.join("cgroup.procs"))?;
         Ok((group, entry.into()))
+    }
+
+    fn remove_own_left(&self) {
+        self.left.lock().retain(|path| is_left(fs::remove_dir(path)));
     }
 }
 
@@ -139,9 +152,15 @@ impl HostGroup {
 
 impl Drop for HostGroup {
     fn drop(&mut self) {
-        // A process that is not reaped yet keeps it: the next start removes it.
-        let _ = fs::remove_dir(&self.path);
+        if is_left(fs::remove_dir(&self.path)) {
+            self.left.lock().push(std::mem::take(&mut self.path));
+        }
     }
+}
+
+/// Whether a group that was to be removed is there still.
+fn is_left(removed: io::Result<()>) -> bool {
+    removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
 }
 
 /// Removes groups of hosts whose server is gone, if their processes are too.
@@ -159,6 +178,7 @@ fn remove_left(root: &Path) {
 impl Drop for ControlGroups {
     fn drop(&mut self) {
         remove_left(&self.root);
+        self.remove_own_left();
     }
 }
 
@@ -271,7 +291,7 @@ mod tests {
         let groups = ControlGroups::prepare(dir.path()).expect("prepares");
         // The files are the kernel's: here nobody makes them.
         assert!(groups.host(1 << 30, 512).is_err());
-        let group = HostGroup { path: dir.path().to_owned() };
+        let group = HostGroup { path: dir.path().to_owned(), left: Left::default() };
         group.set("memory.max", 5u32).expect("writes");
         assert_eq!(fs::read_to_string(dir.path().join("memory.max")).expect("reads"), "5");
         fs::write(dir.path().join("memory.events"), "low 0\noom 1\noom_kill 0\n").expect("writes");
@@ -281,5 +301,19 @@ mod tests {
         // It is no group, and keeps what is in it.
         drop(group);
         assert!(dir.path().join("memory.events").exists());
+    }
+
+    #[test]
+    fn a_group_whose_process_is_not_gone_yet_is_removed_with_a_later_one() {
+        let dir = tree();
+        let groups = ControlGroups::prepare(dir.path()).expect("prepares");
+        let path = dir.path().join("millrace-host-1-1");
+        fs::create_dir_all(path.join("a process")).expect("makes");
+        drop(HostGroup { path: path.clone(), left: groups.left.clone() });
+        assert!(path.exists());
+        assert!(groups.host(1, 1).is_err() && path.exists(), "it is there still");
+        fs::remove_dir(path.join("a process")).expect("ends");
+        assert!(groups.host(1, 1).is_err() && !path.exists());
+        assert!(groups.left.lock().iter().all(|left| *left != path));
     }
 }

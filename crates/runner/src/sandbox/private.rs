@@ -2,11 +2,18 @@
 //!
 //! A blank host is started, and walled, before it is known what it will load. So it may read a folder of its own that is empty then, and its
 //! artifact is linked into it before `load`: the wall is the same for all hosts, and none can read what another one loads.
+//!
+//! What a host makes in `tmp` is a stranger's, and may change under whoever looks at it: a folder that was there a moment ago may be a link to
+//! the server's own files. So it is counted and cleared away by descriptors of folders, never by paths, and no link is followed.
 
+use std::ffi::CString;
 use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 use crate::types::ModuleSpec;
@@ -73,24 +80,34 @@ impl Private {
 
     /// What is kept in a host's `tmp`: in files, and in files that were unlinked and are open still.
     pub(crate) fn usage(tmp: &Path, pid: Option<u32>) -> Usage {
-        let (mut bytes, mut entries, mut folders) = (0u64, 0usize, vec![tmp.to_owned()]);
-        while let Some(folder) = folders.pop() {
-            let list = match std::fs::read_dir(&folder) {
-                Ok(list) => list,
-                // It may have gone meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+        let Ok(root) = rustix::fs::openat(CWD, tmp, FOLDER, Mode::empty()) else { return Usage::Uncountable };
+        let (mut bytes, mut entries, mut folders) = (0u64, 0usize, vec![Vec::new()]);
+        while let Some(path) = folders.pop() {
+            let folder = match below(&root, &path) {
+                Ok(Some(folder)) => folder,
+                Ok(None) => continue,
                 Err(_) => return Usage::Uncountable,
             };
+            let Ok(list) = Dir::read_from(&folder) else { return Usage::Uncountable };
             for entry in list.flatten() {
+                let name = entry.file_name();
+                if is_itself(name.to_bytes()) {
+                    continue;
+                }
                 entries += 1;
                 if entries > ENTRIES_MAX {
                     return Usage::Uncountable;
                 }
                 // Not of what a link leads to.
-                let Ok(meta) = entry.metadata() else { continue };
-                bytes = bytes.saturating_add(meta.blocks() * 512);
-                if meta.is_dir() {
-                    folders.push(entry.path());
+                let Ok(stat) = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+                bytes = bytes.saturating_add(u64::try_from(stat.st_blocks).unwrap_or(0) * 512);
+                if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
+                    let mut child = path.clone();
+                    if !child.is_empty() {
+                        child.push(b'/');
+                    }
+                    child.extend_from_slice(name.to_bytes());
+                    folders.push(child);
                 }
             }
         }
@@ -138,40 +155,108 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+/// How folders of strangers are opened.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The folder at a path below another, with no link on the way; None where it is gone, or is no folder any more.
+fn below(root: &OwnedFd, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
+    let whole = if path.is_empty() { b"." } else { path };
+    let found = match rustix::fs::openat2(root, whole, FOLDER, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS) {
+        // A kernel before 5.6, or a container that does not let it through: step by step.
+        Err(Errno::NOSYS | Errno::PERM) => step_by_step(root, whole),
+        found => found,
+    };
+    match found {
+        Ok(folder) => Ok(Some(folder)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn step_by_step(root: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut folder = rustix::fs::openat(root, c".", FOLDER, Mode::empty())?;
+    for part in path.split(|byte| *byte == b'/') {
+        folder = rustix::fs::openat(&folder, part, FOLDER, Mode::empty())?;
+    }
+    Ok(folder)
+}
+
+fn is_itself(name: &[u8]) -> bool {
+    matches!(name, b"." | b"..")
+}
+
 /// Empties a folder that a stranger filled: however deep it is nested and whatever its rights are, in constant memory and with few
-/// descriptors. What is nested is moved up, so paths stay short.
+/// descriptors. What is nested is moved up, so paths stay short. Links are removed, and never followed, also where somebody is still at work there.
 pub(crate) fn clear(root: &Path) -> io::Result<()> {
+    let root = rustix::fs::openat(CWD, root, FOLDER, Mode::empty())?;
     let mut moved = 0u64;
     loop {
         let mut empty = true;
-        for entry in std::fs::read_dir(root)? {
-            let entry = entry?;
+        for name in names(&root)? {
+            let name = name?;
             empty = false;
-            if !entry.file_type()?.is_dir() {
-                std::fs::remove_file(entry.path())?;
+            if removed(&root, &name)? {
                 continue;
             }
-            let folder = entry.path();
-            std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
-            for child in std::fs::read_dir(&folder)? {
+            let Some(folder) = opened(&root, &name)? else { continue };
+            for child in names(&folder)? {
                 let child = child?;
-                if child.file_type()?.is_dir() {
-                    // A folder is moved only where it may be written: its `..` changes.
-                    std::fs::set_permissions(child.path(), std::fs::Permissions::from_mode(0o700))?;
-                    moved += 1;
-                    std::fs::rename(child.path(), root.join(format!(".moved-{moved}")))?;
-                } else {
-                    std::fs::remove_file(child.path())?;
+                // A folder is moved only where it may be written: its `..` changes.
+                if !removed(&folder, &child)? && opened(&folder, &child)?.is_some() {
+                    move_up(&folder, &child, &root, &mut moved)?;
                 }
             }
-            match std::fs::remove_dir(&folder) {
-                // Something came in while it was read: the next round sees it.
-                Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => return Err(error),
-                _ => {}
+            match rustix::fs::unlinkat(&root, &*name, AtFlags::REMOVEDIR) {
+                // Something came in while it was read, or it is another one: the next round sees it.
+                Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         if empty {
             return Ok(());
+        }
+    }
+}
+
+fn names(folder: &OwnedFd) -> io::Result<impl Iterator<Item = io::Result<CString>>> {
+    let name = |entry: rustix::io::Result<rustix::fs::DirEntry>| match entry {
+        Ok(entry) if is_itself(entry.file_name().to_bytes()) => None,
+        Ok(entry) => Some(Ok(entry.file_name().to_owned())),
+        Err(error) => Some(Err(error.into())),
+    };
+    Ok(Dir::read_from(folder)?.filter_map(name))
+}
+
+/// Removes what is no folder, a link itself too. False: it is a folder.
+fn removed(folder: &OwnedFd, name: &CString) -> io::Result<bool> {
+    match rustix::fs::unlinkat(folder, &**name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(true),
+        Err(Errno::ISDIR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A folder that may be read and written from now on, whatever its rights were. None: it is gone, or is no folder any more.
+fn opened(folder: &OwnedFd, name: &CString) -> io::Result<Option<OwnedFd>> {
+    let found = match rustix::fs::openat(folder, &**name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(found) => found,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    // Of this very folder, whatever has its name by now.
+    std::fs::set_permissions(format!("/proc/self/fd/{}", found.as_raw_fd()), std::fs::Permissions::from_mode(0o700))?;
+    Ok(Some(rustix::fs::openat(&found, c".", FOLDER, Mode::empty())?))
+}
+
+/// Moves a folder to a name below `root` that nothing has.
+fn move_up(from: &OwnedFd, name: &CString, root: &OwnedFd, moved: &mut u64) -> io::Result<()> {
+    loop {
+        *moved += 1;
+        match rustix::fs::renameat(from, &**name, root, format!(".moved-{moved}")) {
+            // What was broken off before left that name.
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR | Errno::ISDIR) => {}
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(error.into()),
         }
     }
 }

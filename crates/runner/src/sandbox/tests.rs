@@ -73,3 +73,85 @@ fn what_is_kept_is_counted() {
     let Usage::Bytes(bytes) = Private::usage(private.tmp(), None) else { panic!("uncountable") };
     assert!((100_000..200_000).contains(&bytes), "{bytes}");
 }
+
+/// A folder of the server's, with a file, that a host's folder has links to.
+fn outside(dir: &Path) -> std::path::PathBuf {
+    let outside = dir.join("outside");
+    std::fs::create_dir_all(outside.join("deep")).expect("makes");
+    for file in ["file", "deep/file"] {
+        std::fs::write(outside.join(file), vec![1; 100_000]).expect("writes");
+    }
+    std::fs::set_permissions(&outside, std::fs::Permissions::from_mode(0o751)).expect("sets");
+    outside
+}
+
+fn is_whole(outside: &Path) -> bool {
+    let is_there = ["file", "deep/file"].iter().all(|file| std::fs::metadata(outside.join(file)).is_ok_and(|meta| meta.len() == 100_000));
+    is_there && std::fs::metadata(outside).is_ok_and(|meta| meta.permissions().mode() & 0o777 == 0o751)
+}
+
+#[test]
+fn links_pipes_and_sockets_are_removed_and_lead_nowhere() {
+    use rustix::fs::{CWD, FileType, Mode};
+    let dir = tempfile::tempdir().expect("a folder");
+    let outside = outside(dir.path());
+    let scratch = dir.path().join("hosts");
+    std::fs::create_dir(&scratch).expect("makes");
+    let private = Private::new(&scratch).expect("a folder");
+    let tmp = private.tmp().to_owned();
+    std::fs::create_dir(tmp.join("folder")).expect("makes");
+    for at in [&tmp, &tmp.join("folder")] {
+        std::os::unix::fs::symlink(&outside, at.join("link")).expect("links");
+        std::os::unix::fs::symlink("link", at.join("link to a link")).expect("links");
+        std::os::unix::fs::symlink("..", at.join("up")).expect("links");
+        std::os::unix::fs::symlink("none", at.join("dangling")).expect("links");
+        std::fs::hard_link(outside.join("file"), at.join("hard")).expect("links");
+        rustix::fs::mknodat(CWD, at.join("pipe"), FileType::Fifo, Mode::RUSR, 0).expect("makes");
+        drop(std::os::unix::net::UnixListener::bind(at.join("socket")).expect("binds"));
+    }
+    let Usage::Bytes(bytes) = Private::usage(&tmp, None) else { panic!("uncountable") };
+    assert!((200_000..300_000).contains(&bytes), "the file of two names is counted for each, and nothing else: {bytes}");
+    drop(private);
+    assert_eq!(std::fs::read_dir(&scratch).expect("reads").count(), 0);
+    assert!(is_whole(&outside), "a link was followed");
+}
+
+/// What is a folder when it is listed may be a link when it is entered.
+#[test]
+fn a_folder_that_becomes_a_link_under_way_leads_nowhere() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let outside = outside(dir.path());
+    let tmp = dir.path().join("tmp");
+    std::fs::create_dir(&tmp).expect("makes");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // By turns a folder and a link, until all is over.
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let place = tmp.join("turns");
+                let _ = std::fs::create_dir_all(place.join("deep"));
+                let _ = std::fs::rename(&place, tmp.join("aside"));
+                let _ = std::os::unix::fs::symlink(&outside, &place);
+                let _ = std::fs::remove_file(&place);
+            }
+        });
+        for _ in 0..300 {
+            Private::usage(&tmp, None);
+            // What it finds there changes under it: that it fails is no harm.
+            let _ = clear(&tmp);
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(is_whole(&outside), "a link was followed");
+}
+
+#[test]
+fn what_was_broken_off_is_ended_the_next_time() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for name in ["a/b/c", ".moved-1/x/y", ".moved-2"] {
+        std::fs::create_dir_all(dir.path().join(name)).expect("makes");
+    }
+    std::fs::write(dir.path().join(".moved-3"), "x").expect("writes");
+    clear(dir.path()).expect("clears");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("reads").count(), 0);
+}
