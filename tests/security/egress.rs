@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::Field;
 
@@ -224,10 +224,23 @@ async fn components_are_not_fetched_from_closed_addresses() {
         assert!(refusal.json["error"].as_str().is_some_and(|e| e.contains(rule) && e.contains("--egress-allow")), "{}", refusal.text);
     }
     assert_eq!(field.server.get("/users/me/sources").await.json["page_info"]["total_count"], 1, "the neighbour alone");
-    // What is allowed leads on to what is not.
-    let open = serve(format!("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{port}/c.mjs\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
-    let field = Field::start_with(&["--egress-allow", &format!("127.0.0.1:{open}")]).await;
-    let refusal = field.server.post("/sources", &json!({ "component_url": format!("http://127.0.0.1:{open}/c.mjs") })).await;
-    assert_eq!(refusal.refusal(), (422, "fetch_failed"), "{}", refusal.text);
-    assert_ne!(refusal.json, Value::Null);
+    // What is allowed is fetched; where it leads on to what is not, it is refused, however it is written.
+    let code = "export default { name: 'fetched', version: '1', run() {} };";
+    let fetched = serve(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{code}", code.len()));
+    let led = |to: &str| serve(format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+    let leads = [
+        (led(&format!("http://127.0.0.1:{port}/c.mjs")), "loopback"),
+        (led(&format!("http://localhost:{port}/c.mjs")), "loopback"),
+        (led(&format!("//[::ffff:127.0.0.1]:{port}/c.mjs")), "loopback"),
+        (led("http://169.254.169.254/latest/meta-data/"), "link-local"),
+        (led("file:///etc/passwd"), "http:"),
+    ];
+    let open = leads.iter().map(|(port, _)| *port).chain([fetched]).map(|port| format!("127.0.0.1:{port}")).collect::<Vec<_>>().join(",");
+    let field = Field::start_with(&["--egress-allow", &open]).await;
+    for (lead, rule) in leads {
+        let refusal = field.server.post("/sources", &json!({ "component_url": format!("http://127.0.0.1:{lead}/c.mjs") })).await;
+        assert_eq!(refusal.refusal(), (422, "fetch_failed"), "{}", refusal.text);
+        assert!(refusal.json["error"].as_str().is_some_and(|e| e.contains(rule)) && !refusal.text.contains("root:"), "{}", refusal.text);
+    }
+    field.server.post("/sources", &json!({ "component_url": format!("http://127.0.0.1:{fetched}/c.mjs") })).await.data();
 }

@@ -124,7 +124,7 @@ async fn storms_of_output_and_events_end_their_run() {
     let field = Field::start().await;
     for (attack, said) in [
         ("for (;;) { console.log('x'.repeat(60000)); await new Promise(setImmediate); }", "bytes of output"),
-        ("for (;;) { process.stderr.write('y\\n'); if (Math.random() < 0.001) await new Promise(setImmediate); }", "bytes of output"),
+        ("for (;;) { process.stderr.write('y'.repeat(50) + '\\n'); if (Math.random() < 0.001) await new Promise(setImmediate); }", "bytes of output"),
         (
             "for (let n = 0; ; n++) { $.send.emit({ raw_event: { n, text: 'x'.repeat(10000) } }); if (n % 100 === 0) await new Promise(setImmediate); }",
             "the limit",
@@ -157,4 +157,75 @@ async fn a_flood_of_requests_leaves_places_to_others() {
         assert!(answer.status().as_u16() == 200 || answer.headers().contains_key("retry-after"), "{answer:?}");
     }
     field.healthy().await;
+}
+
+/// A number of the server's memory, MiB.
+fn memory(field: &Field, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", field.server.pid())).expect("reads");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<u64>().expect("a number") >> 10
+}
+
+#[tokio::test]
+async fn large_requests_without_number_are_refused_before_memory_grows() {
+    let field = Field::start_with(&["--requests-memory-mb", "4"]).await;
+    let slow = field.deploy("await new Promise((y) => setTimeout(y, 300)); return 'slow';").await;
+    let url = endpoint(&slow);
+    let before = memory(&field, "VmRSS");
+    // 160 MB in all.
+    let body = bytes::Bytes::from(vec![b'x'; 400_000]);
+    let flood: Vec<_> = (0..400).map(|_| tokio::spawn(field.server.raw(Method::POST, &url).body(body.clone()).send())).collect();
+    for _ in 0..10 {
+        // Small requests are let in all the while.
+        field.healthy().await;
+    }
+    let (mut served, mut refused) = (0, 0);
+    for one in flood {
+        // Who sends on after the refusal may see the connection end.
+        let Ok(answer) = one.await.expect("joins") else { continue };
+        match answer.status().as_u16() {
+            200 => served += 1,
+            503 => {
+                assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
+                refused += 1;
+            }
+            other => panic!("{other}: {answer:?}"),
+        }
+    }
+    assert!(served > 0 && refused > 0, "{served} served, {refused} refused");
+    let grown = memory(&field, "VmHWM").saturating_sub(before);
+    assert!(grown < 100, "the server took {grown} MiB more");
+    field.healthy().await;
+    // There is room again.
+    let again = field.server.raw(Method::POST, &url).body(body).send().await.expect("an answer");
+    assert_eq!(again.status().as_u16(), 200);
+}
+
+/// What is accepted and waits for its turn is in memory too, though its client was answered long ago.
+#[tokio::test]
+async fn events_that_wait_are_bounded_in_bytes() {
+    let field = Field::start_with(&["--requests-memory-mb", "4"]).await;
+    let code =
+        "export default { name: 'slow', version: '1', props: { http: '$.interface.http' }, async run() { await new Promise((y) => setTimeout(y, 5000)); } };";
+    let slow = field.server.source(code, json!({})).await;
+    let url = endpoint(&slow);
+    let large = "x".repeat(60_000);
+    let (mut accepted, mut refused) = (0, 0);
+    // Those under way, which have a place, and two MiB of those that wait: no owner has more.
+    while refused == 0 && accepted < 2_000 {
+        let sent: Vec<_> = (0..16).map(|_| tokio::spawn(field.server.raw(Method::POST, &url).json(&json!({ "large": large })).send())).collect();
+        for one in sent {
+            let answer = one.await.expect("joins").expect("an answer");
+            match answer.status().as_u16() {
+                200 => accepted += 1,
+                503 if answer.headers().contains_key("retry-after") => refused += 1,
+                _ => panic!("{answer:?}"),
+            }
+        }
+    }
+    assert!(refused > 0, "{accepted} were accepted");
+    field.healthy().await;
+    // Nothing that was accepted is lost.
+    let path = format!("/sources/{}/runs?status=succeeded", slow["id"].as_str().expect("an id"));
+    field.server.until("all that was accepted", &path, |l| l["page_info"]["total_count"] == accepted).await;
 }

@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::net::unix::pipe;
 
 /// How long a state is waited for.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The user and group `nobody`.
 /// The user and group that unprivileged servers run as.
 pub const NOBODY: u32 = 65534;
 
@@ -58,6 +58,8 @@ pub struct Server {
     /// Where the time is held, where a test does.
     clock: Option<PathBuf>,
     child: Option<Child>,
+    /// Its standard output, to which it writes nothing: it ends with the process.
+    end: Option<pipe::Receiver>,
     pub url: String,
     pub api_key: String,
     pub org_id: String,
@@ -193,6 +195,7 @@ impl Server {
             env: Vec::new(),
             clock: None,
             child: None,
+            end: None,
             url: String::new(),
             api_key: String::new(),
             org_id: String::new(),
@@ -234,18 +237,19 @@ impl Server {
         if let Some(clock) = &self.clock {
             command.env("MILLRACE_TEST_CLOCK", clock);
         }
-        let child = command
+        let mut child = command
             .args(["serve", "--data-dir"])
             .arg(self.data_dir())
             .args(["--listen", listen])
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
             .expect("starts");
-        self.child = Some(child);
+        let end = child.stdout.take().map(|end| pipe::Receiver::from_owned_fd(end.into()).expect("a pipe"));
+        (self.child, self.end) = (Some(child), end);
         let deadline = Instant::now() + DEADLINE;
         loop {
             if let Ok(text) = std::fs::read_to_string(self.data_dir().join("credentials.json"))
@@ -274,6 +278,15 @@ impl Server {
     /// Whether the process has ended by itself.
     pub fn ended(&mut self) -> bool {
         self.child.as_mut().is_none_or(|child| child.try_wait().expect("waits").is_some())
+    }
+
+    /// Waits until the process has ended by itself; false where it goes on for so long.
+    pub async fn until_ended(&mut self, patience: Duration) -> bool {
+        let Some(end) = &mut self.end else { return true };
+        let mut nothing = [0];
+        let ended = tokio::time::timeout(patience, tokio::io::AsyncReadExt::read(end, &mut nothing)).await;
+        // The pipe ends a moment before there is a status.
+        ended.is_ok() && self.child.take().is_none_or(|mut child| child.wait().is_ok())
     }
 
     /// What it is started with from its next start on; components may reach the servers of the tests.
@@ -372,6 +385,15 @@ impl Server {
     pub async fn emitted(&self, source: &Value) -> Vec<Value> {
         let list = self.get(&format!("/sources/{}/event_summaries?expand=event", id(source))).await.json;
         list["data"].as_array().expect("events").iter().rev().map(|e| e["event"].clone()).collect()
+    }
+
+    /// Waits until the log says it.
+    pub async fn until_log(&self, words: &str) {
+        let deadline = Instant::now() + DEADLINE;
+        while !self.log().contains(words) {
+            assert!(Instant::now() < deadline, "`{words}` is not in the log: {}", self.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Asks until `fits`, or fails with what was there last.

@@ -95,6 +95,12 @@ impl ApiError {
         Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
     }
 
+    /// A large body while there are as many as there is memory for.
+    pub(crate) fn no_memory_for_body() -> Self {
+        let message = "the server has as much of requests in memory as it may (--requests-memory-mb); try again";
+        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
+    }
+
     /// A body that would have to be unpacked.
     pub(crate) fn packed(encoding: &str) -> Self {
         let message = format!("the body is encoded as `{}`; send it as it is, without `content-encoding`", encoding.chars().take(40).collect::<String>());

@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use millrace_engine::EngineError;
+use millrace_engine::{ASKED_BY, Asker, EngineError};
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
@@ -66,6 +66,25 @@ pub(crate) fn emitter<E: Emitter>(text: String) -> Result<String, ApiError> {
     Ok(text)
 }
 
+/// Who makes the request, as far as wrong keys are counted.
+pub(crate) struct ShownBy(pub(crate) Option<Asker>);
+
+impl ShownBy {
+    fn of(parts: &Parts, app: &App) -> Self {
+        // Behind a proxy all have its address: what clients say of theirs is not believed.
+        let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip());
+        Self(app.engine.asker(address, parts.headers.get(ASKED_BY).and_then(|value| value.to_str().ok())))
+    }
+}
+
+impl FromRequestParts<App> for ShownBy {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(parts, app))
+    }
+}
+
 /// The caller, by its key, which may do what the route needs.
 pub(crate) struct Auth(pub(crate) Caller);
 
@@ -78,9 +97,8 @@ impl FromRequestParts<App> for Auth {
             Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
             _ => return Err(EngineError::Unauthorized.into()),
         };
-        // Behind a proxy all have its address: what clients say of theirs is not believed.
-        let from = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip());
-        let caller = app.engine.authenticate(key, from).await?;
+        let ShownBy(from) = ShownBy::of(parts, app);
+        let caller = app.engine.authenticate(key, from.as_ref()).await?;
         app.engine.count_request(&caller)?;
         // A route that says nothing of its scope is for keys that may do everything.
         match parts.extensions.get::<Needs>().copied().unwrap_or(Needs::Scope(Scope::Full)) {

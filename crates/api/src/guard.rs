@@ -1,8 +1,9 @@
-//! What holds for every request, whatever its route: how long a body may take, what browsers are told, that nothing is unpacked here.
+//! What holds for every request, whatever its route: how long a body may take, how much memory all of them, what browsers are told, that
+//! nothing is unpacked here.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,66 +15,121 @@ use axum::response::{IntoResponse as _, Response};
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
-use crate::App;
 use crate::error::ApiError;
+use crate::{App, V1_BODY_BYTES_MAX};
 
 /// Beyond its grace a body has to come at this rate at least, bytes a second: who sends one byte at a time gets no further.
 const BODY_RATE_MIN: u64 = 8 << 10;
 
-/// Whether a body came too late, for whom its request is answered.
-pub(crate) type Late = Option<Arc<AtomicBool>>;
+/// The first bytes of each body are not counted: how many there are of these is bounded by the connections, and so small requests are let in
+/// where large ones have taken all the room.
+const UNCOUNTED_BYTES: usize = 16 << 10;
+/// No more is counted of a body: what is larger is not kept in memory as a whole, but in the parts in which it is stored.
+const COUNTED_BYTES_MAX: usize = V1_BODY_BYTES_MAX;
 
-/// A request whose body is given up where it takes too long.
-pub(crate) fn timed(app: &App, request: Request) -> (Request, Late) {
+/// How much of bodies is in memory.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    bytes: AtomicUsize,
+    max: usize,
+}
+
+impl Bodies {
+    pub(crate) const fn new(max: usize) -> Self {
+        Self { bytes: AtomicUsize::new(0), max }
+    }
+}
+
+/// One body's part of it, until its request is answered: until then what came is in memory, in one form or another. And what it was refused for.
+pub(crate) struct Part {
+    bodies: Arc<Bodies>,
+    came: AtomicUsize,
+    counted: AtomicUsize,
+    is_late: AtomicBool,
+    is_too_much: AtomicBool,
+}
+
+impl Part {
+    fn of(bodies: &Arc<Bodies>) -> Self {
+        let (came, counted) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { bodies: bodies.clone(), came, counted, is_late: AtomicBool::new(false), is_too_much: AtomicBool::new(false) }
+    }
+
+    /// More of the body has come; false where there is no room for it.
+    fn add(&self, bytes: usize) -> bool {
+        let came = self.came.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let counts = came.min(COUNTED_BYTES_MAX).saturating_sub(UNCOUNTED_BYTES);
+        let more = counts - self.counted.swap(counts, Ordering::Relaxed);
+        more == 0 || self.bodies.bytes.fetch_add(more, Ordering::Relaxed) + more <= self.bodies.max
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let counted = *self.counted.get_mut();
+        if counted > 0 {
+            self.bodies.bytes.fetch_sub(counted, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A request whose body is given up where it takes too long, or where there is no memory for it.
+pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>>) {
     if request.body().is_end_stream() {
         return (request, None);
     }
-    let is_late = Arc::new(AtomicBool::new(false));
-    let (grace, told) = (app.config.body_timeout, is_late.clone());
-    let timed = request.map(|body| Body::new(Timed { body, started: Instant::now(), grace, bytes: 0, timer: None, is_late: told }));
-    (timed, Some(is_late))
+    let part = Arc::new(Part::of(&app.bodies));
+    let (grace, told) = (app.config.body_timeout, part.clone());
+    let bounded = request.map(|body| Body::new(Bounded { body, started: Instant::now(), grace, timer: None, part: told }));
+    (bounded, Some(part))
 }
 
-/// The answer, or what is said to a client whose body came too slowly.
-pub(crate) fn unless_late(app: &App, late: Late, response: Response) -> Response {
-    if !late.is_some_and(|late| late.load(Ordering::Relaxed)) {
-        return response;
-    }
-    let mut response = ApiError::body_too_slow(app.config.body_timeout).into_response();
+/// The answer, or what is said to a client whose body was given up.
+pub(crate) fn unless_given_up(app: &App, part: Option<Arc<Part>>, response: Response) -> Response {
+    let Some(part) = part else { return response };
+    let refused = match (part.is_late.load(Ordering::Relaxed), part.is_too_much.load(Ordering::Relaxed)) {
+        (true, _) => ApiError::body_too_slow(app.config.body_timeout),
+        (_, true) => ApiError::no_memory_for_body(),
+        _ => return response,
+    };
+    let mut response = refused.into_response();
     // The rest of the body would be taken for the next request.
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// A body with a time limit that grows with what has come.
-struct Timed {
+/// A body with a time limit that grows with what has come, and its part of the memory for bodies.
+struct Bounded {
     body: Body,
     started: Instant,
     grace: Duration,
-    bytes: u64,
     timer: Option<Pin<Box<Sleep>>>,
-    is_late: Arc<AtomicBool>,
+    part: Arc<Part>,
 }
 
-impl http_body::Body for Timed {
+impl http_body::Body for Bounded {
     type Data = Bytes;
     type Error = axum::BoxError;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
-            if let Some(Ok(frame)) = &frame {
-                this.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+            if let Some(Ok(frame)) = &frame
+                && !this.part.add(frame.data_ref().map_or(0, Bytes::len))
+            {
+                this.part.is_too_much.store(true, Ordering::Relaxed);
+                return Poll::Ready(Some(Err("there is no memory for the body".into())));
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
-        let until = this.started + this.grace + Duration::from_millis(this.bytes.saturating_mul(1000) / BODY_RATE_MIN);
+        let came = this.part.came.load(Ordering::Relaxed) as u64;
+        let until = this.started + this.grace + Duration::from_millis(came.saturating_mul(1000) / BODY_RATE_MIN);
         let timer = this.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         if timer.deadline() != until {
             timer.as_mut().reset(until);
         }
         ready!(timer.as_mut().poll(context));
-        this.is_late.store(true, Ordering::Relaxed);
+        this.part.is_late.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err("the body came too slowly".into())))
     }
 
@@ -136,13 +192,12 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             Some((Ok::<_, std::io::Error>(vec![b'x'; bytes]), pieces))
         });
-        let is_late = Arc::new(AtomicBool::new(false));
-        let body =
-            Timed { body: Body::from_stream(stream), started: Instant::now(), grace: Duration::from_secs(10), bytes: 0, timer: None, is_late: is_late.clone() };
+        let part = Arc::new(Part::of(&Arc::new(Bodies::new(usize::MAX))));
+        let body = Bounded { body: Body::from_stream(stream), started: Instant::now(), grace: Duration::from_secs(10), timer: None, part: part.clone() };
         let mut data = Body::new(body).into_data_stream();
         let mut bytes = 0;
         while let Some(piece) = data.next().await {
-            bytes += piece.map_err(|_| is_late.load(Ordering::Relaxed))?.len();
+            bytes += piece.map_err(|_| part.is_late.load(Ordering::Relaxed))?.len();
         }
         Ok(bytes)
     }
@@ -155,6 +210,24 @@ mod tests {
         assert_eq!(read(&drip).await, Err(true), "each piece alone is in time");
         let flow: Vec<_> = (0..100).map(|_| (500, 8 << 10)).collect();
         assert_eq!(read(&flow).await, Ok(100 * (8 << 10)), "fifty seconds are no fault of a large body");
+    }
+
+    #[test]
+    fn large_bodies_share_a_room_and_small_ones_need_none() {
+        let bodies = Arc::new(Bodies::new(100 << 10));
+        let (first, second, small) = (Part::of(&bodies), Part::of(&bodies), Part::of(&bodies));
+        assert!(first.add(UNCOUNTED_BYTES + (60 << 10)) && second.add(UNCOUNTED_BYTES) && second.add(40 << 10));
+        assert!(!first.add(1), "there is no more");
+        assert!(small.add(1_000) && small.add(UNCOUNTED_BYTES - 1_000));
+        drop(first);
+        assert!(second.add(60 << 10));
+        drop((second, small));
+        assert_eq!(bodies.bytes.load(Ordering::Relaxed), 0);
+        // A file that is stored as it comes takes no more than a body that is kept.
+        let bodies = Arc::new(Bodies::new(usize::MAX));
+        let file = Part::of(&bodies);
+        assert!((0..100).all(|_| file.add(1 << 20)));
+        assert_eq!(bodies.bytes.load(Ordering::Relaxed), COUNTED_BYTES_MAX - UNCOUNTED_BYTES);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct ApiConfig {
     pub http_body_max_bytes: usize,
     /// How long a body may take beyond what its length explains.
     pub body_timeout: Duration,
+    /// Bytes of the bodies of all requests that are not answered yet, beyond which large ones are refused.
+    pub bodies_bytes_max: usize,
 }
 
 impl ApiConfig {
@@ -56,11 +58,14 @@ impl ApiConfig {
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) config: Arc<ApiConfig>,
+    /// Bodies of requests under way.
+    pub(crate) bodies: Arc<guard::Bodies>,
 }
 
 /// All routes.
 pub fn router(engine: Engine, config: ApiConfig) -> Router {
-    let app = App { engine, config: Arc::new(config) };
+    let bodies = Arc::new(guard::Bodies::new(config.bodies_bytes_max));
+    let app = App { engine, config: Arc::new(config), bodies };
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()
@@ -91,17 +96,17 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .with_state(app)
 }
 
-/// What holds for every request: it is counted, its body comes in time, a panic is answered, its host says whose it is, its answer bears its id and
+/// What holds for every request: it is counted, its body comes in time and fits into memory, a panic is answered, its host says whose it is, its answer bears its id and
 /// what browsers are told. One layer: each one more is a copy of all within it for every request.
 async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
     let counted = metrics::Counted::begin(request.uri().path());
     let path = request.uri().path().to_owned();
     let id = error::RequestId::new();
-    let (request, late) = guard::timed(&app, request);
+    let (request, part) = guard::bounded(&app, request);
     let answer = AssertUnwindSafe(v1::domains::by_host(&app, request, next)).catch_unwind();
     let answer = async { answer.await.unwrap_or_else(error::panicked) };
     let response = error::with_request_id(id, answer).await;
-    let mut response = guard::unless_late(&app, late, response);
+    let mut response = guard::unless_given_up(&app, part, response);
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
         headers.insert(HeaderName::from_static("x-request-id"), value);

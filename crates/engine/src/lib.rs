@@ -59,6 +59,7 @@ pub use tenants::keys::{NewApiKey, UpdateApiKey};
 pub use tenants::oauth::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;
 pub use tenants::secrets::MasterKey;
+pub use tenants::wrong_keys::{ASKED_BY, Asker};
 pub use tenants::{FirstTenant, Me, NewOrganization, UpdateOrganization};
 
 /// Version of Millrace, as `platform_version` shows it (spec 9).
@@ -77,6 +78,8 @@ pub struct EngineConfig {
     pub running_max: usize,
     /// Accepted runs that wait for one of those places, beyond which requests are refused; of one owner half as many.
     pub waiting_max: usize,
+    /// Bytes of the events of those, beyond which requests are refused too; of one owner half as many.
+    pub waiting_bytes_max: usize,
     /// How long a claimed run may go unrenewed.
     pub lease: Duration,
     /// Wall-clock limit of a source's run and of hooks.
@@ -114,6 +117,7 @@ impl Default for EngineConfig {
             artifact_dir: "artifacts".into(),
             running_max: 256,
             waiting_max: 10_000,
+            waiting_bytes_max: 512 << 20,
             lease: Duration::from_secs(30),
             source_timeout: Duration::from_secs(60),
             attempts_max: 10,
@@ -220,7 +224,7 @@ impl Engine {
                 tracing::info!(requeued, "runs that an earlier process left are queued again");
             }
         }
-        let places = run::places::Places::new(config.running_max, config.waiting_max);
+        let places = run::places::Places::new(config.running_max, config.waiting_max, config.waiting_bytes_max);
         let sending = deliver::reach::Reach::new(config.egress.clone(), deliver::http::common);
         let providers = deliver::reach::Reach::new(config.egress.clone(), tenants::oauth::common);
         let (traces, spans) = observe::traces::Traces::new(config.traces.as_ref())?;

@@ -96,6 +96,9 @@ pub struct ServeArgs {
     /// Connections at once, beyond which clients are told to come again [default: 10000]
     #[arg(long, env = "MILLRACE_CONNECTIONS_MAX")]
     pub connections_max: Option<usize>,
+    /// MiB of memory for bodies of requests that are not answered yet, and as many for accepted events that wait for their turn [default: 512]
+    #[arg(long, env = "MILLRACE_REQUESTS_MEMORY_MB")]
+    pub requests_memory_mb: Option<u32>,
     /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be kept as a file [default: 104857600]
     #[arg(long, env = "MILLRACE_UPLOAD_MAX_BYTES")]
     pub upload_max_bytes: Option<usize>,
@@ -175,6 +178,7 @@ pub struct Config {
     pub http_body_max_bytes: usize,
     pub request_timeout_seconds: u32,
     pub connections_max: usize,
+    pub requests_memory_mb: u32,
     pub upload_max_bytes: usize,
     pub keep: Retention,
     pub keep_audit_days: u32,
@@ -221,6 +225,7 @@ impl Config {
             http_body_max_bytes: args.http_body_max_bytes.or(file.http_body_max_bytes).unwrap_or(512 * 1024),
             request_timeout_seconds: args.request_timeout_seconds.or(file.request_timeout_seconds).unwrap_or(30),
             connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
+            requests_memory_mb: args.requests_memory_mb.or(file.requests_memory_mb).unwrap_or(512),
             upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
@@ -238,8 +243,11 @@ impl Config {
             bail!("`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one");
         }
         let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days)];
-        if config.http_body_max_bytes == 0 || kept.contains(&Some(0)) || config.request_timeout_seconds == 0 || config.connections_max == 0 {
-            bail!("http_body_max_bytes, keep_days, keep_count, keep_audit_days, request_timeout_seconds and connections_max are at least 1");
+        let of_requests = [config.http_body_max_bytes, config.connections_max, config.requests_memory_mb as usize, config.request_timeout_seconds as usize];
+        if of_requests.contains(&0) || kept.contains(&Some(0)) {
+            bail!(
+                "http_body_max_bytes, keep_days, keep_count, keep_audit_days, request_timeout_seconds, connections_max and requests_memory_mb are at least 1"
+            );
         }
         if config.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
             bail!("keep_count is at most {}", Retention::COUNT_MAX);

@@ -15,7 +15,7 @@ use anyhow::Result;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -92,13 +92,27 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 }
 
 async fn connection(stream: TcpStream, address: SocketAddr, router: Router, limits: Limits, stop: CancellationToken, place: OwnedSemaphorePermit) {
+    let place = Arc::new(place);
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(address));
-        router.clone().oneshot(request)
+        let only_reads = matches!(*request.method(), Method::GET | Method::HEAD) && request.uri().path().starts_with("/v1/");
+        let (answer, place) = (router.clone().oneshot(request), place.clone());
+        async move {
+            if only_reads {
+                return answer.await;
+            }
+            // A client that goes away ends the connection, and with it what only reads. What changes something goes on to its end: else it would
+            // stop between two of its steps, such as after a run was stored and before it is begun. It counts as a connection until then.
+            let whole = tokio::spawn(async move {
+                let answer = answer.await;
+                drop(place);
+                answer
+            });
+            whole.await.unwrap_or_else(|_| Ok(StatusCode::INTERNAL_SERVER_ERROR.into_response()))
+        }
     });
     run(stream, service, limits, Some(stop)).await;
-    drop(place);
 }
 
 /// Says that there are too many connections, to one who asks something within its time.

@@ -7,6 +7,8 @@ use crate::ids::{OrgId, UploadId};
 pub const NAME_CHARS_MAX: usize = 64;
 /// The longest path of a file within its store, bytes.
 pub const PATH_BYTES_MAX: usize = 512;
+/// The longest name of a file or folder on its way, bytes: no usual file system has longer ones, and files are laid into one.
+pub const PART_BYTES_MAX: usize = 255;
 /// The largest file, bytes.
 pub const FILE_BYTES_MAX: i64 = 64 << 20;
 /// Files of one store.
@@ -53,7 +55,9 @@ pub enum FileError {
     #[error("`{0}` is not the name of a file store; allowed are 1 to {NAME_CHARS_MAX} letters, digits, `-`, `_` and `.`, the first a letter or digit")]
     Name(String),
     /// A path.
-    #[error("`{0}` is not the path of a stored file; allowed are up to {PATH_BYTES_MAX} bytes such as `reports/june.csv`: no `..`, no `/` at either end")]
+    #[error(
+        "`{0}` is not the path of a stored file; allowed are up to {PATH_BYTES_MAX} bytes such as `reports/june.csv`, {PART_BYTES_MAX} between two `/`: no `..`, no `/` at either end"
+    )]
     Path(String),
 }
 
@@ -67,7 +71,8 @@ pub fn check_name(name: &str) -> Result<(), FileError> {
 
 /// Checks the path of a file: it stays within its store, and within `/tmp` where it is mirrored.
 pub fn check_path(path: &str) -> Result<(), FileError> {
-    let fits = path.len() <= PATH_BYTES_MAX && path.split('/').all(|part| !matches!(part, "" | "." | "..")) && !path.contains(|c: char| c.is_control());
+    let part_fits = |part: &str| part.len() <= PART_BYTES_MAX && !matches!(part, "" | "." | "..");
+    let fits = path.len() <= PATH_BYTES_MAX && path.split('/').all(part_fits) && !path.contains(|c: char| c.is_control());
     if fits { Ok(()) } else { Err(FileError::Path(path.chars().take(80).collect())) }
 }
 
@@ -83,10 +88,10 @@ mod tests {
         for name in ["", ".", "..", "-a", "a/b", "a b", "ü", &"x".repeat(65)] {
             assert!(check_name(name).is_err(), "{name}");
         }
-        for path in ["a", "ü b/c.txt", ".hidden", "a..b", "..."] {
+        for path in ["a", "ü b/c.txt", ".hidden", "a..b", "...", &"x".repeat(255)] {
             assert!(check_path(path).is_ok(), "{path}");
         }
-        for path in ["", "/a", "a/", "a//b", "..", "a/../b", "./a", "a\0b", "a\nb", &"x".repeat(513)] {
+        for path in ["", "/a", "a/", "a//b", "..", "a/../b", "./a", "a\0b", "a\nb", &"x".repeat(256), &"x/".repeat(300)] {
             assert!(check_path(path).is_err(), "{path:?}");
         }
     }

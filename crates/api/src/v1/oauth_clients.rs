@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, id};
+use crate::extract::{Auth, ListQuery, Params, Path, ShownBy, id};
 use crate::v1::api_keys::scopes;
 use crate::wire::Fields;
 
@@ -47,7 +47,7 @@ fn shown(c: &OauthClient) -> Value {
     json!({ "id": c.id, "name": c.name, "user_id": c.user_id, "scopes": c.scopes.iter().collect::<Vec<_>>(), "created_at": c.created_at.secs() })
 }
 
-pub(crate) async fn token(State(app): State<App>, headers: HeaderMap, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn token(State(app): State<App>, ShownBy(from): ShownBy, headers: HeaderMap, params: Params) -> Result<Response, ApiError> {
     let grant = params.text("grant_type")?.unwrap_or_default();
     if grant != "client_credentials" {
         let shown: String = grant.chars().take(40).collect();
@@ -61,16 +61,16 @@ pub(crate) async fn token(State(app): State<App>, headers: HeaderMap, params: Pa
         _ => None,
     };
     let (client, secret) = credentials(&headers, &params)?;
-    let issued = app.engine.issue_token(&client, &secret, wanted).await?;
+    let issued = app.engine.issue_token(&client, &secret, wanted, from.as_ref()).await?;
     let body = json!({ "access_token": issued.token, "token_type": "Bearer", "expires_in": issued.expires_in, "created_at": issued.created_at.secs() });
     Ok(([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body)).into_response())
 }
 
 /// A token that is not there is revoked as well (RFC 7009).
-pub(crate) async fn revoke(State(app): State<App>, headers: HeaderMap, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn revoke(State(app): State<App>, ShownBy(from): ShownBy, headers: HeaderMap, params: Params) -> Result<Response, ApiError> {
     let token = params.text("token")?.ok_or_else(|| ApiError::field("token", "`token` is missing"))?;
     let (client, secret) = credentials(&headers, &params)?;
-    app.engine.revoke_token(&client, &secret, &token).await?;
+    app.engine.revoke_token(&client, &secret, &token, from.as_ref()).await?;
     Ok(Json(json!({})).into_response())
 }
 

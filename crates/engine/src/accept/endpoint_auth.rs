@@ -13,6 +13,8 @@ use serde_json::Value;
 use sha2::Sha256;
 
 use crate::deliver::webhooks::SECRET_PREFIX;
+use crate::tenants::secrets::same;
+use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError};
 
 /// How far the time of a signed request may be from ours, milliseconds: an older one may be an eavesdropper's.
@@ -122,7 +124,8 @@ impl Engine {
             Authorization::ApiKey => {
                 let key = "this endpoint needs an API key of its organization with the scope `invoke`: `Authorization: Bearer <api key>`";
                 let Some(shown) = bearer(request) else { return refused(key) };
-                match self.authenticate(shown, request.client_ip.parse().ok()).await {
+                let from = request.client_ip.parse().ok().map(Asker::Address);
+                match self.authenticate(shown, from.as_ref()).await {
                     Ok(caller) if caller.org_id == *org && self.check_scope(&caller, Scope::Invoke).is_ok() => self.count_request(&caller)?,
                     Ok(_) | Err(EngineError::Unauthorized) => return refused(key),
                     Err(error) => return Err(error),
@@ -151,11 +154,6 @@ fn bearer(request: &EndpointRequest) -> Option<&str> {
 
 fn header<'a>(request: &'a EndpointRequest, name: &str) -> Option<&'a str> {
     request.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
-}
-
-/// In a time that does not tell how much of them is the same.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
 }
 
 /// The key of a secret as Standard Webhooks writes it; another text is the key itself.

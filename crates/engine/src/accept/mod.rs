@@ -150,18 +150,17 @@ impl Engine {
 
     /// Makes a run durable as claimed by this node, and starts it.
     async fn accept_here(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
-        let admission = if self.0.tasks.stopping() { None } else { self.0.places.admit(&run.org_id, &run.owner) };
+        let bytes = run.event.len() + run.context.len();
+        let admission = if self.0.tasks.stopping() { None } else { self.0.places.admit(&run.org_id, &run.owner, bytes) };
         let Some(admission) = admission else { return Err(EngineError::Overloaded) };
         let held = Held::claimed_here(&run);
-        self.hold(&held);
-        if let Err(error) = self.0.store.accept(run, &self.0.node).await {
-            self.unhold(&held.id, held.attempt);
-            return Err(error.into());
-        }
+        // What ends this early, be it a panic, lets go of the run: held for ever, its lease would be renewed for ever.
+        let grip = self.hold(&held);
+        self.0.store.accept(run, &self.0.node).await?;
         let engine = self.clone();
         self.0.tasks.spawn(async move {
             let place = admission.place().await;
-            engine.execute(held, Some(program), responder).await;
+            engine.execute(held, grip, Some(program), responder).await;
             drop(place);
         });
         fail_point!("engine.accept.before_answer");

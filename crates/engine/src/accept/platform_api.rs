@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use millrace_model::ids::OrgId;
 use millrace_runner::{AskError, AskResult};
 use reqwest::Method;
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::Engine;
+use crate::tenants::wrong_keys::ASKED_BY;
 
 /// How long an answer is waited for; streams are not for such requests.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -33,8 +35,8 @@ struct Headers {
 }
 
 impl Engine {
-    /// Only `/v1` of this server, whatever the path says.
-    pub(crate) async fn ask_platform(&self, payload: &RawValue) -> AskResult {
+    /// Only `/v1` of this server, whatever the path says. What it shows of keys counts for the organization of the code that asks.
+    pub(crate) async fn ask_platform(&self, org: &OrgId, payload: &RawValue) -> AskResult {
         let ask: PlatformAsk = serde_json::from_str(payload.get()).map_err(|_| AskError::new("TypeError", "a request has method, path and headers"))?;
         let base = url::Url::parse(&self.0.config.base_url).map_err(failed)?;
         let url = base.join(&ask.path).map_err(|_| AskError::new("TypeError", "the request's path is none"))?;
@@ -43,7 +45,7 @@ impl Engine {
         }
         let method: Method = ask.method.parse().map_err(|_| AskError::new("TypeError", "the request's method is none"))?;
         let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).build().map_err(failed)?;
-        let mut request = client.request(method, url).body(ask.body);
+        let mut request = client.request(method, url).header(ASKED_BY, self.asked_by(org)).body(ask.body);
         for (name, value) in [("authorization", ask.headers.authorization), ("content-type", ask.headers.content_type)] {
             if let Some(value) = value {
                 request = request.header(name, value);

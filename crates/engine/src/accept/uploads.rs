@@ -8,6 +8,7 @@ use multer::{Constraints, Multipart, SizeLimit};
 use serde_json::{Map, Value, json};
 
 use crate::accept::http_event::add_pair;
+use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
 
 /// Parts of a form.
@@ -145,8 +146,7 @@ impl Engine {
         let unknown = || EngineError::not_found("file", token.chars().take(80).collect::<String>());
         let id: UploadId = token.split_once('-').and_then(|(id, _)| id.parse().ok()).ok_or_else(unknown)?;
         let expected = self.upload_token(&id);
-        let same = expected.len() == token.len() && expected.bytes().zip(token.bytes()).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0;
-        if !same {
+        if !same(expected.as_bytes(), token.as_bytes()) {
             return Err(unknown());
         }
         let upload = self.0.store.upload(&id).await?.filter(|upload| upload.expires_at > self.now());

@@ -80,7 +80,7 @@ impl Engine {
         self.0.tasks.spawn(async move {
             ask.turn().await;
             let answer = match ask.kind.as_str() {
-                "platform.request" => engine.ask_platform(&ask.payload).await,
+                "platform.request" => engine.ask_platform(&scope.org, &ask.payload).await,
                 "flow.trigger" => engine.trigger_workflow(&scope, &ask.payload).await,
                 kind if kind.starts_with("files.") => engine.ask_files(&scope, kind, &ask.payload).await,
                 kind if kind.starts_with("data_store.") => engine.ask_store(&scope, kind, &ask.payload).await,

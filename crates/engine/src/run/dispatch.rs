@@ -87,11 +87,11 @@ impl Engine {
         for run in runs {
             let (engine, held) = (self.clone(), Held::claimed(run));
             let admission = engine.0.places.admit_claimed(&held.org_id, &held.owner);
-            self.hold(&held);
+            let grip = self.hold(&held);
             let responder = self.0.responders.lock().remove(&held.id);
             self.0.tasks.spawn(async move {
                 let place = admission.place().await;
-                engine.execute(held, None, responder).await;
+                engine.execute(held, grip, None, responder).await;
                 drop(place);
             });
         }

@@ -80,7 +80,7 @@ struct Watched {
 }
 
 /// Lets go of a run at its end, also where that is a panic: its lease would be renewed for ever.
-struct Grip {
+pub(crate) struct Grip {
     engine: Engine,
     id: RunId,
     attempt: i64,
@@ -93,12 +93,14 @@ impl Drop for Grip {
 }
 
 impl Engine {
-    pub(crate) fn hold(&self, held: &Held) {
+    /// From now on the run's lease is renewed, until what this gives is dropped.
+    pub(crate) fn hold(&self, held: &Held) -> Grip {
         self.0.held.lock().insert(held.id.clone(), held.attempt);
+        Grip { engine: self.clone(), id: held.id.clone(), attempt: held.attempt }
     }
 
     /// Lets go of a run. Not where a later attempt of it holds it meanwhile: that one's lease goes on, and its end is waited for.
-    pub(crate) fn unhold(&self, id: &RunId, attempt: i64) {
+    fn unhold(&self, id: &RunId, attempt: i64) {
         let waiter = {
             let mut held = self.0.held.lock();
             match held.get(id) {
@@ -114,8 +116,8 @@ impl Engine {
     }
 
     /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
-    pub(crate) async fn execute(&self, mut held: Held, program: Option<Arc<Program>>, responder: Option<Responder>) {
-        let _grip = Grip { engine: self.clone(), id: held.id.clone(), attempt: held.attempt };
+    pub(crate) async fn execute(&self, mut held: Held, grip: Grip, program: Option<Arc<Program>>, responder: Option<Responder>) {
+        let _held_to_the_end = grip;
         if let Err(error) = self.try_execute(&mut held, program, responder).await {
             let chain = error_chain(&error);
             tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");

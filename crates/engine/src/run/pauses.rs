@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accept::http_event::{Receiver, http_event};
 use crate::run::execute::Held;
+use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
 
 /// What an attempt takes over from those before it.
@@ -165,8 +166,7 @@ impl Engine {
         let mut parts = token.splitn(3, '-');
         let (run, attempt) = (parts.next()?.parse::<RunId>().ok()?, parts.next()?.parse::<i64>().ok()?);
         let expected = self.token(&run, attempt, end);
-        let same = expected.len() == token.len() && expected.bytes().zip(token.bytes()).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0;
-        same.then_some((run, attempt))
+        same(expected.as_bytes(), token.as_bytes()).then_some((run, attempt))
     }
 
     /// A request to resume or cancel a paused run. It may come before the attempt has ended: it is kept then.

@@ -18,6 +18,8 @@ struct Inner {
     taken_max: usize,
     /// Accepted runs that wait for a place, in all.
     waiting_max: usize,
+    /// Bytes of their events, which are kept in memory.
+    bytes_max: usize,
     state: Mutex<State>,
     /// Told when a place becomes free or somebody stops waiting.
     changed: Notify,
@@ -29,6 +31,8 @@ struct Inner {
 struct State {
     taken: usize,
     waiting: usize,
+    /// Of the events of those who wait.
+    bytes: usize,
     /// Of those who wait, runs claimed from the queue.
     claimed: usize,
     ticket: u64,
@@ -48,12 +52,15 @@ struct Share {
     taken: usize,
     /// Admitted and without a place: those in `queue`, and those who are not there yet.
     waiting: usize,
+    /// Of the events of those.
+    bytes: usize,
     queue: VecDeque<Turn>,
 }
 
 /// One in a queue.
 struct Turn {
     ticket: u64,
+    bytes: usize,
     is_claimed: bool,
     tell: oneshot::Sender<Place>,
 }
@@ -63,6 +70,7 @@ pub(crate) struct Admission {
     places: Places,
     org: String,
     owner: String,
+    bytes: usize,
     is_claimed: bool,
     is_queued: bool,
 }
@@ -75,8 +83,8 @@ pub(crate) struct Place {
 }
 
 impl Places {
-    pub(crate) fn new(taken_max: usize, waiting_max: usize) -> Self {
-        Self(Arc::new(Inner { taken_max, waiting_max, state: Mutex::default(), changed: Notify::new(), idle: Notify::new() }))
+    pub(crate) fn new(taken_max: usize, waiting_max: usize, bytes_max: usize) -> Self {
+        Self(Arc::new(Inner { taken_max, waiting_max, bytes_max, state: Mutex::default(), changed: Notify::new(), idle: Notify::new() }))
     }
 
     /// How many are taken, and how many wait for one.
@@ -85,30 +93,36 @@ impl Places {
         (state.taken, state.waiting)
     }
 
-    /// Lets one more run of an owner wait; None where too many of its own, or in all, wait already. Half of the room is kept for others.
-    pub(crate) fn admit(&self, org: &OrgId, owner: &Owner) -> Option<Admission> {
+    /// Lets one more run of an owner wait; `bytes`: of its event. None where too many, or too many bytes, of its own or in all wait already. Half
+    /// of the room is kept for others.
+    pub(crate) fn admit(&self, org: &OrgId, owner: &Owner, bytes: usize) -> Option<Admission> {
         {
             let state = self.0.state.lock();
-            let own = state.organizations.get(org.as_str()).and_then(|o| o.owners.get(owner.as_str())).map_or(0, |share| share.waiting);
-            if state.waiting - state.claimed >= self.0.waiting_max || own >= self.0.waiting_max.div_ceil(2) {
+            let share = state.organizations.get(org.as_str()).and_then(|o| o.owners.get(owner.as_str()));
+            let (own, own_bytes) = share.map_or((0, 0), |share| (share.waiting, share.bytes));
+            let too_many = state.waiting - state.claimed >= self.0.waiting_max || own >= self.0.waiting_max.div_ceil(2);
+            // One that is larger than all of the room has it where nothing else waits.
+            let beyond = |there: usize, max: usize| there > 0 && there.saturating_add(bytes) > max;
+            if too_many || beyond(state.bytes, self.0.bytes_max) || beyond(own_bytes, self.0.bytes_max.div_ceil(2)) {
                 return None;
             }
         }
-        Some(self.wait(org, owner, false))
+        Some(self.wait(org, owner, bytes, false))
     }
 
     /// Lets a run wait that was claimed from the queue: how many are claimed is bounded there.
     pub(crate) fn admit_claimed(&self, org: &OrgId, owner: &Owner) -> Admission {
-        self.wait(org, owner, true)
+        self.wait(org, owner, 0, true)
     }
 
-    fn wait(&self, org: &OrgId, owner: &Owner, is_claimed: bool) -> Admission {
+    fn wait(&self, org: &OrgId, owner: &Owner, bytes: usize, is_claimed: bool) -> Admission {
         let (org, owner) = (org.as_str().to_owned(), owner.as_str().to_owned());
         let mut state = self.0.state.lock();
-        state.share(&org, &owner).waiting += 1;
-        state.waiting += 1;
+        let share = state.share(&org, &owner);
+        (share.waiting, share.bytes) = (share.waiting + 1, share.bytes + bytes);
+        (state.waiting, state.bytes) = (state.waiting + 1, state.bytes + bytes);
         state.claimed += usize::from(is_claimed);
-        Admission { places: self.clone(), org, owner, is_claimed, is_queued: false }
+        Admission { places: self.clone(), org, owner, bytes, is_claimed, is_queued: false }
     }
 
     /// Runs claimed from the queue that wait for a place.
@@ -174,7 +188,7 @@ impl Places {
                 let share = state.share(&org, &owner);
                 let Some(turn) = share.queue.pop_front() else { break };
                 state.claimed -= usize::from(turn.is_claimed);
-                state.take(&org, &owner);
+                state.take(&org, &owner, turn.bytes);
                 given.push((turn.tell, Place { places: self.clone(), org, owner }));
             }
         }
@@ -195,13 +209,20 @@ impl State {
     }
 
     /// Turns one who waits into one who has a place.
-    fn take(&mut self, org: &str, owner: &str) {
-        let share = self.share(org, owner);
-        (share.taken, share.waiting) = (share.taken + 1, share.waiting - 1);
-        (self.taken, self.waiting) = (self.taken + 1, self.waiting - 1);
+    fn take(&mut self, org: &str, owner: &str, bytes: usize) {
+        self.share(org, owner).taken += 1;
+        self.taken += 1;
+        self.leave(org, owner, bytes);
         if let Some(organization) = self.organizations.get_mut(org) {
             organization.taken += 1;
         }
+    }
+
+    /// One waits no longer.
+    fn leave(&mut self, org: &str, owner: &str, bytes: usize) {
+        let share = self.share(org, owner);
+        (share.waiting, share.bytes) = (share.waiting - 1, share.bytes - bytes);
+        (self.waiting, self.bytes) = (self.waiting - 1, self.bytes - bytes);
     }
 
     /// Whose turn it is: of those below their bounds whoever has the fewest; among equals who waits for longest.
@@ -236,7 +257,7 @@ impl Admission {
             state.ticket += 1;
             let ticket = state.ticket;
             let (tell, turn) = oneshot::channel();
-            state.share(&self.org, &self.owner).queue.push_back(Turn { ticket, is_claimed: self.is_claimed, tell });
+            state.share(&self.org, &self.owner).queue.push_back(Turn { ticket, bytes: self.bytes, is_claimed: self.is_claimed, tell });
             turn
         };
         // From here on its turn in the queue counts for it, also where it goes away: the place it gets then goes on to the next.
@@ -256,8 +277,7 @@ impl Drop for Admission {
             return;
         }
         let mut state = self.places.0.state.lock();
-        state.share(&self.org, &self.owner).waiting -= 1;
-        state.waiting -= 1;
+        state.leave(&self.org, &self.owner, self.bytes);
         state.claimed -= usize::from(self.is_claimed);
         state.tidy(&self.org, &self.owner);
         let is_idle = state.is_idle();
@@ -292,13 +312,13 @@ mod tests {
 
     async fn take(places: &Places, org: &str, owner: &str) -> Place {
         let (org, owner) = of(org, owner);
-        places.admit(&org, &owner).expect("there is room to wait").place().await
+        places.admit(&org, &owner, 1).expect("there is room to wait").place().await
     }
 
     /// One who waits, in the queue already.
     async fn wait(places: &Places, org: &str, owner: &str) -> tokio::task::JoinHandle<Place> {
         let (org, owner) = of(org, owner);
-        let admission = places.admit(&org, &owner).expect("there is room to wait");
+        let admission = places.admit(&org, &owner, 1).expect("there is room to wait");
         let waiting = tokio::spawn(admission.place());
         tokio::task::yield_now().await;
         waiting
@@ -306,7 +326,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_owner_leaves_places_for_others() {
-        let places = Places::new(4, 100);
+        let places = Places::new(4, 100, 1_000);
         let _two = (take(&places, "a", "flood").await, take(&places, "a", "flood").await);
         let third = wait(&places, "a", "flood").await;
         assert!(!third.is_finished(), "half is all that one owner gets");
@@ -320,7 +340,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_free_place_goes_to_whoever_has_the_fewest() {
-        let places = Places::new(3, 100);
+        let places = Places::new(3, 100, 1_000);
         let (first, second) = (take(&places, "a", "flood").await, take(&places, "b", "x").await);
         let third = take(&places, "a", "flood").await;
         let mut flood = Vec::new();
@@ -341,20 +361,40 @@ mod tests {
 
     #[tokio::test]
     async fn room_to_wait_is_bounded_for_each_and_for_all() {
-        let places = Places::new(1, 4);
+        let places = Places::new(1, 4, 1_000);
         let (a, b, c) = (of("a", "flood"), of("a", "other"), of("c", "x"));
-        let held: Vec<_> = (0..2).map(|_| places.admit(&a.0, &a.1).expect("room")).collect();
-        assert!(places.admit(&a.0, &a.1).is_none(), "half of the room is for others");
-        let more: Vec<_> = [&b, &c].map(|who| places.admit(&who.0, &who.1).expect("room")).into();
-        assert!(places.admit(&c.0, &c.1).is_none(), "there is no more");
+        let held: Vec<_> = (0..2).map(|_| places.admit(&a.0, &a.1, 1).expect("room")).collect();
+        assert!(places.admit(&a.0, &a.1, 1).is_none(), "half of the room is for others");
+        let more: Vec<_> = [&b, &c].map(|who| places.admit(&who.0, &who.1, 1).expect("room")).into();
+        assert!(places.admit(&c.0, &c.1, 1).is_none(), "there is no more");
         drop(places.admit_claimed(&c.0, &c.1));
         drop((held, more));
-        assert!(places.admit(&a.0, &a.1).is_some());
+        assert!(places.admit(&a.0, &a.1, 1).is_some());
+    }
+
+    #[tokio::test]
+    async fn bytes_that_wait_are_bounded_for_each_and_for_all() {
+        let places = Places::new(1, 1_000, 100);
+        let (a, b, c) = (of("a", "flood"), of("a", "other"), of("c", "x"));
+        let admit = |who: &(OrgId, Owner), bytes| places.admit(&who.0, &who.1, bytes);
+        let first = admit(&a, 50).expect("room");
+        assert!(admit(&a, 1).is_none(), "half of the room is for others");
+        let second = admit(&b, 40).expect("room");
+        assert!(admit(&c, 11).is_none(), "there is no more");
+        let third = admit(&c, 10).expect("room");
+        drop(second);
+        // Who has a place waits no longer.
+        let place = first.place().await;
+        let more = admit(&a, 50).expect("room");
+        drop((place, more, third));
+        assert!(admit(&c, 5_000).is_some(), "one that is larger than all of it is let in alone");
+        places.idle().await;
+        assert_eq!(places.0.state.lock().bytes, 0);
     }
 
     #[tokio::test]
     async fn one_who_goes_away_keeps_no_place() {
-        let places = Places::new(1, 10);
+        let places = Places::new(1, 10, 1_000);
         let first = take(&places, "a", "x").await;
         let (gone, stays) = (wait(&places, "a", "x").await, wait(&places, "a", "y").await);
         gone.abort();

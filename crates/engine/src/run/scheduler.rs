@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// Where the clock went back, also while the server was down, moves ticks that would else wait until it has caught up. Pauses and tries are
-    /// moved by as much as was seen, where no other server shares them.
+    /// moved by as much as was seen, where no other server shares them: its clock may be right.
     async fn follow_clock(&self) -> Result<(), EngineError> {
         let (now, latest) = (self.now(), self.0.latest.load(Ordering::SeqCst));
         let first = latest == i64::MIN;
@@ -64,7 +64,7 @@ impl Engine {
             if !first {
                 tracing::warn!(back_ms, "the clock went back; what waits for its time is moved");
                 // Last: done twice, it would move twice.
-                if self.0.store.single_node() {
+                if self.is_alone() {
                     self.0.store.clock_went_back(now, back_ms).await?;
                 }
             }

@@ -1,7 +1,6 @@
 //! API keys: who asks, what the key may do, and how often.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use millrace_model::Timestamp;
@@ -13,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::tenants::oauth_clients::TOKEN_PREFIX;
 use crate::tenants::secrets::sha256_hex;
+use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError};
 
 /// How long a look-up of a key is believed: another server on the same database may have revoked it since.
@@ -68,13 +68,14 @@ impl Rates {
 }
 
 impl Engine {
-    /// Whose key it is; `from`: the address it came from. `Unauthorized` where it is none, or has ended. `WrongKeys` where too many wrong ones
+    /// Whose key it is; `from`: who shows it. `Unauthorized` where it is none, or has ended. `WrongKeys` where too many wrong ones
     /// came from there: then only keys that were good before are looked at.
-    pub async fn authenticate(&self, key: &str, from: Option<IpAddr>) -> Result<Caller, EngineError> {
+    pub async fn authenticate(&self, key: &str, from: Option<&Asker>) -> Result<Caller, EngineError> {
         if key.is_empty() || key.len() > 256 {
             return Err(EngineError::Unauthorized);
         }
-        // The key has 238 bits of entropy: a plain hash cannot be reversed, and a look-up by it leaks no prefix.
+        // The key has 238 bits of entropy: a plain hash cannot be reversed. Only hashes are stored and compared, here and by the database, so that
+        // the time of a look-up tells at most how much of two hashes is the same, and nothing of a key.
         let (hash, now) = (sha256_hex(key.as_bytes()), self.now());
         let caller = match self.0.cache.caller(&hash, now.plus_ms(-BELIEVED_MS)) {
             Some(caller) => caller,

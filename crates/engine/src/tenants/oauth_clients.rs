@@ -6,7 +6,8 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::{Caller, OauthClient, OauthToken, Scopes};
 
 use crate::tenants::keys::key_name;
-use crate::tenants::secrets::sha256_hex;
+use crate::tenants::secrets::{same, sha256_hex};
+use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError};
 
 /// What every token begins with; keys begin with `mr_`.
@@ -67,9 +68,10 @@ impl Engine {
         if there { Ok(()) } else { Err(EngineError::not_found("OAuth client", id)) }
     }
 
-    /// Gives a client a token, for all that it may do or for less. `Unauthorized` where id and secret do not belong together.
-    pub async fn issue_token(&self, id: &str, secret: &str, scopes: Option<Scopes>) -> Result<IssuedToken, EngineError> {
-        let client = self.check_client(id, secret).await?;
+    /// Gives a client a token, for all that it may do or for less. `Unauthorized` where id and secret do not belong together, `WrongKeys` where too
+    /// many that do not came from there.
+    pub async fn issue_token(&self, id: &str, secret: &str, scopes: Option<Scopes>, from: Option<&Asker>) -> Result<IssuedToken, EngineError> {
+        let client = self.check_client(id, secret, from).await?;
         let now = self.now();
         let scopes = scopes.unwrap_or_else(|| client.scopes.clone());
         if let Some(scope) = scopes.iter().find(|scope| !client.scopes.allow(*scope)) {
@@ -90,19 +92,35 @@ impl Engine {
     }
 
     /// Ends a token of a client; one that is not there, or another's, is no error (RFC 7009).
-    pub async fn revoke_token(&self, id: &str, secret: &str, token: &str) -> Result<(), EngineError> {
-        let client = self.check_client(id, secret).await?;
+    pub async fn revoke_token(&self, id: &str, secret: &str, token: &str, from: Option<&Asker>) -> Result<(), EngineError> {
+        let client = self.check_client(id, secret, from).await?;
         self.0.store.delete_oauth_token(&client.id, &sha256_hex(token.as_bytes())).await?;
         self.0.cache.forget_callers();
         Ok(())
     }
 
-    async fn check_client(&self, id: &str, secret: &str) -> Result<OauthClient, EngineError> {
+    async fn check_client(&self, id: &str, secret: &str, from: Option<&Asker>) -> Result<OauthClient, EngineError> {
+        let (hash, now) = (sha256_hex(secret.as_bytes()), self.now());
+        // Of both, so that a client's secret is not taken for good with another's id.
+        let shown = sha256_hex(format!("{id}\n{hash}").as_bytes());
+        if let Some(wait) = from.and_then(|from| self.0.wrong_keys.wait(from, &shown, now)) {
+            return Err(EngineError::WrongKeys { wait });
+        }
         let client = match id.parse() {
             Ok(id) => self.0.store.oauth_client(&id).await?,
             Err(_) => None,
         };
-        // Compared as hashes: how much of them is the same tells nothing of the secret.
-        client.filter(|client| client.secret_hash == sha256_hex(secret.as_bytes())).ok_or(EngineError::Unauthorized)
+        match client.filter(|client| same(client.secret_hash.as_bytes(), hash.as_bytes())) {
+            Some(client) => {
+                self.0.wrong_keys.was_good(&shown);
+                Ok(client)
+            }
+            None => {
+                if let Some(from) = from {
+                    self.0.wrong_keys.count(from, now);
+                }
+                Err(EngineError::Unauthorized)
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ use millrace_model::component::PropDef;
 use millrace_model::ids::DataKeyId;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 
 use crate::EngineError;
 
@@ -113,6 +114,11 @@ impl Keyring {
     }
 }
 
+/// Whether two secrets, or their hashes, are the same, in a time that does not tell how much of them is.
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    a.ct_eq(b).into()
+}
+
 fn seal(key: &[u8; 32], ids: &IdSource, owner: &str, plain: &[u8]) -> Result<String, EngineError> {
     let nonce = ids.bytes::<24>();
     let sealed = XChaCha20Poly1305::new(key.into())
@@ -156,6 +162,15 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_the_same_or_not_whatever_they_share() {
+        let hash = sha256_hex(b"a key");
+        assert!(same(hash.as_bytes(), hash.as_bytes()) && same(b"", b""));
+        for other in [String::new(), hash[1..].to_owned(), format!("{hash}0"), hash.to_uppercase(), sha256_hex(b"another"), format!("{}0", &hash[..63])] {
+            assert_eq!(same(hash.as_bytes(), other.as_bytes()), other == hash, "{other}");
+        }
+    }
 
     #[test]
     fn the_hmac_is_that_of_the_standard() {
