@@ -235,6 +235,36 @@ async fn s7_the_mail_names_all_in_text_and_html_and_links_to_run_and_replay() {
     assert!(script.contains("#replay"));
 }
 
+/// What the page shows of a run, line by line, as a browser would.
+fn shown_on_page(server: &Server, path: &str) -> Vec<String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/page.mjs");
+    let output = std::process::Command::new("node").args([script, &server.url, &server.api_key, path]).output().expect("node starts");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[tokio::test]
+async fn s7_the_page_shows_the_error_with_its_whole_stack_under_the_failing_step() {
+    let server = Server::start().await;
+    let steps =
+        [("look", "return { found: 1 };"), ("charge", "const deep = () => { throw new TypeError('no <b>funds</b>'); };\ndeep();"), ("never", "return 1;")];
+    let workflow = deploy(&server, "orders", json!({}), &steps).await;
+    trigger(&server, &workflow, &json!({ "order": 7 })).await;
+    has_failed(&server, &workflow, 1).await;
+    let run = server.get(&format!("/workflows/{}/runs", id(&workflow))).await.json["data"][0].clone();
+    let lines = shown_on_page(&server, &format!("/runs/{}", id(&run)));
+    let heads: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("h2")).map(|line| line.split(',').next().unwrap_or("")).collect();
+    assert_eq!(heads, [".succeeded Step look: succeeded", ".failed Step charge: failed", ".failed TypeError: no <b>funds</b>", " Event"], "{lines:#?}");
+    let stack = format!("pre {}", run["error"]["stack"].as_str().expect("a stack"));
+    assert!(stack.contains("charge.mjs") && lines.contains(&stack), "{lines:#?}");
+    assert!(lines.last().is_some_and(|event| event.contains("\"order\": 7")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line == "button Replay from the failed step"), "{lines:#?}");
+    // Of a source it stands by itself.
+    let source = server.source("export default { name: 's', version: '1', run() { throw new RangeError('far'); } };", json!({})).await;
+    let run = server.run_now(&source, json!({})).await;
+    let lines = shown_on_page(&server, &format!("/runs/{}", id(&run)));
+    assert!(lines.iter().any(|line| line == "h2.failed RangeError: far"), "{lines:#?}");
+}
+
 #[tokio::test]
 async fn s7_a_mail_server_that_refuses_hangs_and_comes_back_gets_the_mail_once() {
     let mail = MailServer::start().await;

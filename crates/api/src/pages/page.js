@@ -70,8 +70,13 @@ function showRun(run) {
   byId("main").replaceChildren();
   byId("message").textContent = `${run.workflow_id ?? run.source_id}, ${new Date(run.created_at_ms).toLocaleString()}${isFinal(run.status) ? duration(run.duration_ms) : ""}, attempt ${run.attempt}`;
   if (isFinal(run.status)) offerReplay(run);
-  if (run.error) section(`${run.error.code}: ${run.error.message}`, run.error.stack || "(no stack)", "failed");
-  for (const step of run.steps) section(`Step ${step.namespace}: ${step.status}${duration(step.duration_ms)}`, step.exports, step.status);
+  const showError = () => section(`${run.error.code}: ${run.error.message}`, run.error.stack || "(no stack)", "failed");
+  // Of a source, and where no step was under way, it stands first.
+  if (run.error && !run.steps.some((step) => step.status === "failed")) showError();
+  for (const step of run.steps) {
+    section(`Step ${step.namespace}: ${step.status}${duration(step.duration_ms)}`, step.exports, step.status);
+    if (run.error && step.status === "failed") showError();
+  }
   if (run.exit_reason != null) section("Ended by $.flow.exit", run.exit_reason || "(no reason)");
   if (run.return_value != null) section("Return value", run.return_value);
   if (run.logs.length > 0) section("Logs", run.logs.map((line) => `${new Date(line.ts).toISOString()} ${line.level} ${line.text}`).join("\n"));
