@@ -266,6 +266,16 @@ impl FromRequestParts<App> for ListQuery {
     }
 }
 
+impl ListQuery {
+    /// The cursor of a list that goes forward only, as it was given: one that looks like another cursor is still a key or a path.
+    pub(crate) fn forward(&self) -> Result<Option<String>, ApiError> {
+        match self.page.before {
+            Some(_) => Err(ApiError::field("before", "`before` is given, but this list goes forward only; allowed is `after`")),
+            None => self.params.text("after"),
+        }
+    }
+}
+
 /// Cursors of records are unpadded base64url of the id (facts 0); the id itself does as well.
 pub(crate) fn encode_cursor(id: &str) -> String {
     URL_SAFE_NO_PAD.encode(id)

@@ -117,6 +117,11 @@ impl Route {
         Self { gives: Gives::Page(schema), ..self }.takes(PAGE).takes(FIELDS)
     }
 
+    /// A page of a list that goes forward only.
+    pub(crate) fn forward(self, schema: &'static str) -> Self {
+        Self { gives: Gives::Page(schema), ..self }.takes(&PAGE[..2]).takes(FIELDS)
+    }
+
     pub(crate) fn gives(self, gives: Gives) -> Self {
         Self { gives, ..self }
     }

@@ -55,8 +55,7 @@ pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(whic
 
 /// Keys in their order; the cursor is the key itself.
 pub(crate) async fn keys(State(app): State<App>, Auth(caller): Auth, Path(which): Path, query: ListQuery) -> Result<Response, ApiError> {
-    // As it was given: a key that looks like another cursor is still a key.
-    let after = query.params.text("after")?;
+    let after = query.forward()?;
     let listing = app.engine.data_store_keys(&caller, &which, after, query.page.limit).await?;
     let items = listing.items.into_iter().map(|key| (key.clone(), json!({ "key": key }))).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))

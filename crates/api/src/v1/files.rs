@@ -31,7 +31,7 @@ pub(crate) async fn stores(State(app): State<App>, Auth(caller): Auth, query: Li
 
 /// Files in the order of their paths; the cursor is the path itself.
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, Path(store): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let after = query.params.text("after")?.unwrap_or_default();
+    let after = query.forward()?.unwrap_or_default();
     let (total, files) = app.engine.stored_files(&caller, &store, &after, query.page.limit).await?;
     Ok(Fields::of(&query.params).list(total, files.iter().map(|file| (file.path.clone(), record(file))).collect()))
 }

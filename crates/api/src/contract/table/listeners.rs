@@ -66,7 +66,7 @@ pub(super) fn of_data_stores() -> Vec<Route> {
         get("/data_stores/{id}", READ, "A data store, by id or name", data_stores::show).gives(Gives::One("DataStore")),
         put("/data_stores/{id}", DEPLOY, "Give a data store another name", data_stores::update).takes(&[name]).one("DataStore"),
         delete("/data_stores/{id}", DEPLOY, "Delete a data store with all it holds", data_stores::remove),
-        get("/data_stores/{id}/keys", READ, "Its keys in their order; the cursor is the key itself", data_stores::keys).page("DataStoreKey"),
+        get("/data_stores/{id}/keys", READ, "Its keys in their order; the cursor is the key itself", data_stores::keys).forward("DataStoreKey"),
         delete("/data_stores/{id}/keys", DEPLOY, "Remove all it holds", data_stores::clear).gives(Gives::One("DataStore")),
         get("/data_stores/{id}/record", READ, "The value of a key", data_stores::get).takes(&[key]).one("DataStoreRecord"),
         put("/data_stores/{id}/record", DEPLOY, "Write the value of a key", data_stores::set)
@@ -80,7 +80,7 @@ pub(super) fn of_files() -> Vec<Route> {
     let path = text("path", "Where it is in the store, such as `reports/june.csv`");
     vec![
         get("/file_stores", READ, "File stores that hold anything, by name", files::stores).takes(&[ORG]).page("FileStore"),
-        get("/file_stores/{name}/files", READ, "Files of a store by path; the cursor is the path itself", files::list).page("StoredFile"),
+        get("/file_stores/{name}/files", READ, "Files of a store by path; the cursor is the path itself", files::list).forward("StoredFile"),
         put("/file_stores/{name}/files", DEPLOY, "Put a file into a store, which begins with its first", files::put)
             .takes(&[path.required()])
             .file()
