@@ -10,6 +10,8 @@ export interface Services {
   emit?: Fn;
   execute?: (request: unknown) => Promise<unknown>;
   dataStore?: (store: unknown) => object;
+  /** In a run, a store or request that is needed and has no value is there and says so; forms see that it is not chosen yet. */
+  runs?: boolean;
 }
 
 /** A component's or app's `methods`: functions to bind, and whatever else stands among them. */
@@ -105,10 +107,12 @@ function bindProp(prop: ResolvedProp, value: unknown, services: Services): unkno
     case "$.interface.timer":
       return { type: prop.type, ...(value !== null && typeof value === "object" ? value : {}) };
     case "http_request":
-      return value === undefined || value === null ? undefined : { execute: () => services.execute?.(value) };
+      if (value === undefined || value === null) return lacks(prop, services) ? { execute: () => Promise.reject(noRequest(prop)) } : undefined;
+      return { execute: () => services.execute?.(value) };
     case "data_store":
     case "datastore":
-      return value === undefined || value === null ? undefined : services.dataStore?.(plainValue(value, false));
+      if (value === undefined || value === null) return lacks(prop, services) ? services.dataStore?.("") : undefined;
+      return services.dataStore?.(plainValue(value, false));
     case "sql":
       return sqlQuery(prop, value);
     case "$.interface.apphook":
@@ -119,6 +123,10 @@ function bindProp(prop: ResolvedProp, value: unknown, services: Services): unkno
       return value === undefined || value === null ? undefined : plainValue(value, prop.definition["withLabel"] === true);
   }
 }
+
+const lacks = (prop: ResolvedProp, services: Services): boolean => services.runs === true && prop.definition["optional"] !== true;
+
+const noRequest = (prop: ResolvedProp): Error => new Error(`the prop \`${prop.name}\` has no request; configure one: an object with \`url\``);
 
 /** A query as components read it: `{app, query, params}`, also where only its text was given. */
 function sqlQuery(prop: ResolvedProp, value: unknown): unknown {

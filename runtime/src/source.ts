@@ -46,6 +46,7 @@ export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext
     http: (endpoint: string) => httpInterface(endpoint, call, hook ? `the ${hook} hook` : undefined),
     execute: executeRequest,
     dataStore: (store: unknown) => dataStore(store, call),
+    runs: frame["kind"] === "source",
   };
   return prepared.instance((frame["props"] ?? {}) as Bag, services, frame["dynamic_props"]);
 }

@@ -89,7 +89,7 @@ export async function runAction(module: string, props: Bag, steps: Bag, $: Dolla
   const prepared = moduleOf(module);
   const values: Bag = {};
   for (const name in props) values[name] = evaluate(props[name], steps, name, namespace);
-  const self = prepared.instance(values, { execute: executeRequest, dataStore: (store) => dataStore(store, call) }, dynamic);
+  const self = prepared.instance(values, { execute: executeRequest, dataStore: (store) => dataStore(store, call), runs: true }, dynamic);
   const dirs = dirsOf(prepared.propsWith(dynamic), values);
   const keep = dirs.length > 0 ? await mirror(dirs, call) : undefined;
   try {

@@ -129,8 +129,11 @@ test("keys, values and times to live that are none are refused before the server
   }
 });
 
-test("a store that is not configured is absent; one after the end of the run is refused", async () => {
-  assert.equal((await withStore(`return "s" in this`, undefined, {})).value, false);
+test("a store that is needed and not configured is there to say so, an optional one is absent; one after the end of the run is refused", async () => {
+  assert.equal((await withStore(`return typeof this.s.get`, undefined, {})).value, "function");
+  const host = await Host.load({ m: `export default { props: { s: { type: "data_store", optional: true }, r: { type: "http_request" } }, async run() { try { await this.r.execute(); } catch (e) { return ["s" in this, e.message]; } } };` });
+  assert.deepEqual(finished(await host.call(1, workflow({}))).exports.$return_value, [false, "the prop `r` has no request; configure one: an object with `url`"]);
+  host.end();
   const { frames } = await withStore(`const s = this.s; setTimeout(() => s.get("a").catch((e) => console.log(e.message)), 1); `);
   assert.equal(done(frames).ok, true);
 });

@@ -115,7 +115,10 @@ fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestam
         _ => {}
     }
     let value = match (given, def.rest.get("static").or(def.default.as_ref())) {
+        (Some(value), default) if def.prop_type == "http_request" => over_default(unwrap_label(def, value), default),
         (Some(value), _) => unwrap_label(def, value),
+        // What a request begins with is none as long as it leads nowhere.
+        (None, Some(default)) if def.prop_type == "http_request" && !scalar_fits("http_request", def, default) => return Ok(None),
         (None, Some(default)) if !default.is_null() => default.clone(),
         _ if def.required() && site == Site::Source => return Err(PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() }),
         _ => return Ok(None),
@@ -135,6 +138,16 @@ fn unwrap_label(def: &PropDef, value: &Value) -> Value {
         Some(labelled) => labelled.get("value").cloned().unwrap_or_else(|| labelled.clone()),
         None => value.clone(),
     }
+}
+
+/// A request with what its definition begins with, such as the method, where it says nothing else.
+fn over_default(mut value: Value, default: Option<&Value>) -> Value {
+    if let (Some(value), Some(default)) = (value.as_object_mut(), default.and_then(Value::as_object)) {
+        for (field, begins) in default {
+            value.entry(field.clone()).or_insert_with(|| begins.clone());
+        }
+    }
+    value
 }
 
 fn check_size(def: &PropDef, value: &Value) -> Result<(), PropError> {

@@ -1,5 +1,6 @@
 //! Data stores (reference 3; facts 4.7): shared by workflows and sources of one organization, real at once, bounded.
 
+use millrace_tests::receiver::{Does, Receiver};
 use millrace_tests::{Server, answer};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -187,4 +188,24 @@ async fn r3_3_a_word_that_is_a_stores_name_opens_no_store() {
         assert_eq!(run(&server, &made, json!({})).await, json!([[false, "Forbidden"], [false, "Forbidden"]]), "{props}");
     }
     assert_eq!(server.get("/data_stores/orders/record?key=forged").await.refusal(), (404, "not_found"));
+}
+
+#[tokio::test]
+async fn r3_3_a_store_or_request_that_was_not_chosen_says_so_and_a_request_begins_with_its_default() {
+    let server = Server::start().await;
+    let receiver = Receiver::start(Does::says("200 OK")).await;
+    let code = "export default defineComponent({ props: { store: { type: 'data_store' }, request: { type: 'http_request', default: { method: 'PUT' } } }, async run({ steps }) {
+        return steps.trigger.event.ask === 'store' ? await this.store.get('a') : (await this.request.execute()).status; } });";
+    let make = async |props: Value| {
+        let steps = json!([{ "namespace": "a", "code": code, "props": props }]);
+        server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data()
+    };
+    let bare = make(json!({})).await;
+    for (ask, words) in [("store", "configure one: `millrace data-stores list`"), ("request", "the prop `request` has no request; configure one")] {
+        let error = run(&server, &bare, json!({ "ask": ask })).await;
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(words)), "{error}");
+    }
+    let asks = make(json!({ "request": { "url": receiver.url } })).await;
+    assert_eq!(run(&server, &asks, json!({ "ask": "request" })).await, 200);
+    assert!(receiver.got()[0].head.starts_with("PUT /hook "), "{:?}", receiver.got());
 }

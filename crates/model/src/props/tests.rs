@@ -41,6 +41,17 @@ fn a_refused_list_tells_which_item_and_its_bounds() {
 }
 
 #[test]
+fn a_request_begins_with_its_default() {
+    let put = || def("r", "http_request", json!({ "default": { "method": "PUT", "headers": [] } }));
+    let url = "https://a.test";
+    assert_eq!(check_one(put(), json!({ "url": url })), Ok(json!({ "url": url, "method": "PUT", "headers": [] })));
+    assert_eq!(check_one(put(), json!({ "url": url, "method": "POST", "headers": [] })), Ok(json!({ "url": url, "method": "POST", "headers": [] })));
+    assert_eq!(check_one(put(), Value::Null), Ok(Value::Null));
+    let whole = json!({ "url": url });
+    assert_eq!(check_one(def("r", "http_request", json!({ "default": whole })), Value::Null), Ok(whole));
+}
+
+#[test]
 fn what_may_be_secret_is_not_repeated_in_errors() {
     for refused in [
         check_one(def("s", "string", json!({ "secret": true })), json!({ "key": "hunter2" })),
