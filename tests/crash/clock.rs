@@ -86,18 +86,54 @@ async fn an_interval_goes_on_where_the_clock_was_put_right_while_the_server_was_
 
 #[tokio::test]
 async fn a_pause_is_not_prolonged_by_a_clock_that_goes_back() {
-    let mut held = Held::start(&[]).await;
+    end_their_pauses(&mut Held::start(&[]).await).await;
+}
+
+#[tokio::test]
+async fn a_pause_is_not_prolonged_by_a_clock_that_goes_back_on_postgres() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    end_their_pauses(&mut Held::start(&["--database-url", &database.url()]).await).await;
+}
+
+/// Where others share the database, whose clock may be right, the pauses stay as they are: they end by the clocks of those.
+#[tokio::test]
+async fn a_clock_that_goes_back_beside_another_ends_no_pause_before_its_time() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    let first = Held::start(&["--database-url", &database.url()]).await;
+    let mut second = first.beside(&["--database-url", &database.url()]).await;
+    let pauses = "export default defineComponent({ run({ $ }) { $.flow.delay(7_200_000); return 1; } });";
+    let workflow = first.server.workflow("pauses", json!([{ "type": "http" }]), &[("a", pauses)]).await;
+    assert_eq!(answer(first.server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await.status, 200);
+    let path = format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id"));
+    first.server.until("the pause", &format!("{path}?status=paused"), |l| l["page_info"]["total_count"] == 1).await;
+    // A timer shows that the second has seen its clock go back.
+    let ticks = runs(&first.server.source(TICKS, json!({})).await);
+    second.jump(-3 * HOUR);
+    second.server.until_log("the clock went back").await;
+    let before = first.count(&ticks).await;
+    first.server.until("more ticks", &ticks, |l| l["page_info"]["total_count"].as_u64().is_some_and(|n| n >= before + 2)).await;
+    assert_eq!(first.count(&format!("{path}?status=paused")).await, 1, "it ended before its time");
+}
+
+async fn end_their_pauses(held: &mut Held) {
     let step = "export default defineComponent({ run({ $ }) { $.flow.delay(3000); return 1; } });";
     let workflow =
         held.server.workflow("pauses", json!([{ "type": "http" }]), &[("a", step), ("b", "export default defineComponent({ run() { return 2; } });")]).await;
-    let url = endpoint(&workflow);
-    let path = format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id"));
-    assert_eq!(answer(held.server.raw(Method::POST, &url).json(&json!({}))).await.status, 200);
-    held.server.until("the pause", &format!("{path}?status=paused"), |l| l["page_info"]["total_count"] == 1).await;
+    // A pause of either kind ends by itself: one goes on, the other is cancelled.
+    let asks = "export default defineComponent({ run({ $ }) { $.flow.suspend(3000); return 1; } });";
+    let suspended = held.server.workflow("waits", json!([{ "type": "http" }]), &[("a", asks)]).await;
+    let [path, waits] = [&workflow, &suspended].map(|w| format!("/workflows/{}/runs", w["id"].as_str().expect("an id")));
+    for (workflow, path) in [(&workflow, &path), (&suspended, &waits)] {
+        assert_eq!(answer(held.server.raw(Method::POST, &endpoint(workflow)).json(&json!({}))).await.status, 200);
+        held.server.until("the pause", &format!("{path}?status=paused"), |l| l["page_info"]["total_count"] == 1).await;
+    }
     held.jump(-24 * HOUR);
     let done = held.server.until("its end", &format!("{path}?status=succeeded"), |l| l["page_info"]["total_count"] == 1).await;
     assert_eq!(done["data"][0]["steps"].as_array().map(Vec::len), Some(2));
-    assert_eq!(held.count(&path).await, 1);
+    held.server.until("it is cancelled", &format!("{waits}?status=cancelled"), |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!((held.count(&path).await, held.count(&waits).await), (1, 1));
 }
 
 /// Leases are times of the clock: one that jumps makes all of them look ended.

@@ -82,3 +82,29 @@ async fn tasks_that_panic_are_started_again() {
     server.until("ticks", &format!("/sources/{id}/runs?status=succeeded"), |l| l["page_info"]["total_count"].as_u64().is_some_and(|n| n >= 7)).await;
     assert!(server.log().contains("a task panicked"), "{}", server.log());
 }
+
+/// Who goes away before the answer has sent an event that may be kept or not; what is kept runs.
+#[tokio::test]
+async fn a_client_that_goes_away_while_its_event_is_stored_leaves_no_run_stuck() {
+    let mut server = Server::failing(&[]);
+    server.launch().await;
+    let source = server
+        .source("export default { name: 'one', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit({ n: e.body.n }); } };", json!({}))
+        .await;
+    let url = endpoint(&source);
+    server.kill();
+    server.set_env("MILLRACE_FAIL_POINTS", "store.accept.before_commit=delay(1500)@1");
+    server.launch().await;
+    let (host, path) = url.trim_start_matches("http://").split_once('/').expect("an address");
+    let mut client = tokio::net::TcpStream::connect(host).await.expect("connects");
+    let request = format!("POST /{path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n{{\"n\":1}}");
+    tokio::io::AsyncWriteExt::write_all(&mut client, request.as_bytes()).await.expect("sends");
+    server.until_log("a fail point fires").await;
+    drop(client);
+    let runs = format!("/sources/{}/runs", source["id"].as_str().expect("an id"));
+    let done = server.until("its run", &format!("{runs}?status=succeeded"), |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(done["data"][0]["attempt"], 1, "it was begun at once: {done}");
+    for status in ["queued", "running"] {
+        assert_eq!(server.get(&format!("{runs}?status={status}")).await.json["page_info"]["total_count"], 0);
+    }
+}

@@ -14,7 +14,9 @@ use serde_json::json;
 const POINTS: [&str; 7] = ["accept_queued", "delivery_claim", "delivery_result", "mail", "mail_claim", "mail_result", "delete"];
 /// How long a point may take to be reached.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long all may take to be sent: what a dead server of Postgres had claimed waits for half a minute, and each try that failed for longer.
+/// Later than all that a dead server of Postgres had claimed, and than a try that failed comes again.
+const LATER_MS: i64 = 60_000;
+/// How long all may take to be sent.
 const DRAIN: Duration = Duration::from_secs(150);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,13 +28,14 @@ async fn what_is_sent_survives_an_end_at_each_instant() {
 async fn what_is_sent_survives_an_end_at_each_instant_on_postgres() {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
-    // Each of them waits for the claims of the one before.
     sends_survive(&["--database-url", &database.url()], &["delivery_result", "mail_result"]).await;
 }
 
 async fn sends_survive(args: &[&str], points: &[&str]) {
     let (receiver, mails) = (Receiver::start(Does::says("200 OK")).await, MailServer::start().await);
     let mut server = Server::failing(&[args, &["--smtp-url", &mails.url, "--requests-per-minute", "1000000"]].concat());
+    let mut later = 0;
+    server.skew_clock(later);
     server.launch().await;
     let code = "export default defineComponent({ run({ steps, $ }) { const { n } = steps.trigger.event.body;
       $.send.http({ method: 'POST', url: 'URL', data: { n } }); $.send.email({ subject: `number ${n} is sent`, text: 'x' }); return n; } });";
@@ -52,6 +55,8 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
     for (n, point) in instants.enumerate() {
         let doomed = point.contains("delete").then(|| doomed[n % 2].as_str());
         server.kill();
+        later += LATER_MS;
+        server.skew_clock(later);
         // Not always the first time.
         server.set_env("MILLRACE_FAIL_POINTS", &format!("{point}=exit@{}", if doomed.is_some() { 1 } else { 1 + n % 2 }));
         if !server.try_launch().await {
@@ -62,13 +67,8 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
             // Its answer never comes.
             let _ = server.raw(reqwest::Method::DELETE, &path).bearer_auth(&server.api_key).send().await;
         }
-        let began = Instant::now();
-        while !server.ended() {
-            if began.elapsed() > PATIENCE {
-                passed_by.push(point);
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        if !server.until_ended(PATIENCE).await {
+            passed_by.push(point);
         }
         if let Some(doomed) = doomed {
             server.kill();
@@ -80,6 +80,7 @@ async fn sends_survive(args: &[&str], points: &[&str]) {
     }
     server.kill();
     server.set_env("MILLRACE_FAIL_POINTS", "");
+    server.skew_clock(later + LATER_MS);
     server.launch().await;
     stop.store(true, Ordering::SeqCst);
     let acknowledged = sender.await.expect("sends");

@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use millrace_tests::cluster::Cluster;
+use millrace_tests::cluster::{Cluster, cluster};
 use millrace_tests::{Answer, Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -175,6 +175,82 @@ async fn a_slow_disk_is_told_and_acknowledgements_wait_for_it() {
     settled(&server, &source, acknowledged).await;
 }
 
+#[tokio::test]
+async fn a_disk_that_hangs_is_told_and_what_waits_for_it_is_acknowledged_in_the_end() {
+    let mut server = Server::failing(&[]);
+    server.launch().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    server.kill();
+    // A sync that takes longer than is waited for elsewhere.
+    server.set_env(FAIL_POINTS, "store.commit=delay(18000)@6");
+    server.launch().await;
+    let waiting: Vec<_> = (0..20).map(|n| tokio::spawn(server.raw(Method::POST, &url).json(&json!({ "n": n })).send())).collect();
+    let said = until_ready_says(&server, "not ready", &json!("storage_hangs")).await;
+    assert_eq!(said.status, 503);
+    assert!(said.json["error"].as_str().is_some_and(|e| e.contains("look at the disk")), "{}", said.text);
+    // What is read goes on meanwhile.
+    assert_eq!(server.get("/sources").await.status, 200);
+    let mut acknowledged = 0;
+    for one in waiting {
+        let status = one.await.expect("joins").expect("an answer").status().as_u16();
+        assert_eq!(status, 200, "who waited was told that it is on the disk");
+        acknowledged += 1;
+    }
+    until_ready_says(&server, "ready", &Value::Null).await;
+    settled(&server, &source, acknowledged).await;
+}
+
+/// Many writes are one commit: where it fails none of them was done, and where one of them fails the others are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_of_writes_that_fails_in_its_midst_leaves_what_was_acknowledged_and_nothing_else() {
+    groups_fail(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_that_fail_in_the_midst_of_others_leave_what_was_acknowledged_and_nothing_else_on_postgres() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    groups_fail(&["--database-url", &database.url()]).await;
+}
+
+async fn groups_fail(args: &[&str]) {
+    let mut server = Server::failing(&[args, &["--requests-per-minute", "1000000"]].concat());
+    server.skew_clock(0);
+    server.launch().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    server.kill();
+    let points = "store.accept.before_commit=error@10-12;store.commit=error@12-14;store.accept.after_commit=panic@40";
+    server.set_env(FAIL_POINTS, points);
+    server.launch().await;
+    let (mut acknowledged, mut refused) = (Vec::new(), Vec::new());
+    for round in 0..4 {
+        let sent: Vec<_> =
+            (0..24_u64).map(|n| round * 24 + n + 1).map(|n| (n, tokio::spawn(server.raw(Method::POST, &url).json(&json!({ "n": n })).send()))).collect();
+        for (n, one) in sent {
+            let answer = one.await.expect("joins").expect("an answer");
+            if answer.status().is_success() { &mut acknowledged } else { &mut refused }.push(n);
+        }
+    }
+    assert!(refused.len() >= 4 && acknowledged.len() > 40, "{} refused, {} acknowledged", refused.len(), acknowledged.len());
+    // Settlements that failed are made again once their lease has ended.
+    server.skew_clock(60_000);
+    let runs = format!("/sources/{}/runs", source["id"].as_str().expect("an id"));
+    for status in ["queued", "running"] {
+        server.until("all are settled", &format!("{runs}?status={status}"), |l| l["page_info"]["total_count"] == 0).await;
+    }
+    let settled = crate::counts(&server, &runs, |run| run["event"]["body"]["n"].as_u64()).await;
+    for n in &acknowledged {
+        assert_eq!(settled.get(n), Some(&1), "event {n} was acknowledged");
+    }
+    // One whose write panicked once it was done may be there: it was told that nobody knows.
+    let there: Vec<_> = refused.iter().filter(|n| settled.contains_key(n)).collect();
+    assert!(there.len() <= 1, "refused, and there: {there:?}");
+    let emitted = server.get(&format!("/sources/{}/event_summaries", source["id"].as_str().expect("an id"))).await.json;
+    assert_eq!(emitted["page_info"]["total_count"], settled.len(), "each run emitted once");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_is_away_is_told_and_found_again() {
     let Some(cluster) = Cluster::own() else { return };
@@ -229,4 +305,32 @@ async fn a_damaged_database_is_refused_and_says_what_to_do() {
     std::fs::write(&key, kept).expect("writes");
     server.launch().await;
     settled(&server, &source, 1).await;
+}
+
+/// What `docs/durability.md` says is done about it.
+#[tokio::test]
+async fn a_damaged_database_is_replaced_by_its_backup_and_the_server_goes_on() {
+    let mut server = Server::start().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, 1).await;
+    let (dir, data) = (tempfile::tempdir().expect("a folder"), server.data_dir());
+    let backup = dir.path().join("backup");
+    let local = |command: &str| Command::new(binary()).arg(command).arg(&backup).arg("--data-dir").arg(&data).output().expect("starts");
+    let made = local("backup");
+    assert!(made.status.success(), "{made:?}");
+    assert_eq!(server.terminate(), Some(0));
+    let file = std::fs::File::options().write(true).open(data.join("millrace.db")).expect("opens");
+    for page in (1..file.metadata().expect("reads").len() / 4096).step_by(3) {
+        file.write_all_at(&[0xAA; 512], page * 4096).expect("writes");
+    }
+    assert!(refused(&server).contains("restore a backup"));
+    std::fs::rename(&data, dir.path().join("damaged")).expect("puts it aside");
+    let restored = local("restore");
+    assert!(restored.status.success(), "{restored:?}");
+    server.launch().await;
+    settled(&server, &source, 1).await;
+    assert_eq!(send(&server, &url, 2).await.status, 200);
+    settled(&server, &source, 2).await;
 }
