@@ -22,6 +22,7 @@ use millrace_store::{Effects, fail_point};
 use tokio::sync::oneshot;
 use url::form_urlencoded;
 
+use crate::accept::endpoint_auth::Authorization;
 use crate::accept::http_event::{Receiver, http_event};
 use crate::observe::traces;
 use crate::run::context::Origin;
@@ -36,18 +37,15 @@ const ANSWER_GRACE: Duration = Duration::from_secs(5);
 impl Engine {
     /// Accepts a request to a generated endpoint and gives the answer (spec 4.4, reference 3).
     pub async fn handle_endpoint(&self, key: &str, mut request: EndpointRequest) -> Result<EndpointResponse, EngineError> {
-        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
-        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
+        let (endpoint, program) = self.live_endpoint(key).await?;
         let (receiver, limit) = match &*program {
             Program::Source(_) => (Receiver::Source, self.0.config.source_timeout),
             Program::Workflow(workflow) => (Receiver::Workflow, workflow.timeout(true)),
         };
-        let mut verified = false;
-        if let Program::Workflow(workflow) = &*program
-            && let Some((_, authorization)) = workflow.authorizations.iter().find(|(id, _)| id == endpoint.id.as_str())
-        {
-            verified = self.authorize(&endpoint.org_id, authorization, &mut request).await?;
-        }
+        let verified = match authorization(&endpoint, &program) {
+            Some(authorization) => self.authorize(&endpoint.org_id, authorization, &mut request).await?,
+            None => false,
+        };
         let event = http_event(&request, receiver);
         if asks_for(&request, "x-pd-notrigger") {
             self.keep_test_event(&endpoint, event).await?;
@@ -70,18 +68,14 @@ impl Engine {
 
     /// Whether an endpoint takes requests only of who proves who they are.
     pub async fn asks_for_proof(&self, key: &str) -> Result<bool, EngineError> {
-        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
-        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
-        Ok(matches!(&*program, Program::Workflow(workflow) if workflow.authorizations.iter().any(|(id, _)| id == endpoint.id.as_str())))
+        let (endpoint, program) = self.live_endpoint(key).await?;
+        Ok(authorization(&endpoint, &program).is_some())
     }
 
     /// That a request to an endpoint is of somebody who may make it: before anything of it is kept.
     pub async fn admit(&self, key: &str, mut request: EndpointRequest) -> Result<(), EngineError> {
-        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
-        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(|| EngineError::not_found("endpoint", key))?;
-        if let Program::Workflow(workflow) = &*program
-            && let Some((_, authorization)) = workflow.authorizations.iter().find(|(id, _)| id == endpoint.id.as_str())
-        {
+        let (endpoint, program) = self.live_endpoint(key).await?;
+        if let Some(authorization) = authorization(&endpoint, &program) {
             self.authorize(&endpoint.org_id, authorization, &mut request).await?;
         }
         Ok(())
@@ -134,6 +128,14 @@ impl Engine {
             }
             _ => self.accept_here(run, program, responder).await,
         }
+    }
+
+    /// An endpoint that takes requests, and whose it is.
+    async fn live_endpoint(&self, key: &str) -> Result<(Arc<HttpInterface>, Arc<Program>), EngineError> {
+        let unknown = || EngineError::not_found("endpoint", key);
+        let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(unknown)?;
+        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(unknown)?;
+        Ok((endpoint, program))
     }
 
     pub(crate) async fn endpoint(&self, key: &str) -> Result<Option<Arc<HttpInterface>>, EngineError> {
@@ -197,6 +199,12 @@ impl Engine {
         self.0.waiters.lock().insert(id.clone(), tell);
         told
     }
+}
+
+/// What an endpoint asks of those who make requests to it.
+fn authorization<'a>(endpoint: &HttpInterface, program: &'a Program) -> Option<&'a Authorization> {
+    let Program::Workflow(workflow) = program else { return None };
+    workflow.authorizations.iter().find(|(id, _)| id == endpoint.id.as_str()).map(|(_, authorization)| authorization)
 }
 
 /// Whether a request asks for something special by a header or in its query (reference 4).
