@@ -96,8 +96,8 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .with_state(app)
 }
 
-/// What holds for every request: it is counted, its body comes in time and fits into memory, a panic is answered, its host says whose it is, its answer bears its id and
-/// what browsers are told. One layer: each one more is a copy of all within it for every request.
+/// What holds for every request: it is counted, its body comes in time and fits into memory, a panic is answered, its host says whose it is, its
+/// answer bears its id and what browsers are told. One layer: each one more is a copy of all within it for every request.
 async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
     let counted = metrics::Counted::begin(request.uri().path());
     let path = request.uri().path().to_owned();

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::run::execute::error_chain;
+use crate::error::error_chain;
 use crate::{Engine, StepEnd, StreamItem};
 
 /// How often this server says that it is there.

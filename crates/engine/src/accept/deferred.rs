@@ -10,7 +10,7 @@ use millrace_model::subscription::DEFERRED;
 use millrace_store::{Effects, StoreError};
 use serde_json::{Map, Value, json};
 
-use crate::run::execute::error_chain;
+use crate::error::error_chain;
 use crate::run::program::SourceProgram;
 use crate::{Engine, EngineError};
 

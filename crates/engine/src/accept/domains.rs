@@ -11,7 +11,7 @@ use millrace_model::tenant::Caller;
 use millrace_store::StoreError;
 use parking_lot::RwLock;
 
-use crate::run::execute::error_chain;
+use crate::error::error_chain;
 use crate::{Engine, EngineError};
 
 /// How long the domains that were read are believed: another server may have changed them.

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::deliver::Tried;
-use crate::run::execute::error_chain;
+use crate::error::error_chain;
 use crate::tenants::secrets::sha256_hex;
 
 /// What stays as it is in a signed path.

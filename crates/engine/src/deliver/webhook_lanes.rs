@@ -21,8 +21,8 @@ use url::Url;
 
 use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::webhooks::SECRET_PREFIX;
+use crate::error::error_chain;
 use crate::observe::traces;
-use crate::run::execute::error_chain;
 use crate::{Engine, EngineError, VERSION};
 
 /// How often due deliveries are looked for though nothing woke the task.

@@ -8,7 +8,7 @@ use millrace_store::{ExportFilter, Exported, Leftovers, Pruning};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::run::execute::error_chain;
+use crate::error::error_chain;
 use crate::settle::sends::owner_of;
 use crate::{Engine, EngineError};
 

@@ -7,7 +7,8 @@ use millrace_model::run::Run;
 use millrace_store::{Claim, StoreResult, fail_point};
 
 use crate::Engine;
-use crate::run::execute::{Held, error_chain};
+use crate::error::error_chain;
+use crate::run::execute::Held;
 
 /// How often the queue is looked at though nothing woke the dispatcher.
 const POLL: Duration = Duration::from_millis(500);

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use crate::accept::http_event::Receiver;
 use crate::accept::no_response;
 use crate::deploy::hooks::source_call;
+use crate::error::error_chain;
 use crate::observe::metrics::Ending;
 use crate::observe::traces::StepSpan;
 use crate::run::asks::{AskScope, AskingRun};
@@ -306,16 +307,4 @@ fn workflow_call(steps: &str, held: &Held, carried: &Carried, flow: &str, deadli
         carried.resume_field()
     );
     RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
-}
-
-/// An error and its causes on one line, for the log.
-pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -18,8 +18,8 @@ use serde_json::{Map, Value, json};
 use crate::accept::endpoint_auth::Authorization;
 use crate::deploy::components::MODULE;
 use crate::deploy::workflow_parts::BuiltSteps;
+use crate::error::error_chain;
 use crate::run::data_stores::StoreGrants;
-use crate::run::execute::error_chain;
 use crate::tenants::accounts::{AccountUse, names_account};
 use crate::{Engine, EngineError};
 

@@ -11,7 +11,8 @@ use millrace_model::run::{RunResult, RunStatus, StepResult};
 use millrace_model::source::Owner;
 use millrace_store::{News, StoreError};
 
-use crate::run::execute::{Held, error_chain};
+use crate::error::error_chain;
+use crate::run::execute::Held;
 use crate::run::pauses::Carried;
 use crate::run::sink::{Collected, Collector};
 use crate::{Engine, EngineError};

@@ -14,8 +14,8 @@ use millrace_model::{Timestamp, error_event};
 use millrace_store::{FailedRuns, ReplayStep, StoreError};
 
 use crate::deploy::workflows::results_before;
+use crate::error::error_chain;
 use crate::run::context::Origin;
-use crate::run::execute::error_chain;
 use crate::run::program::Program;
 use crate::{Engine, EngineError, ReplayFrom};
 

@@ -9,8 +9,8 @@ use millrace_model::source::Timer;
 use millrace_store::{Fired, fail_point};
 use serde_json::{Value, json};
 
+use crate::error::error_chain;
 use crate::run::context::Origin;
-use crate::run::execute::error_chain;
 use crate::{Engine, EngineError};
 
 /// The longest sleep: timers made by other nodes are seen at the latest then.
