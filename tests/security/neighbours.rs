@@ -9,8 +9,8 @@ use crate::support::Field;
 const ATTACKS: &[(&str, &str)] = &[
     ("a busy loop", "while (true) {}"),
     (
-        "busy loops in 64 threads",
-        "const { Worker } = await import('node:worker_threads'); for (let n = 0; n < 64; n++) new Worker('while (true) {}', { eval: true }); await new Promise(() => setInterval(() => {}, 1000));",
+        "busy loops in 32 threads",
+        "const { Worker } = await import('node:worker_threads'); for (let n = 0; n < 32; n++) new Worker('while (true) {}', { eval: true }); await new Promise(() => setInterval(() => {}, 1000));",
     ),
     ("memory", "const all = []; for (;;) { all.push(new Array(1e5).fill(1.5)); if (all.length > 150) all.length = 0; }"),
     ("output", "for (;;) { console.log('x'.repeat(100)); await new Promise((y) => setTimeout(y, 1)); }"),
