@@ -286,8 +286,8 @@ pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
     }
 }
 
-/// An error and its causes on one line, for the log.
-pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
+/// An error and its causes on one line, for the log and for the operator.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

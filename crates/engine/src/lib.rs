@@ -40,7 +40,7 @@ pub use deploy::registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::sources::{NewSource, UpdateSource};
 pub use deploy::workflow_parts::{NewWorkflow, SettingsRequest, StepRequest, TriggerRequest, UpdateWorkflow};
 pub use deploy::workflows::ReplayFrom;
-pub use error::{EngineError, ErrorKind};
+pub use error::{EngineError, ErrorKind, error_chain};
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Interfaces, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use observe::history::{Export, RetentionView};
 pub use observe::metrics::{Door, Metrics};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use millrace_engine::check_smtp;
+use millrace_engine::{check_smtp, error_chain};
 use millrace_model::egress::{Allow, Target};
 use millrace_model::{Clock as _, SystemClock};
 use millrace_runner::{RunnerConfig, examine};
@@ -203,7 +203,7 @@ async fn database(config: &Config, checks: &mut Checks) {
             let looked = millrace_store_postgres::examine(&options).await;
             looked.map_err(|e| {
                 (
-                    format!("the Postgres {place} cannot be used: {}", chain(&e)),
+                    format!("the Postgres {place} cannot be used: {}", error_chain(&e)),
                     "check that it runs, that --database-url is right, and that its user may connect",
                 )
             })
@@ -214,7 +214,7 @@ async fn database(config: &Config, checks: &mut Checks) {
                 return checks.ok(NAME, "SQLite; the file is made at the first start");
             }
             let looked = millrace_store_sqlite::examine(&path);
-            looked.map_err(|e| (format!("`{}` cannot be used: {}", path.display(), chain(&e)), "restore it from a backup, with its master.key"))
+            looked.map_err(|e| (format!("`{}` cannot be used: {}", path.display(), error_chain(&e)), "restore it from a backup, with its master.key"))
         }
     };
     match looked {
@@ -243,24 +243,12 @@ async fn database(config: &Config, checks: &mut Checks) {
     }
 }
 
-/// An error and its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
 async fn walls(config: &Config, checks: &mut Checks) {
     let scratch_dir = if config.data_dir.is_dir() { config.data_dir.clone() } else { std::env::temp_dir() };
     let runner = RunnerConfig { node: config.node.clone(), scratch_dir, ..RunnerConfig::default() };
     let found = match examine(&runner).await {
         Ok(found) => found,
-        Err(error) => return checks.fail("node", chain(&error), "install Node.js 20 or newer, or name its binary with --node"),
+        Err(error) => return checks.fail("node", error_chain(&error), "install Node.js 20 or newer, or name its binary with --node"),
     };
     checks.ok("node", format!("{} at {}", found.version, found.node));
     let is_required = config.sandbox == Sandbox::Required;
@@ -372,8 +360,10 @@ async fn base_url(config: &Config, is_running: bool, checks: &mut Checks) {
     if is_running {
         let client = reqwest::Client::builder().timeout(ANSWER_TIMEOUT).build();
         let answered = match client {
-            Ok(client) => client.get(format!("{base}/healthz")).send().await.and_then(reqwest::Response::error_for_status).map(drop).map_err(|e| chain(&e)),
-            Err(error) => Err(chain(&error)),
+            Ok(client) => {
+                client.get(format!("{base}/healthz")).send().await.and_then(reqwest::Response::error_for_status).map(drop).map_err(|e| error_chain(&e))
+            }
+            Err(error) => Err(error_chain(&error)),
         };
         if let Err(why) = answered {
             return checks.fail(NAME, format!("`{base}` does not lead to the server: {why}"), "mend --base-url, or the proxy and the name that lead there");

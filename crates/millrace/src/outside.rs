@@ -1,14 +1,20 @@
 //! What `millrace doctor` finds of other people's servers that this one needs: whether they answer at all.
 
+use millrace_engine::error_chain;
+
 use crate::config::Config;
-use crate::doctor::{ANSWER_TIMEOUT, Checks, chain};
+use crate::doctor::{ANSWER_TIMEOUT, Checks};
 
 /// Packages, traces and objects: each is a warning, as a server starts and goes on without.
 pub(crate) async fn look(config: &Config, checks: &mut Checks) {
     let client = match reqwest::Client::builder().timeout(ANSWER_TIMEOUT).redirect(reqwest::redirect::Policy::none()).build() {
         Ok(client) => client,
         Err(error) => {
-            return checks.warn("outside", format!("requests cannot be made: {}", chain(&error)), "mend the proxy's variables or the machine's certificates");
+            return checks.warn(
+                "outside",
+                format!("requests cannot be made: {}", error_chain(&error)),
+                "mend the proxy's variables or the machine's certificates",
+            );
         }
     };
     let registry = answers(&client, &config.npm_registry).await;
@@ -31,7 +37,7 @@ pub(crate) async fn look(config: &Config, checks: &mut Checks) {
 
 /// Any answer will do: what is there may ask for a key or another path.
 async fn answers(client: &reqwest::Client, url: &str) -> Result<(), String> {
-    client.get(url).send().await.map(drop).map_err(|error| chain(&error.without_url()))
+    client.get(url).send().await.map(drop).map_err(|error| error_chain(&error.without_url()))
 }
 
 fn report(checks: &mut Checks, name: &'static str, url: &str, found: Result<(), String>, mend: &str) {

@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SubscriptionKey, UpdateSource};
+use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SourceView, SubscriptionKey, UpdateSource};
 use millrace_model::ids::{AccountId, SourceId, WebhookId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::Caller;
@@ -110,8 +110,7 @@ pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(pr
 }
 
 pub(crate) async fn trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
-    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    let view = own_source(&app, &caller, &project, &source).await?;
     Ok(Fields::default().data(wire::source(&view)))
 }
 
@@ -139,10 +138,15 @@ pub(crate) async fn update_trigger(
     Ok(Fields::default().data(wire::source(&view)))
 }
 
+/// A deployed trigger of the caller's organization.
+async fn own_source(app: &App, caller: &Caller, project: &str, source: &str) -> Result<SourceView, ApiError> {
+    own_project(app, caller, project).await?;
+    Ok(app.engine.source(caller, &id("source", source)?).await?)
+}
+
 /// The workflows that run on its default channel.
 pub(crate) async fn workflows(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
-    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    let view = own_source(&app, &caller, &project, &source).await?;
     Ok(Json(json!({ "workflow_ids": listeners(&app, &caller, view.source.id.as_str(), WorkflowId::PREFIX).await? })).into_response())
 }
 
@@ -153,8 +157,7 @@ pub(crate) async fn set_workflows(
     Paths([project, source]): Paths<2>,
     params: Params,
 ) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
-    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    let view = own_source(&app, &caller, &project, &source).await?;
     let wanted = params.words("workflow_ids")?.ok_or_else(|| ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows"))?;
     for workflow in &wanted {
         id::<WorkflowId>("workflow", workflow)?;
@@ -173,8 +176,7 @@ pub(crate) async fn set_workflows(
 
 /// The webhooks that its events are posted to.
 pub(crate) async fn webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
-    let view = app.engine.source(&caller, &id("source", &source)?).await?;
+    let view = own_source(&app, &caller, &project, &source).await?;
     let mut shown = Vec::new();
     for listener in listeners(&app, &caller, view.source.id.as_str(), WebhookId::PREFIX).await? {
         let webhook = app.engine.webhook(&caller, &id("webhook", &listener)?).await?;

@@ -68,9 +68,13 @@ impl Code {
 
     /// As the API takes it. The entry's text goes once: a request has its bounds.
     pub(crate) fn body(&self) -> Value {
-        let others: BTreeMap<_, _> = self.files.iter().filter(|(path, _)| **path != self.entry).collect();
-        json!({ "component_code": self.code, "component_files": others, "component_entry": self.entry })
+        json!({ "component_code": self.code, "component_files": others(&self.files, &self.entry), "component_entry": self.entry })
     }
+}
+
+/// The files beside the entry, whose text is sent as the code.
+pub(crate) fn others<'a>(files: &'a BTreeMap<String, String>, entry: &str) -> BTreeMap<&'a String, &'a String> {
+    files.iter().filter(|(path, _)| *path != entry).collect()
 }
 
 fn find(folder: &Path, specifier: &str) -> Option<PathBuf> {

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::CliError;
-use crate::files::Code;
 use crate::files::schema::{self, Form};
 use crate::files::yaml::Document;
+use crate::files::{self, Code};
 
 /// What the file of a folder is called.
 const NAMES: [&str; 3] = ["workflow.yaml", "workflow.yml", "workflow.json"];
@@ -118,8 +118,7 @@ impl WorkflowFile {
                 fields.shift_remove("code_file");
                 fields.insert("code".into(), json!(code.files.get(&code.entry)));
                 // The entry's text goes once: a request has its bounds.
-                let others: BTreeMap<_, _> = code.files.iter().filter(|(path, _)| **path != code.entry).collect();
-                fields.insert("code_files".into(), json!(others));
+                fields.insert("code_files".into(), json!(files::others(&code.files, &code.entry)));
                 fields.insert("code_entry".into(), json!(code.entry));
             }
             if let Some(props) = step.get_mut("props") {
