@@ -60,6 +60,8 @@ pub(crate) struct Host {
     pub(crate) taken: AtomicU32,
     /// Takes no new calls.
     pub(crate) retiring: AtomicBool,
+    /// Its isolate is to begin anew; set before it retires.
+    pub(crate) evicted: AtomicBool,
     /// It burned the processor and got less of it for good: it is ended once it has nothing to do.
     pub(crate) slowed: AtomicBool,
     pub(crate) used: Mutex<Instant>,
@@ -113,6 +115,15 @@ impl Calls {
     }
 }
 
+/// Why a host did not get a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotGiven {
+    /// It is gone, or ends.
+    Gone,
+    /// It was evicted while the call waited for it to load.
+    Evicted,
+}
+
 /// How far a host's frames are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -159,6 +170,7 @@ impl Blank {
             kill: Mutex::new(Some(kill)),
             taken: AtomicU32::new(1),
             retiring: AtomicBool::new(false),
+            evicted: AtomicBool::new(false),
             slowed: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
         });
@@ -194,12 +206,19 @@ impl Blank {
 }
 
 impl Host {
-    /// Starts a call: registers it under an id of its own, and sends the frame that `frame` makes of the id. None: the host is gone and never had it.
-    pub(crate) async fn start(&self, mut call: UnderWay, frame: impl FnOnce(u64) -> Bytes) -> Option<u64> {
+    /// Starts a call: registers it under an id of its own, and sends the frame that `frame` makes of the id.
+    ///
+    /// # Errors
+    /// Where the host never had it.
+    pub(crate) async fn start(&self, mut call: UnderWay, frame: impl FnOnce(u64) -> Bytes) -> Result<u64, NotGiven> {
         let id = {
             let mut calls = self.calls.lock();
-            if calls.dead {
-                return None;
+            // What an evicted one keeps in memory may be out of date: another host may have begun with what is stored.
+            if self.evicted.load(Ordering::SeqCst) {
+                return Err(NotGiven::Evicted);
+            }
+            if calls.dead || self.retiring.load(Ordering::SeqCst) {
+                return Err(NotGiven::Gone);
             }
             calls.newest += 1;
             let id = calls.newest;
@@ -210,12 +229,12 @@ impl Host {
             id
         };
         if self.desk.writer.send(frame(id).into()).await.is_err() {
-            // It reads no more. Where the call is still here, nothing of it was sent; else the end of the process has taken it, and has ended it.
+            // It reads no more: nothing of it was sent.
             self.kill(Death::Ended);
-            self.calls.lock().under_way.remove(&id)?;
-            return None;
+            self.calls.lock().under_way.remove(&id);
+            return Err(NotGiven::Gone);
         }
-        Some(id)
+        Ok(id)
     }
 
     /// A connection was refused. It is not known which call wanted it: all under way are told, each once of each address.

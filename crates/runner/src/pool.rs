@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::call::{Ended, UnderWay};
 use crate::death::{self, Death};
-use crate::host::{Blank, Host, Load};
+use crate::host::{Blank, Host, Load, NotGiven};
 use crate::node::check_node;
 use crate::places::{Offer, Pool};
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, clear, probe, trial};
@@ -91,7 +91,8 @@ impl Runner {
     /// Runs a call in a host of its isolate; waits for one where all are busy. The wait does not count into the call's time.
     pub async fn call(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> CallOutcome {
         let failed = |failure| CallOutcome { result: Err(failure), duration: Duration::ZERO };
-        for _ in 0..HOSTS_TRIED {
+        let mut tried = 0;
+        while tried < HOSTS_TRIED {
             let host = match self.take_host(&isolate).await {
                 Ok(host) => host,
                 Err(failure) => return failed(failure),
@@ -102,25 +103,35 @@ impl Runner {
                 return failed(failure);
             }
             let started = Instant::now();
-            // A host may die between two calls: then the next call has lost nothing, and goes to another one.
-            if let Some(result) = self.call_in(&place.host, &call, sink.clone()).await {
-                *place.host.used.lock() = Instant::now();
-                return CallOutcome { result, duration: started.elapsed() };
+            // A host may die between two calls, or be evicted while it loads: then the next call has lost nothing, and goes to another one.
+            match self.call_in(&place.host, &call, sink.clone()).await {
+                Ok(result) => {
+                    *place.host.used.lock() = Instant::now();
+                    return CallOutcome { result, duration: started.elapsed() };
+                }
+                Err(NotGiven::Gone) => tried += 1,
+                Err(NotGiven::Evicted) => {}
             }
         }
         failed(Death::Ended.failure(None))
     }
 
-    /// None: the host died before it had the call.
-    async fn call_in(&self, host: &Arc<Host>, call: &Call, sink: Arc<dyn EffectSink>) -> Option<Ended> {
+    async fn call_in(&self, host: &Arc<Host>, call: &Call, sink: Arc<dyn EffectSink>) -> Result<Ended, NotGiven> {
         let config = &self.0.config;
         let (end, ended) = oneshot::channel();
         let under_way = UnderWay::new(sink.clone(), end, config.log_bytes_max, config.result_bytes_max);
         let tail = call.body.get().trim_start().strip_prefix('{').unwrap_or("}");
         let frame = |id: u64| wire::frame(&[&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis()), tail]);
-        let id = host.start(under_way, frame).await?;
+        // Said first: from the moment in which the host takes it, none that begins may overlook it.
         sink.given();
-        Some(match tokio::time::timeout(call.timeout, ended).await {
+        let id = match host.start(under_way, frame).await {
+            Ok(id) => id,
+            Err(not_given) => {
+                sink.taken_back();
+                return Err(not_given);
+            }
+        };
+        Ok(match tokio::time::timeout(call.timeout, ended).await {
             Ok(Ok(ended)) => ended,
             Ok(Err(_)) => Err(Death::Ended.failure(None)),
             Err(_) => {
@@ -241,8 +252,21 @@ impl Runner {
 
     /// Ends the hosts of an isolate: those with calls when these are over; none takes new ones.
     pub async fn evict(&self, isolate_id: &str) {
+        self.evict_those(isolate_id, |_| true);
+    }
+
+    /// As [`Self::evict`], but leaves hosts that have yet to ask for what is stored.
+    pub async fn evict_begun(&self, isolate_id: &str) {
+        self.evict_those(isolate_id, |host| !matches!(*host.load.borrow(), Load::Waiting));
+    }
+
+    fn evict_those(&self, isolate_id: &str, which: impl Fn(&Host) -> bool) {
         let mut pool = self.0.pool.lock();
-        for host in pool.hosts.remove(isolate_id).unwrap_or_default() {
+        let of_isolate = pool.hosts.get(isolate_id).into_iter().flatten();
+        let evicted: Vec<Arc<Host>> = of_isolate.filter(|host| which(host)).cloned().collect();
+        for host in evicted {
+            pool.remove(&host);
+            host.evicted.store(true, Ordering::SeqCst);
             host.retiring.store(true, Ordering::SeqCst);
             if host.taken.load(Ordering::SeqCst) == 0 {
                 host.kill(Death::Ended);

@@ -253,8 +253,11 @@ pub trait EffectSink: Send + Sync {
     /// One effect.
     fn effect(&self, effect: Effect);
 
-    /// A host has the call.
+    /// A host is given the call.
     fn given(&self) {}
+
+    /// The host did not take it after all, and had nothing of it.
+    fn taken_back(&self) {}
 
     /// Where lines go that come of the call after its end. Kept for a while after it, so that it holds nothing else of it.
     fn late(&self) -> Option<Arc<dyn LateSink>> {

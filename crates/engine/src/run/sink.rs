@@ -167,6 +167,12 @@ impl EffectSink for Collector {
         }
     }
 
+    fn taken_back(&self) {
+        if let Some(visit) = &self.visit {
+            visit.taken_back();
+        }
+    }
+
     fn ask(&self, ask: Ask) {
         self.engine.answer_later(self.asking.clone(), ask);
     }

@@ -64,9 +64,14 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// A host has the run.
+    /// A host is given the run.
     pub(crate) fn given(&self) {
         self.reaches(Stage::Given);
+    }
+
+    /// The host did not take it.
+    pub(crate) fn taken_back(&self) {
+        self.reaches(Stage::Entered);
     }
 
     /// The run has ended in its host.
@@ -80,6 +85,9 @@ impl Visit {
             if stage == Stage::Given || *run == Stage::Given {
                 *run = stage;
             }
+        }
+        if stage == Stage::Entered {
+            self.writes.left.notify_waiters();
         }
     }
 

@@ -224,9 +224,10 @@ impl Engine {
             Ok(()) => {}
             Err(StoreError::StateChanged) => return Err(EngineError::internal("the source's state changed", StoreError::StateChanged)),
             Err(error) => {
-                // The host's live `$.service.db` now holds writes that are not stored: the next run loads the stored ones.
+                // The host's live `$.service.db` now holds writes that are not stored: the next run loads the stored ones. One that began since waits
+                // for the end of this run before it reads them.
                 if let Some(isolate) = isolate {
-                    self.0.runner.evict(&isolate).await;
+                    self.0.runner.evict_begun(&isolate).await;
                 }
                 return Err(error.into());
             }

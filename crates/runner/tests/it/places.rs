@@ -1,8 +1,10 @@
 //! Who gets a host: warm ones, new ones, those who wait, those who are refused.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use millrace_runner::FailureKind;
+use millrace_runner::{Db, DbLoader, FailureKind};
 use serde_json::json;
 
 use crate::support::{Bench, LONG, Recorder, SHORT, alive, failure, until, value};
@@ -38,6 +40,39 @@ async fn an_evicted_host_ends_its_calls_first_and_takes_no_more() {
     assert_eq!(value(bench.call(&isolate, "elsewhere").await), json!("elsewhere"));
     // Another host was asked: the held call is held still, until its own time is over.
     assert_eq!(failure(holding.await.expect("joins")).kind, FailureKind::Timeout);
+}
+
+#[tokio::test]
+async fn a_host_that_is_evicted_while_it_loads_gets_none_of_the_calls_that_wait_for_it() {
+    let bench = Bench::real().await;
+    let (tell, stored) = tokio::sync::watch::channel(0);
+    let loads = Arc::new(AtomicU32::new(0));
+    let code = "const n = this.db.get('n') + 1; this.db.set('n', n); return n;";
+    let mut isolate = bench.module("a", &format!("export default {{ name: 'a', version: '1', props: {{ db: '$.service.db' }}, run() {{ {code} }} }};"));
+    isolate.db = Some(DbLoader::new({
+        let loads = loads.clone();
+        move || {
+            let (mut stored, first) = (stored.clone(), loads.fetch_add(1, Ordering::SeqCst) == 0);
+            async move {
+                // The first has read what is stored, and is not told to load until it is out of date.
+                let read = *stored.borrow();
+                if first {
+                    let _ = stored.wait_for(|n| *n > 0).await;
+                }
+                Ok(Db::from_iter([("n".to_owned(), json!(read))]))
+            }
+        }
+    }));
+    let call = bench.spawn(&isolate, 1, LONG, &Recorder::new());
+    until("the first host loads", || loads.load(Ordering::SeqCst) == 1).await;
+    bench.runner.evict_begun("a").await;
+    assert_eq!(bench.runner.stats().hosts, 1, "it has yet to load: nothing it has can be out of date");
+    bench.runner.evict("a").await;
+    tell.send_replace(10);
+    assert_eq!(value(call.await.expect("joins")), 11);
+    assert_eq!(value(bench.call(&isolate, 2).await), 12);
+    bench.runner.evict_begun("a").await;
+    assert_eq!(value(bench.call(&isolate, 3).await), 11, "it had loaded");
 }
 
 #[tokio::test]
