@@ -49,6 +49,30 @@ impl Meter {
         }
         // Not every kernel has it; it is asked ten times a second at most, and refuses more. What is refused now is done at the next look.
         let _ = std::fs::write(format!("/proc/{}/autogroup", self.pid), NICE.to_string());
+        self.leave_one_processor();
+    }
+
+    /// Keeps its threads, and those that they start, off one of the processors, where there are several: a share of each is not enough, for whoever wakes
+    /// up on one that is busy waits until the kernel next looks whose turn it is, some milliseconds each time.
+    #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
+    fn leave_one_processor(&self) {
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: all zeros is the empty set.
+        let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the set is as large as it is said to be. Machines with more processors than it holds answer with an error.
+        if unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) } < 0 {
+            return;
+        }
+        // SAFETY: it counts, looks up and clears what is in the set; the index is below its size.
+        let (count, first) = unsafe { (libc::CPU_COUNT(&allowed), (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &allowed))) };
+        let (Some(first), 2..) = (first, count) else { return };
+        // SAFETY: as above.
+        unsafe { libc::CPU_CLR(first, &mut allowed) };
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", self.pid)) else { return };
+        for thread in threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<libc::pid_t>().ok()) {
+            // SAFETY: a plain system call. A thread that is gone by now is an error, which is no matter.
+            unsafe { libc::sched_setaffinity(thread, size, &raw const allowed) };
+        }
     }
 }
 

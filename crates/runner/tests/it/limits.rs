@@ -42,6 +42,18 @@ fn stands_back(pid: &Value) -> (Vec<String>, String) {
     (all, std::fs::read_to_string(format!("/proc/{pid}/autogroup")).unwrap_or_default())
 }
 
+/// The processors on which its threads may be, as the kernel writes each thread's: those of one that does not exist are none.
+fn processors(pid: &Value) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let allowed = |path: std::path::PathBuf| {
+        let status = std::fs::read_to_string(path.join("status")).unwrap_or_default();
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("").trim().to_owned()
+    };
+    let mut all: Vec<_> = threads.map(|thread| allowed(thread.path())).collect();
+    all.dedup();
+    all
+}
+
 #[tokio::test]
 async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
     let bench = Bench::real().await;
@@ -60,6 +72,10 @@ async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
         until("its session does", || stands_back(&pid).1.contains("nice 10")).await;
     }
     assert_eq!(stands_back(&other).0, ["0"], "the neighbour does not");
+    let everybodys = processors(&other);
+    if std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
+        until("a processor is left to others", || matches!(processors(&pid).as_slice(), [one] if *one != everybodys[0])).await;
+    }
     assert_eq!(value(burning.await.expect("joins")), pid);
     until("it is ended once it has nothing to do", || !alive(&pid)).await;
     assert_ne!(value(bench.call(&burns, 0).await), pid);
