@@ -53,6 +53,18 @@ fn r5_without_server_or_key_it_says_what_to_do() {
         let done = shell.command(wrong).env("MILLRACE_API_KEY", "k").output().expect("runs");
         assert_eq!(done.status.code(), Some(2), "{wrong:?}: {done:?}");
     }
+    // What the environment gives is not told as if it had been typed.
+    let usage = "Usage: millrace describe [OPTIONS] <NAME>\n\nExample: millrace describe my-source";
+    let wrong = |args: &[&str]| {
+        let done = shell.command(args).env("MILLRACE_API_KEY", "k").env("MILLRACE_URL", "http://127.0.0.1:9").output().expect("runs");
+        assert_eq!((done.status.code(), done.stdout.len()), (Some(2), 0), "{done:?}");
+        String::from_utf8(done.stderr).expect("text")
+    };
+    let text = wrong(&["describe"]);
+    assert!(text.contains("not provided:\n  <NAME>") && text.contains(usage) && !text.contains("--url") && !text.contains("--api-key"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&wrong(&["describe", "--json"])).expect("JSON");
+    let expected = json!({ "error": "the following required arguments were not provided: <NAME>", "code": "wrong_use", "hint": usage });
+    assert_eq!(json, expected);
     assert!(shell.run(&["--version"]).ok().starts_with("millrace "));
     for (name, word) in [("bash", "COMPREPLY"), ("zsh", "#compdef millrace"), ("fish", "complete -c millrace")] {
         let script = shell.run(&["completions", name]).ok();

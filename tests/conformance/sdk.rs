@@ -64,7 +64,9 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
     assert_eq!(*value("deploy"), json!({ "active": true, "listed": true, "events": [{ "n": 1 }] }), "{gave:#}");
     let catalogue = json!({ "actions": ["sdk-greet"], "triggers": [["sdk-orders", "source"]], "found": ["whom"], "one": ["sdk-greet", "Greet", "1"] });
     assert_eq!(*value("catalogue"), catalogue, "{gave:#}");
-    assert_eq!(*value("change"), json!({ "active": false, "name": "Renamed", "counts": [1, 1, 0], "webhooks": ["http://127.0.0.1:9/hook"] }), "{gave:#}");
+    let keys = json!([["http://127.0.0.1:9/hook", true, null], ["http://127.0.0.1:9/other", true, "whsec_"]]);
+    let expected = json!({ "active": false, "name": "Renamed", "counts": [1, 1, 0], "webhooks": ["http://127.0.0.1:9/hook"], "keys": keys });
+    assert_eq!(*value("change"), expected, "{gave:#}");
     assert_eq!(*value("forget"), 1, "{gave:#}");
     // What is not there says so.
     for name in ["missing", "proxy", "tokens"] {

@@ -316,6 +316,9 @@ impl Store for PostgresStore {
     async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
         subscriptions::unsubscribe(&self.db.client().await?, org, key).await
     }
+    async fn change_listeners(&self, change: ListenerChange) -> StoreResult<()> {
+        transaction!(self.db, |t| subscriptions::change(&t, &change))
+    }
     async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>> {
         let sql = format!("SELECT {} FROM subscriptions WHERE org_id = $1 ORDER BY created_at DESC, id DESC LIMIT 10000", rows::SUBSCRIPTION);
         many(&self.db.client().await?, &sql, &[&org.as_str()], rows::subscription).await

@@ -4,10 +4,11 @@ use deadpool_postgres::{Client, GenericClient, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
 use millrace_model::subscription::{AutoSubscription, Subscription};
-use millrace_store::{StoreError, StoreResult, SubscriptionKey};
+use millrace_store::{ListenerChange, StoreError, StoreResult, SubscriptionKey};
 
 use crate::db::{database, text};
 use crate::rows::{self, execute, many, one};
+use crate::webhooks;
 
 pub(crate) async fn subscribe(c: &impl GenericClient, s: &Subscription) -> StoreResult<Subscription> {
     // An update that changes nothing, because DO NOTHING returns no row; SQLite reads the row in a second statement.
@@ -26,7 +27,7 @@ pub(crate) async fn subscribe(c: &impl GenericClient, s: &Subscription) -> Store
     .ok_or_else(|| StoreError::Corrupt { what: "a subscription that was just written".into() })
 }
 
-pub(crate) async fn unsubscribe(c: &Client, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
+pub(crate) async fn unsubscribe(c: &impl GenericClient, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
     let removed = execute(
         c,
         "DELETE FROM subscriptions WHERE org_id = $1 AND emitter_id = $2 AND listener_id = $3 AND event_name = $4",
@@ -34,6 +35,19 @@ pub(crate) async fn unsubscribe(c: &Client, org: &OrgId, key: &SubscriptionKey) 
     )
     .await?;
     Ok(removed > 0)
+}
+
+pub(crate) async fn change(t: &Transaction<'_>, change: &ListenerChange) -> StoreResult<()> {
+    for webhook in &change.webhooks {
+        webhooks::create(t, webhook).await?;
+    }
+    for subscription in &change.add {
+        subscribe(t, subscription).await?;
+    }
+    for key in &change.remove {
+        unsubscribe(t, &change.org_id, key).await?;
+    }
+    Ok(())
 }
 
 pub(crate) async fn remove_all(t: &Transaction<'_>, id: &str) -> StoreResult<()> {

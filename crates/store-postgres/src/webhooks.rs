@@ -10,7 +10,7 @@ use crate::db::text;
 use crate::rows::{self, execute, many};
 use crate::subscriptions;
 
-pub(crate) async fn create(c: &Client, w: &Webhook) -> StoreResult<()> {
+pub(crate) async fn create(c: &impl GenericClient, w: &Webhook) -> StoreResult<()> {
     execute(
         c,
         "INSERT INTO webhooks (id, org_id, user_id, name, description, url, secret, active, failures, paused_until, created_at, updated_at)

@@ -355,6 +355,9 @@ impl Store for SqliteStore {
         let (org, key) = (org.clone(), key.clone());
         self.db.write(move |c| subscriptions::unsubscribe(c, &org, &key)).await
     }
+    async fn change_listeners(&self, change: ListenerChange) -> StoreResult<()> {
+        self.db.write(move |c| subscriptions::change(c, &change)).await
+    }
     async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>> {
         let org = org.to_string();
         self.db

@@ -3,11 +3,12 @@
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
 use millrace_model::subscription::{AutoSubscription, Subscription};
-use millrace_store::{StoreError, StoreResult, SubscriptionKey};
+use millrace_store::{ListenerChange, StoreError, StoreResult, SubscriptionKey};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
 use crate::rows::{self, execute, many, one};
+use crate::webhooks;
 
 pub(crate) fn subscribe(c: &Connection, s: &Subscription) -> StoreResult<Subscription> {
     execute(
@@ -32,6 +33,19 @@ pub(crate) fn unsubscribe(c: &Connection, org: &OrgId, key: &SubscriptionKey) ->
         params![org.as_str(), key.emitter_id, key.listener_id, key.event_name],
     )?;
     Ok(removed > 0)
+}
+
+pub(crate) fn change(c: &Connection, change: &ListenerChange) -> StoreResult<()> {
+    for webhook in &change.webhooks {
+        webhooks::create(c, webhook)?;
+    }
+    for subscription in &change.add {
+        subscribe(c, subscription)?;
+    }
+    for key in &change.remove {
+        unsubscribe(c, &change.org_id, key)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn remove_all(c: &Connection, id: &str) -> StoreResult<()> {

@@ -286,6 +286,8 @@ pub trait Store: Send + Sync + 'static {
     async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription>;
     /// Removes a subscription; says whether there was one.
     async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool>;
+    /// Makes webhooks and changes who listens, all or none.
+    async fn change_listeners(&self, change: ListenerChange) -> StoreResult<()>;
     /// All subscriptions of the organization, newest first (at most 10,000).
     async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>>;
     /// A subscription by id.

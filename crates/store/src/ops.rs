@@ -12,7 +12,7 @@ use millrace_model::source::{AppHook, HttpInterface, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, User};
 pub use millrace_model::webhook::DeliveryStatus;
-use millrace_model::webhook::WebhookDelivery;
+use millrace_model::webhook::{Webhook, WebhookDelivery};
 use millrace_model::workflow::Deployment;
 
 /// An organization with its owner and first key.
@@ -130,6 +130,19 @@ pub struct SubscriptionKey {
     pub listener_id: String,
     /// The stream; empty for the default channel.
     pub event_name: String,
+}
+
+/// Listeners that come and go at once.
+#[derive(Clone, Debug)]
+pub struct ListenerChange {
+    /// The organization whose subscriptions end.
+    pub org_id: OrgId,
+    /// Webhooks to be made, before anything listens.
+    pub webhooks: Vec<Webhook>,
+    /// Subscriptions to be made; one that exists stays as it is.
+    pub add: Vec<Subscription>,
+    /// Subscriptions to end, where they exist.
+    pub remove: Vec<SubscriptionKey>,
 }
 
 /// A claim of queued runs.

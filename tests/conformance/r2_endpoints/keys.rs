@@ -190,6 +190,7 @@ impl Things {
             ("{project}", project),
             ("{delivery}", id(&delivery["data"][0])),
             ("{deployment}", deployment),
+            ("{emitter}", source.clone()),
             ("{name}", "walled-registry".into()),
             ("/data_stores/{id}", id(&store)),
             // A key is named in the query.

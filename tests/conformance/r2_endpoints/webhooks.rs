@@ -327,3 +327,75 @@ async fn r2_15_auto_subscriptions_hold_for_what_is_made_later() {
     let emitters: Vec<Value> = receiver.until(3).await.iter().map(|got| body(got)["metadata"]["emitter_id"].clone()).collect();
     assert_eq!((emitters.len(), &emitters[2]), (3, &json!(after)));
 }
+
+/// Those that clients of the hosted platform set (facts 6.2). What is named wrong leaves all as it was.
+#[tokio::test]
+async fn r2_13_the_listeners_of_a_deployed_trigger_are_set_all_or_none() {
+    let (server, receiver) = (Server::start().await, Receiver::start(Does::says("200 OK")).await);
+    let source = id(&server.source(SOURCE, json!({})).await);
+    let step = [("a", "export default defineComponent({ run() {} });")];
+    let (first, second) = (server.workflow("one", json!([]), &step).await, server.workflow("two", json!([]), &step).await);
+    let trigger = format!("/connect/{}/deployed-triggers/{source}", first["project_id"].as_str().expect("a project"));
+    let (first, second) = (id(&first), id(&second));
+    let pipelines = format!("{trigger}/pipelines");
+    let all = async || server.get("/users/me/subscriptions").await.json["data"].as_array().map(Vec::len);
+    let set = async |ids: Value| server.put(&pipelines, &json!({ "workflow_ids": ids })).await;
+    for wrong in [json!([first, "p_gone"]), json!([first, source]), json!([first, "p_/../x"])] {
+        assert_eq!(set(wrong.clone()).await.refusal(), (404, "not_found"), "{wrong}");
+        assert_eq!(all().await, Some(0), "{wrong}");
+    }
+    assert_eq!(set(json!([first, first])).await.json["workflow_ids"], json!([first]));
+    assert_eq!(set(json!([second])).await.json["workflow_ids"], json!([second]));
+    assert_eq!(set(json!(["p_gone"])).await.status, 404);
+    assert_eq!((server.get(&pipelines).await.json["workflow_ids"].clone(), all().await), (json!([second]), Some(1)));
+
+    let webhooks = format!("{trigger}/webhooks");
+    let set = async |urls: Value| server.put(&webhooks, &json!({ "webhook_urls": urls })).await;
+    let (here, there) = (receiver.url.clone(), format!("{}there", receiver.url.trim_end_matches("hook")));
+    let made = async || server.get("/webhooks").await.json["page_info"]["total_count"].clone();
+    for wrong in [json!([here, "ftp://example.com/"]), json!([here, "http://10.0.0.1/hook"])] {
+        assert_eq!(set(wrong.clone()).await.refusal(), (422, "invalid_field"), "{wrong}");
+        assert_eq!((made().await, all().await), (json!(0), Some(1)), "{wrong}");
+    }
+    let before = set(json!([here, here])).await.json;
+    let secret = before["webhooks"][0]["signing_key"].as_str().expect("a key").to_owned();
+    assert_eq!(before["webhook_urls"], json!([here]));
+    emit(&server, &source, json!({ "ns": [7] })).await;
+    let got = receiver.until(1).await;
+    assert!(is_signed(&got[0], &secret) && body(&got[0])["event"]["n"] == 7, "{got:?}");
+    // One that listens stays, with its key, which is not shown again.
+    let after = set(json!([there, here])).await.json;
+    assert_eq!(after["webhook_urls"].as_array().map(Vec::len), Some(2), "{after}");
+    let kept = after["webhooks"].as_array().into_iter().flatten().find(|hook| hook["url"] == json!(here)).cloned().expect("it stays");
+    assert_eq!(kept, json!({ "id": before["webhooks"][0]["id"], "url": here, "signing_key_set": true }));
+    // None at all; the webhooks stay, and are taken again.
+    assert_eq!(set(json!([])).await.json["webhook_urls"], json!([]));
+    assert_eq!((made().await, all().await), (json!(2), Some(1)));
+    assert_eq!(set(json!([here])).await.json["webhooks"], json!([kept]));
+    assert_eq!(server.put(&webhooks, &json!({})).await.refusal(), (422, "invalid_field"));
+    // A deploy that names a workflow that is not there runs no hook.
+    let project = trigger.split("/deployed-triggers").next().expect("a path");
+    let component = server.post("/components", &json!({ "component_code": SOURCE })).await.data();
+    let deploy = json!({ "id": id(&component), "configured_props": {}, "workflow_id": "p_gone", "webhook_url": "http://127.0.0.1:9/new" });
+    assert_eq!(server.post(&format!("{project}/triggers/deploy"), &deploy).await.status, 404);
+    assert_eq!(made().await, 2);
+    assert_eq!(server.get("/users/me/sources").await.json["page_info"]["total_count"], 1);
+}
+
+/// The form that clients used before there were subscriptions (facts 1.2).
+#[tokio::test]
+async fn r2_13_a_source_listens_to_another_by_the_legacy_path() {
+    let server = Server::start().await;
+    let listens = "export default { name: 'l', version: '1', run(event) { this.$emit({ heard: event }); } };";
+    let (emitter, listener) = (id(&server.source(SOURCE, json!({})).await), id(&server.source(listens, json!({})).await));
+    let path = format!("/sources/{listener}/listen/{emitter}");
+    let made = server.put(&path, &json!({})).await.data();
+    assert_eq!((&made["emitter_id"], &made["listener_id"], &made["event_name"]), (&json!(emitter), &json!(listener), &json!("")));
+    assert_eq!(server.put(&path, &json!({})).await.data(), made);
+    emit(&server, &emitter, json!({ "ns": [3] })).await;
+    let heard = server.until("what it heard", &format!("/sources/{listener}/event_summaries?expand=event"), |l| l["page_info"]["count"] == 1).await;
+    assert_eq!(heard["data"][0]["event"], json!({ "heard": { "n": 3 } }));
+    for wrong in [format!("/sources/dc_gone/listen/{emitter}"), format!("/sources/{listener}/listen/dc_gone"), format!("/sources/{listener}/listen/x")] {
+        assert_eq!(server.put(&wrong, &json!({})).await.refusal(), (404, "not_found"), "{wrong}");
+    }
+}

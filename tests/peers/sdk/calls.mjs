@@ -46,7 +46,9 @@ const calls = {
     const workflows = async (workflowIds) => (await client.deployedTriggers.updateWorkflows(data.id, { ...of, workflowIds })).workflowIds.length;
     const counts = [await workflows([workflowId]), (await client.deployedTriggers.listWorkflows(data.id, of)).workflowIds.length, await workflows([])];
     const webhooks = (await client.deployedTriggers.listWebhooks(data.id, of)).webhookUrls;
-    return { active: changed.active, name: changed.name, counts, webhooks };
+    const set = await client.deployedTriggers.updateWebhooks(data.id, { ...of, webhookUrls: [...webhooks, "http://127.0.0.1:9/other"] });
+    const keys = set.webhooks.map((webhook) => [webhook.url, webhook.signingKeySet, webhook.signingKey?.slice(0, 6) ?? null]).sort();
+    return { active: changed.active, name: changed.name, counts, webhooks, keys };
   },
   forget: async () => {
     const { id } = (await client.accounts.list({ limit: 1 })).data[0];

@@ -71,6 +71,10 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
     let code = configure::component(&params)?;
     let new = NewSource { code, name: None, configured_props: params.object("configured_props")?.unwrap_or_default(), made_from: None };
     let workflow = params.text("workflow_id")?;
+    if let Some(workflow) = &workflow {
+        // Before any hook of the source runs.
+        app.engine.check_listener(&caller, workflow).await?;
+    }
     let webhook = match params.text("webhook_url")? {
         Some(url) => Some(app.engine.create_webhook(&caller, NewWebhook { url, name: None, description: None }).await?),
         None => None,
@@ -147,7 +151,7 @@ async fn own_source(app: &App, caller: &Caller, project: &str, source: &str) -> 
 /// The workflows that run on its default channel.
 pub(crate) async fn workflows(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
     let view = own_source(&app, &caller, &project, &source).await?;
-    Ok(Json(json!({ "workflow_ids": listeners(&app, &caller, view.source.id.as_str(), WorkflowId::PREFIX).await? })).into_response())
+    Ok(Json(json!({ "workflow_ids": app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await? })).into_response())
 }
 
 /// Those that are named run on it from now on, and no others.
@@ -159,38 +163,37 @@ pub(crate) async fn set_workflows(
 ) -> Result<Response, ApiError> {
     let view = own_source(&app, &caller, &project, &source).await?;
     let wanted = params.words("workflow_ids")?.ok_or_else(|| ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows"))?;
-    for workflow in &wanted {
-        id::<WorkflowId>("workflow", workflow)?;
-    }
-    let emitter = view.source.id.as_str();
-    let key = |listener_id: String| SubscriptionKey { emitter_id: emitter.to_owned(), listener_id, event_name: String::new() };
-    let before = listeners(&app, &caller, emitter, WorkflowId::PREFIX).await?;
-    for workflow in &wanted {
-        app.engine.subscribe(&caller, key(workflow.clone())).await?;
-    }
-    for gone in before.into_iter().filter(|listener| !wanted.contains(listener)) {
-        app.engine.unsubscribe(&caller, key(gone)).await?;
-    }
-    Ok(Json(json!({ "workflow_ids": listeners(&app, &caller, emitter, WorkflowId::PREFIX).await? })).into_response())
+    app.engine.set_trigger_workflows(&caller, &view.source.id, &wanted).await?;
+    Ok(Json(json!({ "workflow_ids": app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await? })).into_response())
 }
 
 /// The webhooks that its events are posted to.
 pub(crate) async fn webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
     let view = own_source(&app, &caller, &project, &source).await?;
+    shown_webhooks(&app, &caller, &view.source.id, &[]).await
+}
+
+/// Its events are posted to those that are named from now on, and to no others.
+pub(crate) async fn set_webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, params: Params) -> Result<Response, ApiError> {
+    let view = own_source(&app, &caller, &project, &source).await?;
+    let wanted = params.words("webhook_urls")?.ok_or_else(|| ApiError::field("webhook_urls", "`webhook_urls` is missing: a list of addresses"))?;
+    let made = app.engine.set_trigger_webhooks(&caller, &view.source.id, &wanted).await?;
+    shown_webhooks(&app, &caller, &view.source.id, &made).await
+}
+
+/// With the secrets of those that were made just now.
+async fn shown_webhooks(app: &App, caller: &Caller, source: &SourceId, made: &[(WebhookId, String)]) -> Result<Response, ApiError> {
     let mut shown = Vec::new();
-    for listener in listeners(&app, &caller, view.source.id.as_str(), WebhookId::PREFIX).await? {
-        let webhook = app.engine.webhook(&caller, &id("webhook", &listener)?).await?;
-        shown.push(json!({ "id": webhook.id, "url": webhook.url, "signing_key_set": true }));
+    for listener in app.engine.trigger_listeners(caller, source, WebhookId::PREFIX).await? {
+        let webhook = app.engine.webhook(caller, &id("webhook", &listener)?).await?;
+        let mut one = json!({ "id": webhook.id, "url": webhook.url, "signing_key_set": true });
+        if let Some((_, secret)) = made.iter().find(|(made, _)| *made == webhook.id) {
+            one["signing_key"] = json!(secret);
+        }
+        shown.push(one);
     }
     let urls: Vec<&Value> = shown.iter().map(|webhook| &webhook["url"]).collect();
     Ok(Json(json!({ "webhook_urls": urls, "webhooks": shown })).into_response())
-}
-
-/// Who listens to the default channel, of one kind.
-async fn listeners(app: &App, caller: &Caller, emitter: &str, prefix: &str) -> Result<Vec<String>, ApiError> {
-    let all = app.engine.list_subscriptions(caller).await?;
-    let of_it = all.into_iter().filter(|s| s.emitter_id == emitter && s.event_name.is_empty() && s.listener_id.starts_with(prefix));
-    Ok(of_it.map(|s| s.listener_id).collect())
 }
 
 /// The newest `n` events, newest first.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
+use crate::extract::{Auth, ListQuery, Params, Path, Paths, encode_cursor, id};
 use crate::v1::sources::own;
 use crate::wire::{self, Fields};
 
@@ -21,6 +21,12 @@ fn key(params: &Params) -> Result<SubscriptionKey, ApiError> {
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     let subscription = app.engine.subscribe(&caller, key(&params)?).await?;
     Ok(Fields::of(&params).data(wire::subscription(&subscription)))
+}
+
+/// The form before there were subscriptions (facts 1.2).
+pub(crate) async fn listen(State(app): State<App>, Auth(caller): Auth, Paths([listener_id, emitter_id]): Paths<2>) -> Result<Response, ApiError> {
+    let subscription = app.engine.subscribe(&caller, SubscriptionKey { emitter_id, listener_id, event_name: String::new() }).await?;
+    Ok(Fields::default().data(wire::subscription(&subscription)))
 }
 
 pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {

@@ -46,6 +46,23 @@ struct Sent<'a> {
 impl Engine {
     /// Makes a webhook; what signs its deliveries is shown this once.
     pub async fn create_webhook(&self, caller: &Caller, new: NewWebhook) -> Result<(Webhook, String), EngineError> {
+        let (webhook, secret) = self.new_webhook(caller, new)?;
+        self.check_webhook_count(self.0.store.list_webhooks(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count + 1)?;
+        self.0.store.create_webhook(webhook.clone()).await?;
+        Ok((webhook, secret))
+    }
+
+    /// That the organization may have so many.
+    pub(crate) fn check_webhook_count(&self, count: u64) -> Result<(), EngineError> {
+        if count <= WEBHOOKS_MAX {
+            return Ok(());
+        }
+        let message = format!("an organization may have {WEBHOOKS_MAX} webhooks; delete some first");
+        Err(EngineError::Conflict { code: "too_many_webhooks", message })
+    }
+
+    /// A webhook that is not stored yet, and its secret.
+    pub(crate) fn new_webhook(&self, caller: &Caller, new: NewWebhook) -> Result<(Webhook, String), EngineError> {
         let url = webhook_url(&new.url)?;
         if let Some(refusal) = Url::parse(&url).ok().and_then(|url| crate::deliver::reach::closed(&self.0.config.egress, &url)) {
             return Err(EngineError::invalid(
@@ -55,10 +72,6 @@ impl Engine {
         }
         let name = line("name", new.name, 100)?;
         let description = line("description", new.description, 1000)?;
-        if self.0.store.list_webhooks(&caller.org_id, &Page { limit: 1, ..Page::default() }).await?.total_count >= WEBHOOKS_MAX {
-            let message = format!("the organization has {WEBHOOKS_MAX} webhooks, the most it may have; delete some first");
-            return Err(EngineError::Conflict { code: "too_many_webhooks", message });
-        }
         let (id, now) = (WebhookId::generate(&self.0.ids), self.now());
         let secret = format!("{SECRET_PREFIX}{}", STANDARD.encode(self.0.ids.bytes::<32>()));
         let webhook = Webhook {
@@ -74,7 +87,6 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
-        self.0.store.create_webhook(webhook.clone()).await?;
         Ok((webhook, secret))
     }
 

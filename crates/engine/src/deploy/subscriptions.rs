@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use millrace_model::ids::{AutoSubscriptionId, OrgId, SourceId, SubscriptionId, WebhookId, WorkflowId};
+use millrace_model::page::Page;
 use millrace_model::subscription::{ALL_SOURCES, ALL_WORKFLOWS, AutoSubscription, ERRORS, LOGS, Subscription};
 use millrace_model::tenant::Caller;
-use millrace_store::SubscriptionKey;
+use millrace_model::webhook::Webhook;
+use millrace_store::{ListenerChange, SubscriptionKey};
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, NewWebhook};
+
+/// Listeners that one request may name: as many as there may be webhooks.
+const LISTENERS_MAX: u32 = 1_000;
 
 impl Engine {
     /// Connects an emitter's stream to a listener; the same triple again gives the one that exists.
@@ -17,7 +22,79 @@ impl Engine {
         if key.event_name.len() > 256 || key.event_name.chars().any(char::is_control) {
             return Err(EngineError::invalid("event_name", "an event name has at most 256 characters on one line"));
         }
-        let subscription = Subscription {
+        let stored = self.0.store.subscribe(self.subscription(caller, key)).await?;
+        self.0.cache.forget_listeners();
+        Ok(stored)
+    }
+
+    /// Lets these workflows run on what a source emits on its default channel, and no others. One that is unknown leaves all as it was.
+    pub async fn set_trigger_workflows(&self, caller: &Caller, source: &SourceId, workflows: &[String]) -> Result<(), EngineError> {
+        self.check_owner(caller, source.as_str()).await?;
+        let wanted = distinct("workflow_ids", workflows)?;
+        for workflow in &wanted {
+            let id: WorkflowId = workflow.parse().map_err(|_| EngineError::not_found("workflow", workflow))?;
+            self.check_owner(caller, id.as_str()).await?;
+        }
+        let listening = self.trigger_listeners(caller, source, WorkflowId::PREFIX).await?;
+        self.change_trigger_listeners(caller, source, Vec::new(), &wanted, listening).await
+    }
+
+    /// Lets what a source emits on its default channel be posted to these addresses, and no others. One that cannot be a webhook's leaves all as it
+    /// was. An address that a webhook of the organization has already keeps that webhook; of those that are made, the secrets are shown this once.
+    pub async fn set_trigger_webhooks(&self, caller: &Caller, source: &SourceId, urls: &[String]) -> Result<Vec<(WebhookId, String)>, EngineError> {
+        self.check_owner(caller, source.as_str()).await?;
+        let listening = self.trigger_listeners(caller, source, WebhookId::PREFIX).await?;
+        let all = self.0.store.list_webhooks(&caller.org_id, &Page { limit: LISTENERS_MAX, ..Page::default() }).await?;
+        // Those that listen already stand first.
+        let (mut known, others): (Vec<_>, Vec<_>) = all.items.into_iter().partition(|webhook| listening.iter().any(|id| id == webhook.id.as_str()));
+        known.extend(others.into_iter().filter(|webhook| webhook.active));
+        let (mut wanted, mut made) = (Vec::new(), Vec::new());
+        for url in distinct("webhook_urls", urls)? {
+            let (webhook, secret) = self.new_webhook(caller, NewWebhook { url, name: None, description: None })?;
+            match known.iter().find(|known| known.url == webhook.url) {
+                Some(known) => wanted.push(known.id.to_string()),
+                None => {
+                    wanted.push(webhook.id.to_string());
+                    known.push(webhook.clone());
+                    made.push((webhook, secret));
+                }
+            }
+        }
+        self.check_webhook_count(all.total_count + made.len() as u64)?;
+        let secrets = made.iter().map(|(webhook, secret)| (webhook.id.clone(), secret.clone())).collect();
+        self.change_trigger_listeners(caller, source, made.into_iter().map(|(webhook, _)| webhook).collect(), &wanted, listening).await?;
+        Ok(secrets)
+    }
+
+    /// Who listens to a source's default channel, of one kind.
+    pub async fn trigger_listeners(&self, caller: &Caller, source: &SourceId, prefix: &str) -> Result<Vec<String>, EngineError> {
+        let all = self.0.store.list_subscriptions(&caller.org_id).await?;
+        let of_it = all.into_iter().filter(|s| s.emitter_id == source.as_str() && s.event_name.is_empty() && s.listener_id.starts_with(prefix));
+        Ok(of_it.map(|s| s.listener_id).collect())
+    }
+
+    async fn change_trigger_listeners(
+        &self,
+        caller: &Caller,
+        source: &SourceId,
+        webhooks: Vec<Webhook>,
+        wanted: &[String],
+        listening: Vec<String>,
+    ) -> Result<(), EngineError> {
+        let key = |listener_id: &String| SubscriptionKey { emitter_id: source.to_string(), listener_id: listener_id.clone(), event_name: String::new() };
+        let change = ListenerChange {
+            org_id: caller.org_id.clone(),
+            webhooks,
+            add: wanted.iter().map(|listener| self.subscription(caller, key(listener))).collect(),
+            remove: listening.iter().filter(|listener| !wanted.contains(listener)).map(key).collect(),
+        };
+        self.0.store.change_listeners(change).await?;
+        self.0.cache.forget_listeners();
+        Ok(())
+    }
+
+    fn subscription(&self, caller: &Caller, key: SubscriptionKey) -> Subscription {
+        Subscription {
             id: SubscriptionId::generate(&self.0.ids),
             org_id: caller.org_id.clone(),
             emitter_id: key.emitter_id,
@@ -25,10 +102,7 @@ impl Engine {
             event_name: key.event_name,
             from_trigger: false,
             created_at: self.now(),
-        };
-        let stored = self.0.store.subscribe(subscription).await?;
-        self.0.cache.forget_listeners();
-        Ok(stored)
+        }
     }
 
     /// Ends a subscription.
@@ -66,7 +140,8 @@ impl Engine {
         Ok(self.0.store.list_auto_subscriptions(&caller.org_id).await?)
     }
 
-    async fn check_listener(&self, caller: &Caller, listener: &str) -> Result<(), EngineError> {
+    /// That such a listener is there.
+    pub async fn check_listener(&self, caller: &Caller, listener: &str) -> Result<(), EngineError> {
         if listener.is_empty() {
             return Err(EngineError::missing("listener_id", "`listener_id` is required: the id of a workflow, source or webhook"));
         }
@@ -99,4 +174,14 @@ impl Engine {
         self.0.cache.put_listeners(read_at, key, listeners.clone());
         Ok(listeners)
     }
+}
+
+/// Each once, in their order.
+fn distinct(field: &str, listeners: &[String]) -> Result<Vec<String>, EngineError> {
+    let mut seen = std::collections::HashSet::new();
+    let distinct: Vec<String> = listeners.iter().filter(|listener| seen.insert(*listener)).cloned().collect();
+    if distinct.len() <= LISTENERS_MAX as usize {
+        return Ok(distinct);
+    }
+    Err(EngineError::invalid(field, format!("`{field}` names {} listeners, at most {LISTENERS_MAX} are allowed", distinct.len())))
 }

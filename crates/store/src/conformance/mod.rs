@@ -152,6 +152,7 @@ macro_rules! suite {
                 subscriptions_are_of_their_organization,
                 listeners_are_distinct_and_active,
                 listeners_are_of_the_stream_and_the_organization,
+                listeners_change_all_at_once_or_not_at_all,
             }
             runs {
                 an_accepted_run_waits_in_the_queue,

@@ -6,7 +6,8 @@ use millrace_model::subscription::{ALL_SOURCES, Subscription};
 
 use super::Database;
 use super::sample::{Org, at};
-use crate::{Interfaces, SubscriptionKey};
+use super::webhooks::webhook;
+use crate::{Interfaces, ListenerChange, SubscriptionKey};
 
 fn key(subscription: &Subscription) -> SubscriptionKey {
     SubscriptionKey { emitter_id: subscription.emitter_id.clone(), listener_id: subscription.listener_id.clone(), event_name: subscription.event_name.clone() }
@@ -100,4 +101,34 @@ pub async fn listeners_are_of_the_stream_and_the_organization(database: &dyn Dat
     assert!(listeners("other", &["dc_e"]).await.is_empty());
     assert!(listeners("", &["dc_f"]).await.is_empty());
     assert!(listeners("", &[]).await.is_empty());
+}
+
+pub async fn listeners_change_all_at_once_or_not_at_all(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (stays, goes, theirs) = (org.subscription("dc_a", "p_b", ""), org.subscription("dc_a", "p_c", ""), other.subscription("dc_a", "p_c", ""));
+    for subscription in [&stays, &goes, &theirs] {
+        org.store.subscribe(subscription.clone()).await.expect("subscribes");
+    }
+    let hook = webhook(&org, 1);
+    let comes = org.subscription("dc_a", hook.id.as_str(), "");
+    let change = ListenerChange {
+        org_id: org.id.clone(),
+        webhooks: vec![hook.clone()],
+        add: vec![org.subscription("dc_a", "p_b", ""), comes.clone()],
+        remove: vec![key(&goes)],
+    };
+    // The same id twice cannot be stored: nothing of this stays.
+    let impossible = ListenerChange { webhooks: vec![hook.clone(), hook.clone()], ..change.clone() };
+    org.store.change_listeners(impossible).await.expect_err("refuses");
+    assert!(org.store.webhook(&org.id, &hook.id).await.expect("reads").is_none());
+    assert_eq!(org.store.list_subscriptions(&org.id).await.expect("reads").len(), 2);
+    org.store.change_listeners(change).await.expect("changes");
+    let mut listening = org.store.list_subscriptions(&org.id).await.expect("reads");
+    listening.sort_by(|a, b| a.id.cmp(&b.id));
+    let mut expected = [stays, comes];
+    expected.sort_by(|a, b| a.id.cmp(&b.id));
+    assert_eq!(listening, expected);
+    assert_eq!(org.store.webhook(&org.id, &hook.id).await.expect("reads"), Some(hook));
+    assert_eq!(org.store.list_subscriptions(&other.id).await.expect("reads"), [theirs]);
 }

@@ -10,7 +10,7 @@ use super::Database;
 use super::sample::{IDS, Org, at, page};
 use crate::{Effects, WebhookReplay, WebhookTry};
 
-fn webhook(org: &Org, ms: i64) -> Webhook {
+pub(super) fn webhook(org: &Org, ms: i64) -> Webhook {
     Webhook {
         id: WebhookId::generate(&IDS),
         org_id: org.id.clone(),

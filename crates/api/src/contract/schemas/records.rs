@@ -83,7 +83,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         ],
     ),
     ("TriggerWorkflows", "The workflows that run on a deployed trigger", &[("workflow_ids", "[string]")]),
-    ("TriggerWebhook", "A webhook of a deployed trigger", &[("id", "string"), ("url", "string"), ("signing_key_set", "boolean")]),
+    ("TriggerWebhook", "A webhook of a deployed trigger", &[("id", "string"), ("url", "string"), ("signing_key_set", "boolean"), ("signing_key?", "string")]),
     ("TriggerWebhooks", "The webhooks of a deployed trigger", &[("webhook_urls", "[string]"), ("webhooks", "[#TriggerWebhook]")]),
     (
         "RegistryComponent",

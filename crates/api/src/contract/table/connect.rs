@@ -51,6 +51,14 @@ pub(super) fn of_connect() -> Vec<Route> {
             .gives(Gives::Bare("TriggerWorkflows")),
         get("/connect/{project}/deployed-triggers/{id}/webhooks", READ, "The webhooks that its events are posted to", connect::webhooks)
             .gives(Gives::Bare("TriggerWebhooks")),
+        put(
+            "/connect/{project}/deployed-triggers/{id}/webhooks",
+            DEPLOY,
+            "Let its events be posted to these addresses, and to no others",
+            connect::set_webhooks,
+        )
+        .takes(&[Param::new("webhook_urls", Kind::Words, "Addresses; of a webhook that is made, the signing key is shown this once").required(), user])
+        .gives(Gives::Bare("TriggerWebhooks")),
         delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger),
         get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)
             .takes(&[number("n", "How many, 1 to 100; 20 where it is not given")])

@@ -18,6 +18,13 @@ pub(super) fn of_subscriptions() -> Vec<Route> {
             .takes(&triple)
             .in_query()
             .one("Subscription"),
+        put(
+            "/sources/{id}/listen/{emitter}",
+            DEPLOY,
+            "Let a source, or another listener, run on the default channel of an emitter: what clients asked for before there were subscriptions",
+            subscriptions::listen,
+        )
+        .gives(Gives::One("Subscription")),
         delete("/subscriptions", DEPLOY, "End a subscription", subscriptions::remove).takes(&triple).gives(Gives::One("Unsubscribed")),
     ]
 }
