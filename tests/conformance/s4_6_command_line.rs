@@ -177,5 +177,27 @@ async fn s4_6_deploy_tells_where_the_code_threw_and_how_a_missing_account_is_giv
     let said = shell.run(&["deploy", "form.mjs", "--prop", "kind=a", "--prop", "nope=1"]).fails(1);
     assert!(!said.contains("--prop nope"), "{said}");
     let said = shell.run(&["deploy", "paid.mjs"]).fails(1);
-    assert!(said.contains("millrace accounts add stripe") && said.contains(r#"--prop 'stripe={"authProvisionId": "apn_…"}'"#), "{said}");
+    assert!(said.contains("millrace accounts add stripe") && said.contains("--prop stripe=apn_…"), "{said}");
+}
+
+#[tokio::test]
+async fn r5_all_missing_props_are_told_at_once_with_flags_that_then_do() {
+    let server = Server::start().await;
+    let account = server.post("/accounts", &json!({ "app": "stripe", "credentials": { "api_key": "k" } })).await.data();
+    let shell = Shell::new(&server);
+    let props = "stripe: { type: 'app', app: 'stripe' }, tags: 'string[]', more: 'object', words: 'string', timer: '$.interface.timer', kept: 'data_store'";
+    let run = "run() { this.$emit([this.stripe.$auth.api_key, this.tags, this.more, this.words]); }";
+    shell.write(&[("all.mjs", &format!("export default {{ name: 'All', version: '1', props: {{ {props} }}, {run} }};"))]);
+    let said = shell.run(&["deploy", "all.mjs", "--prop", "words=[1]", "--prop", "kept=none"]).fails(1);
+    insta::assert_snapshot!("all_missing_props", said);
+    server.post("/data_stores", &json!({ "name": "some" })).await.data();
+    let id = account["id"].as_str().expect("an id");
+    let given = ["words=w", "kept=some", "tags=a", "tags=b", r#"more={"a": 1}"#, r#"timer={"intervalSeconds": 60}"#].map(str::to_owned);
+    let flags: Vec<String> = given.into_iter().chain([format!("stripe={id}")]).flat_map(|prop| ["--prop".to_owned(), prop]).collect();
+    let deployed = shell.run(&[vec!["--json", "deploy", "all.mjs"], flags.iter().map(String::as_str).collect()].concat()).json();
+    assert_eq!(deployed["configured_props"]["stripe"], json!({ "authProvisionId": id }));
+    let run = server.post(&format!("/sources/{}/run", deployed["id"].as_str().expect("an id")), &json!({})).await.data();
+    assert_eq!(run["status"], "succeeded", "{run}");
+    let events = shell.run(&["--json", "events", "all"]).json();
+    assert_eq!(events[0]["event"], json!(["k", ["a", "b"], { "a": 1 }, "w"]));
 }

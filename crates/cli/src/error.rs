@@ -167,9 +167,13 @@ pub(crate) fn missing(details: &Value) -> Vec<&str> {
 
 fn missing_props(details: &Value) -> Option<String> {
     let props = details["props"].as_array().into_iter().flatten().filter_map(|p| Some((p["prop"].as_str()?, p["problem"].as_str().unwrap_or(""))));
-    let flag = |(prop, problem): (&str, &str)| match problem.contains("`millrace accounts ") {
-        true => format!("--prop '{prop}={{\"authProvisionId\": \"apn_…\"}}'"),
-        false => format!("--prop {prop}=VALUE"),
+    let is = |problem: &str, words: &[&str]| words.iter().any(|word| problem.contains(word));
+    let flag = |(prop, problem): (&str, &str)| match problem {
+        of if is(of, &["`millrace accounts ", "authProvisionId"]) => format!("--prop {prop}=apn_…"),
+        of if is(of, &["[]) is required", "allowed is an array of "]) => format!("--prop '{prop}=[\"VALUE\"]'"),
+        of if is(of, &["(object) is required", "allowed is an object"]) => format!("--prop '{prop}={{\"NAME\": \"VALUE\"}}'"),
+        of if is(of, &["($.interface.timer) is required", "intervalSeconds"]) => format!("--prop '{prop}={{\"intervalSeconds\": 60}}'"),
+        _ => format!("--prop {prop}=VALUE"),
     };
     // What the component does not have is not to be given.
     let flags: Vec<String> = props.filter(|(_, problem)| !problem.starts_with("the component has no prop")).map(flag).collect();

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::clock::Timestamp;
 use crate::component::PropDef;
+use crate::ids::AccountId;
 use crate::schedule::{Schedule, ScheduleError};
 
 /// Static text of a value (spec 8).
@@ -123,6 +124,7 @@ fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestam
         _ if def.required() && site == Site::Source => return Err(PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() }),
         _ => return Ok(None),
     };
+    let value = if def.app().is_some() { account_record(value) } else { value };
     check_size(def, &value)?;
     if site == Site::Step && holds_expression(&value) {
         return Ok(Some(value));
@@ -137,6 +139,15 @@ fn unwrap_label(def: &PropDef, value: &Value) -> Value {
         Some(labelled) if def.rest.get("withLabel") == Some(&Value::Bool(true)) => labelled.clone(),
         Some(labelled) => labelled.get("value").cloned().unwrap_or_else(|| labelled.clone()),
         None => value.clone(),
+    }
+}
+
+/// An account's id that was typed alone, or several, as records write them (reference 2).
+fn account_record(value: Value) -> Value {
+    match value {
+        Value::String(id) if id.parse::<AccountId>().is_ok() => json!({ "authProvisionId": id }),
+        Value::Array(items) => items.into_iter().map(account_record).collect(),
+        other => other,
     }
 }
 

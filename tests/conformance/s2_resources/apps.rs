@@ -198,6 +198,9 @@ async fn s2_7_1_an_array_of_apps_is_a_list_of_accounts_each_with_its_own_values(
     let workflow = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
     let run = server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({})).await.data();
     assert_eq!(run["steps"][0]["exports"]["$return_value"], json!(["k2", "k1"]));
+    // As it is typed: their ids alone.
+    let typed = server.source(code, json!({ "all": [&one, &two] })).await;
+    assert_eq!(typed["configured_props"], named(&[&one, &two]));
     // None, one of another app, and what is no list.
     assert_eq!(server.post("/sources", &json!({ "component_code": code })).await.refusal(), (422, "missing_props"));
     for values in [named(&[&one, &other]), json!({ "all": { "authProvisionId": one } }), json!({ "all": ["hunter2"] })] {

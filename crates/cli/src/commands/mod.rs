@@ -23,6 +23,7 @@ pub(crate) use keys::seconds;
 pub(crate) use operations::time_ms;
 pub(crate) use workflows::{deploy_file, endpoints};
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -263,12 +264,17 @@ fn code_body(what: &str) -> Result<Value, CliError> {
     Ok(json!({ "key": what }))
 }
 
+/// Values by name; one that is given several times is a list.
 fn parse_props(props: &[String]) -> Result<Map<String, Value>, CliError> {
-    let parsed = props.iter().map(|prop| match prop.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), prop_value(value))),
-        _ => Err(CliError::Usage { message: format!("`{prop}` is not a prop"), hint: "write --prop NAME=VALUE" }),
-    });
-    parsed.collect()
+    let mut values: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for prop in props {
+        match prop.split_once('=') {
+            Some((name, value)) if !name.is_empty() => values.entry(name).or_default().push(prop_value(value)),
+            _ => return Err(CliError::Usage { message: format!("`{prop}` is not a prop"), hint: "write --prop NAME=VALUE" }),
+        }
+    }
+    let one_or_many = |mut values: Vec<Value>| if values.len() == 1 { values.remove(0) } else { Value::Array(values) };
+    Ok(values.into_iter().map(|(name, values)| (name.to_owned(), one_or_many(values))).collect())
 }
 
 /// JSON where it is an object, an array, a quoted string, true, false, null or a number that stays the same when written

@@ -13,6 +13,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
 use crate::deploy::components::{CodeRef, MODULE};
+use crate::error::invalid_props;
 use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
 use crate::run::program::{Inputs, dynamic_of};
@@ -159,7 +160,10 @@ impl Engine {
         let (own, made) = (&component.manifest.props, made.unwrap_or_default());
         let defs: Vec<PropDef> = own.iter().filter(|def| made.iter().all(|m| m.name != def.name)).chain(made).cloned().collect();
         let defs = &defs;
-        self.check_accounts(&caller.org_id, defs, values, Site::Step).await?;
+        let errors = self.account_errors(&caller.org_id, defs, values, Site::Step).await?;
+        if !errors.is_empty() {
+            return Err(invalid_props(&errors));
+        }
         let mut stores = StoreGrants::default();
         stores.add(defs, values);
         let inputs = Inputs::new(Value::Object(values.clone()), AccountUse::of(None, defs, values).collect());

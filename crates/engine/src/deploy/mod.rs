@@ -8,5 +8,6 @@ pub(crate) mod marks;
 pub(crate) mod registries;
 pub(crate) mod sources;
 pub(crate) mod subscriptions;
+pub(crate) mod values;
 pub(crate) mod workflow_parts;
 pub(crate) mod workflows;

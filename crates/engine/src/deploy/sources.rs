@@ -17,7 +17,6 @@ use crate::accept::app_hooks;
 use crate::deploy::components::{CodeRef, base_slug};
 use crate::deploy::hooks::hook_error;
 use crate::deploy::marks::{checked, marked};
-use crate::error::invalid_props;
 use crate::observe::views::SourceView;
 use crate::run::context::Origin;
 use crate::run::program::Program;
@@ -63,9 +62,7 @@ impl Engine {
         let id = SourceId::generate(&self.0.ids);
         let dynamic_props = self.definitions(caller, &component, &new.configured_props, None).await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
-        let mut configured = props::check(&defs, &new.configured_props, Site::Source, now).map_err(|e| invalid_props(&e))?;
-        self.check_accounts(&caller.org_id, &defs, &configured, Site::Source).await?;
-        self.check_data_stores(&caller.org_id, &defs, &mut configured, Site::Source).await?;
+        let mut configured = self.checked_values(&caller.org_id, &defs, &new.configured_props, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, &component, &defs, &mut configured).await?;
         self.0.keyring.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
         let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
@@ -273,9 +270,7 @@ impl Engine {
         let defs = source.dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         // A value of before whose prop is gone goes with it; one that is given now and unknown is refused.
         merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));
-        let mut checked = props::check(&defs, &merged, Site::Source, self.now()).map_err(|e| invalid_props(&e))?;
-        self.check_accounts(&caller.org_id, &defs, &checked, Site::Source).await?;
-        self.check_data_stores(&caller.org_id, &defs, &mut checked, Site::Source).await?;
+        let mut checked = self.checked_values(&caller.org_id, &defs, &merged, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, component, &defs, &mut checked).await?;
         self.0.keyring.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
         source.configured_props = checked;

@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::deploy::components::CodeRef;
-use crate::error::invalid_props;
 use crate::{Engine, EngineError};
 
 /// Steps of a workflow.
@@ -228,11 +227,8 @@ impl Engine {
             let previous = step_before.and_then(|step| step.dynamic_props.as_deref());
             let dynamic_props = self.definitions(caller, &component, &request.props, previous).await.unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
-            let mut values = props::check(defs, &request.props, Site::Step, self.now()).map_err(|e| in_step(invalid_props(&e), &request.namespace))?;
-            let checked = self.check_accounts(&caller.org_id, defs, &values, Site::Step).await;
-            checked.map_err(|e| in_step(e, &request.namespace))?;
-            let checked = self.check_data_stores(&caller.org_id, defs, &mut values, Site::Step).await;
-            checked.map_err(|e| in_step(e, &request.namespace))?;
+            let checked = self.checked_values(&caller.org_id, defs, &request.props, Site::Step).await;
+            let mut values = checked.map_err(|e| in_step(e, &request.namespace))?;
             self.0.keyring.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id = step_before.map_or_else(|| StepId::generate(&self.0.ids), |step| step.id.clone());
             steps.push(Step {

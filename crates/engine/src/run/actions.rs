@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use millrace_model::component::ComponentType;
 use millrace_model::ids::RunId;
-use millrace_model::props::{self, Site};
+use millrace_model::props::Site;
 use millrace_model::run::LogLine;
 use millrace_model::tenant::Caller;
 use millrace_runner::{Call, CallFailure, IsolateSpec, ModuleSpec};
@@ -14,7 +14,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::deploy::components::CodeRef;
-use crate::error::invalid_props;
 use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
 use crate::run::program::{Inputs, dynamic_of};
@@ -51,8 +50,7 @@ impl Engine {
         }
         let dynamic = self.definitions(caller, &component, values, None).await?;
         let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
-        let values = props::check(defs, values, Site::Step, self.now()).map_err(|errors| invalid_props(&errors))?;
-        self.check_accounts(&caller.org_id, defs, &values, Site::Step).await?;
+        let values = self.checked_values(&caller.org_id, defs, values, Site::Step).await?;
         let mut stores = StoreGrants::default();
         stores.add(defs, &values);
         let step = json!({

@@ -12,7 +12,6 @@ use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
 use serde_json::{Map, Value};
 
 use crate::deploy::sources::check_name;
-use crate::error::invalid_props;
 use crate::{Engine, EngineError};
 
 /// The stores that a call may use.
@@ -192,7 +191,13 @@ impl Engine {
     }
 
     /// Puts the id in place of the name in each value of a `data_store` prop: a store that is renamed stays in use.
-    pub(crate) async fn check_data_stores(&self, org: &OrgId, defs: &[PropDef], props: &mut Map<String, Value>, site: Site) -> Result<(), EngineError> {
+    pub(crate) async fn data_store_errors(
+        &self,
+        org: &OrgId,
+        defs: &[PropDef],
+        props: &mut Map<String, Value>,
+        site: Site,
+    ) -> Result<Vec<PropError>, EngineError> {
         let mut errors = Vec::new();
         for def in defs.iter().filter(|def| is_store(def)) {
             let Some(value) = props.get(&def.name) else { continue };
@@ -214,7 +219,7 @@ impl Engine {
                 }),
             }
         }
-        if errors.is_empty() { Ok(()) } else { Err(invalid_props(&errors)) }
+        Ok(errors)
     }
 
     /// The sources and workflows that name a store in their configured values, by name; at most ten.

@@ -14,7 +14,6 @@ use millrace_store::StoreError;
 use serde_json::{Map, Value, json};
 
 use crate::deploy::sources::check_name;
-use crate::error::invalid_props;
 use crate::{Engine, EngineError};
 
 /// How a prop names its account.
@@ -71,7 +70,7 @@ impl AccountUse {
     pub(crate) fn of<'a>(step: Option<usize>, defs: &'a [PropDef], props: &'a Map<String, Value>) -> impl Iterator<Item = Self> + 'a {
         defs.iter().filter_map(|def| Some((def, def.app()?, props.get(&def.name)?))).flat_map(move |(def, app, value)| {
             items_of(value).filter_map(move |(item, value)| {
-                let account = value.get(PROVISION)?.as_str()?.parse().ok()?;
+                let account = named(value)?.parse().ok()?;
                 Some(Self { step, prop: def.name.clone(), item, app: app.to_owned(), account })
             })
         })
@@ -87,7 +86,12 @@ fn items_of(value: &Value) -> impl Iterator<Item = (Option<usize>, &Value)> {
 
 /// Whether a value names an account, or several.
 pub(crate) fn names_account(value: &Value) -> bool {
-    items_of(value).any(|(_, value)| value.get(PROVISION).is_some())
+    items_of(value).any(|(_, value)| named(value).is_some())
+}
+
+/// The id of the account that a value names: as records write it, or alone, as it is typed.
+fn named(value: &Value) -> Option<&str> {
+    value.get(PROVISION).and_then(Value::as_str).or_else(|| value.as_str().filter(|id| id.starts_with(AccountId::PREFIX)))
 }
 
 impl Engine {
@@ -208,9 +212,8 @@ impl Engine {
         serde_json::from_str(&text).map_err(|e| EngineError::internal("an account's credentials are damaged", e))
     }
 
-    /// That each account which the values name is one of the organization's, of the app that the prop asks for, and that a
-    /// source has those that it needs.
-    pub(crate) async fn check_accounts(&self, org: &OrgId, defs: &[PropDef], props: &Map<String, Value>, site: Site) -> Result<(), EngineError> {
+    /// Each account which the values name has to be one of the organization's, of the app that the prop asks for, and a source has to have those that it needs.
+    pub(crate) async fn account_errors(&self, org: &OrgId, defs: &[PropDef], props: &Map<String, Value>, site: Site) -> Result<Vec<PropError>, EngineError> {
         let mut errors = Vec::new();
         for (def, app) in defs.iter().filter_map(|def| Some((def, def.app()?))) {
             let Some(value) = props.get(&def.name) else {
@@ -231,7 +234,7 @@ impl Engine {
                 if site == Site::Step && holds_expression(value) {
                     continue;
                 }
-                let Some(id) = value.get(PROVISION).and_then(Value::as_str) else {
+                let Some(id) = named(value) else {
                     // What it holds is not repeated: it may be a key.
                     errors.push(refuse("(no account, not shown)"));
                     continue;
@@ -245,7 +248,7 @@ impl Engine {
                 }
             }
         }
-        if errors.is_empty() { Ok(()) } else { Err(invalid_props(&errors)) }
+        Ok(errors)
     }
 
     /// The `$auth` of a prop, or why the run fails.

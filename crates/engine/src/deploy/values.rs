@@ -1,0 +1,35 @@
+//! Values that are given to props: whoever gives them reads all that is wrong with them at once.
+
+use millrace_model::component::PropDef;
+use millrace_model::ids::OrgId;
+use millrace_model::props::{self, PropError, Site};
+use serde_json::{Map, Value};
+
+use crate::error::invalid_props;
+use crate::{Engine, EngineError};
+
+impl Engine {
+    /// The values to keep of those that were given: of the types that the props have (spec 2.7), with accounts and data stores that are there.
+    ///
+    /// # Errors
+    /// All that is wrong with them, in one error.
+    pub(crate) async fn checked_values(
+        &self,
+        org: &OrgId,
+        defs: &[PropDef],
+        given: &Map<String, Value>,
+        site: Site,
+    ) -> Result<Map<String, Value>, EngineError> {
+        let (mut values, mut errors) = match props::check(defs, given, site, self.now()) {
+            Ok(values) => (values, Vec::new()),
+            Err(errors) => (given.clone(), errors),
+        };
+        let more = [self.account_errors(org, defs, &values, site).await?, self.data_store_errors(org, defs, &mut values, site).await?];
+        for error in more.into_iter().flatten() {
+            if !errors.iter().any(|said: &PropError| said.prop() == error.prop()) {
+                errors.push(error);
+            }
+        }
+        if errors.is_empty() { Ok(values) } else { Err(invalid_props(&errors)) }
+    }
+}
