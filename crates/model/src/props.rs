@@ -112,7 +112,7 @@ fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestam
     let given = given.get(&def.name).filter(|v| !v.is_null());
     match def.prop_type.as_str() {
         "$.interface.timer" => return timer(def, given, now).map(Some),
-        "$.interface.http" | "$.service.db" | "$.interface.apphook" => return Ok(Some(given.cloned().unwrap_or_else(|| json!({ "type": def.prop_type })))),
+        "$.interface.http" | "$.service.db" | "$.interface.apphook" => return made_here(def, given).map(Some),
         _ => {}
     }
     let value = match (given, def.rest.get("static").or(def.default.as_ref())) {
@@ -131,6 +131,19 @@ fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestam
     }
     check_type(def, &value)?;
     Ok(Some(value))
+}
+
+/// What no value makes: a record's own form may come back, and the shorthand of definitions is one of the type.
+fn made_here(def: &PropDef, given: Option<&Value>) -> Result<Value, PropError> {
+    match given {
+        Some(record) if record.is_object() => Ok(record.clone()),
+        Some(value) if value.as_str().is_none_or(|name| name != def.prop_type) => Err(PropError::Type {
+            name: def.name.clone(),
+            value: shorten(&value.to_string()),
+            allowed: format!("none: the server makes the {}", def.prop_type),
+        }),
+        _ => Ok(json!({ "type": def.prop_type })),
+    }
 }
 
 /// `{__lv: {label, value}}` may always be sent; code sees it as a plain value unless the prop has `withLabel`.

@@ -169,3 +169,20 @@ async fn s2_7_3_without_custom_response_the_service_answers_and_a_failing_run_ch
     assert!(response.text().await.expect("a page").contains("Success"));
     server.until("the error", &format!("/sources/{}/logs", id(&source)), |l| l["data"].to_string().contains("broken")).await;
 }
+
+#[tokio::test]
+async fn s2_7_an_interface_or_a_service_takes_no_value_but_its_own_record() {
+    let server = Server::start().await;
+    let code =
+        "export default { name: 'h', version: '1', props: { http: '$.interface.http', db: '$.service.db' }, run() { return this.db.get('n') ?? 'none'; } };";
+    for (prop, value) in [("http", json!(5)), ("http", json!("https://example.com")), ("db", json!([1])), ("db", json!(true))] {
+        let refused = server.post("/sources", &json!({ "component_code": code, "configured_props": { prop: value } })).await;
+        let problem = refused.json["details"]["props"][0]["problem"].as_str().unwrap_or_default();
+        assert!(refused.refusal() == (422, "invalid_props") && problem.contains("allowed is none: the server makes"), "{}", refused.text);
+    }
+    let source = server.source(code, json!({ "http": "$.interface.http", "db": {} })).await;
+    assert!(source["configured_props"]["http"]["endpoint_url"].is_string(), "{source}");
+    // A client that changes one thing sends the rest back as it was.
+    let same = server.put(&format!("/sources/{}", id(&source)), &json!({ "configured_props": source["configured_props"] })).await.data();
+    assert_eq!(same["configured_props"], source["configured_props"]);
+}

@@ -61,8 +61,8 @@ fn what_may_be_secret_is_not_repeated_in_errors() {
         let words = refused.expect_err("refused");
         assert!(words.contains("not shown") && !words.contains("hunter2"), "{words}");
     }
-    let words = check_one(def("a", "app", json!({ "app": "stripe" })), json!("apn_1")).expect_err("a text");
-    assert!(words.contains("`\"apn_1\"`") && words.contains("millrace accounts list --app stripe"), "{words}");
+    let words = check_one(def("a", "app", json!({ "app": "stripe" })), json!("apn_1!")).expect_err("no id");
+    assert!(words.contains("`\"apn_1!\"`") && words.contains("millrace accounts list --app stripe"), "{words}");
 }
 
 #[test]
@@ -75,6 +75,9 @@ fn good_values_are_kept() {
     assert_eq!(check_one(def("s", "string", json!({})), json!({ "__lv": { "label": "L", "value": "v" } })), Ok(json!("v")));
     assert_eq!(check_one(def("x", "unheard.of", json!({})), json!({ "any": 1 })), Ok(json!({ "any": 1 })));
     assert_eq!(check_one(def("o", "object", json!({})), json!("{\"a\":1}")), Ok(json!("{\"a\":1}")));
+    let account = json!({ "authProvisionId": "apn_1" });
+    assert_eq!(check_one(def("a", "app", json!({ "app": "stripe" })), json!("apn_1")), Ok(account.clone()));
+    assert_eq!(check_one(def("a", "app[]", json!({ "app": "stripe" })), json!(["apn_1", account])), Ok(json!([account, account])));
 }
 
 #[test]
