@@ -158,6 +158,26 @@ async fn a_refused_connection_is_an_error_of_the_step_and_a_line_of_its_output()
     }
 }
 
+/// Nobody reads what a hook or a form's method prints: what they say has to say it.
+#[tokio::test]
+async fn a_refused_connection_of_a_hook_or_a_form_names_the_rule_in_its_error() {
+    let field = Field::start().await;
+    let net =
+        "const get = async () => { const net = await import('node:net'); await new Promise((y, n) => net.connect(80, '169.254.169.254').on('error', n)); };";
+    let names_it = |text: &str| ["EACCES", "link-local", "--egress-allow 169.254.169.254:80"].iter().all(|words| text.contains(words));
+    let hook = format!("{net} export default {{ name: 'h', version: '1', hooks: {{ activate: get }}, run() {{}} }};");
+    let refused = field.server.post("/sources", &json!({ "component_code": hook })).await;
+    assert_eq!(refused.refusal(), (422, "hook_failed"));
+    assert!(names_it(refused.json["error"].as_str().unwrap_or_default()), "{}", refused.text);
+    let form =
+        format!("{net} export default {{ name: 'f', version: '1', props: {{ a: {{ type: 'string', options: get }} }}, additionalProps: get, run() {{}} }};");
+    let saved = field.server.post("/components", &json!({ "component_code": form })).await.data();
+    for (path, asked) in [("/components/configure", json!({ "id": saved["id"], "prop_name": "a" })), ("/components/props", json!({ "id": saved["id"] }))] {
+        let answer = field.server.post(path, &asked).await;
+        assert!(answer.status == 200 && names_it(answer.json["errors"][0].as_str().unwrap_or_default()), "{path}: {}", answer.text);
+    }
+}
+
 #[tokio::test]
 async fn a_flood_of_connections_leaves_the_server_alone() {
     let field = Field::start().await;

@@ -177,6 +177,9 @@ impl UnderWay {
             return;
         }
         let text = if self.refused.len() > REFUSALS_KEPT { "[more connections were refused; the rest is cut]".into() } else { refusal.to_string() };
+        if self.refused.len() <= REFUSALS_KEPT {
+            self.sink.refused(refusal);
+        }
         // Far too few to be a flood.
         let _ = self.log("warn", text, SystemClock.now().0);
     }

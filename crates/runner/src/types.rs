@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use millrace_model::egress::Shared;
+use millrace_model::egress::{Refusal, Shared};
 use millrace_model::pause::PauseKind;
 use millrace_model::run::LogLevel;
 use serde_json::value::RawValue;
@@ -258,6 +258,9 @@ pub trait EffectSink: Send + Sync {
 
     /// The host did not take it after all, and had nothing of it.
     fn taken_back(&self) {}
+
+    /// A connection of the host was refused, of this call's or of another's that goes on: each address once, also as a line of output.
+    fn refused(&self, _refusal: &Refusal) {}
 
     /// Where lines go that come of the call after its end. Kept for a while after it, so that it holds nothing else of it.
     fn late(&self) -> Option<Arc<dyn LateSink>> {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::component::{PropDef, SavedComponent};
+use millrace_model::egress::Refusal;
 use millrace_model::props::Site;
 use millrace_model::tenant::Caller;
 use millrace_runner::{Call, CallFailure, CallOutcome, DbLoader, IsolateSpec, ModuleSpec};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
@@ -27,6 +29,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const CONFIGURATION_ERROR: &str = "ConfigurationError";
 /// Questions that one host answers at once.
 const CALLS_MAX: u32 = 8;
+
+/// Refused connections that one message names.
+const REFUSALS_TOLD: usize = 3;
 
 /// Which options are asked for.
 #[derive(Clone, Debug)]
@@ -188,12 +193,21 @@ impl Engine {
         });
         let scope = Arc::new(AskScope::new(caller.org_id.clone(), stores, None));
         let body = to_raw_value(&question).map_err(|e| EngineError::internal("could not write a question", e))?;
-        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, Arc::new(Answering { engine: self.clone(), scope })).await;
+        let sink = Arc::new(Answering { engine: self.clone(), scope, refusals: Mutex::default() });
+        let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
         match outcome.result {
             Ok(done) => serde_json::from_str(done.result.get()).map(Ok).map_err(|e| EngineError::internal("could not read an answer", e)),
-            Err(failure) => Ok(Err(failure)),
+            Err(failure) => Ok(Err(with_refusals(failure, &sink.refusals.lock()))),
         }
     }
+}
+
+/// A failure of code whose output nobody reads: its message says as well what the walls refused.
+pub(crate) fn with_refusals(mut failure: CallFailure, refusals: &[Refusal]) -> CallFailure {
+    for refusal in refusals.iter().take(REFUSALS_TOLD) {
+        failure.message.push_str(&format!("; {refusal}"));
+    }
+    failure
 }
 
 /// A failure as a form shows it.

@@ -5,6 +5,7 @@ use millrace_model::ids::RunId;
 use millrace_runner::{Call, CallFailure};
 use serde_json::value::RawValue;
 
+use crate::deploy::configure::with_refusals;
 use crate::run::asks::AskScope;
 use crate::run::context::Origin;
 use crate::run::program::Program;
@@ -34,13 +35,14 @@ impl Engine {
         if let Err(failure) = &outcome.result {
             collected.logs.push(self.error_line(&format!("the {} hook failed: {}: {}\n{}", hook.name(), failure.code, failure.message, failure.stack)));
         }
+        let refusals = std::mem::take(&mut collected.refusals);
         let origin = Origin::first("COMPONENT", source.source.id.as_str());
         let late = collected.late.clone();
         self.settle_hook(program, source, &run_id, &origin, collected).await?;
         if let Some(late) = late {
             late.settled();
         }
-        Ok(outcome.result.map(|_| ()))
+        Ok(outcome.result.map(|_| ()).map_err(|failure| with_refusals(failure, &refusals)))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use millrace_model::clock::Timestamp;
+use millrace_model::egress::Refusal;
 use millrace_model::http::EndpointResponse;
 use millrace_model::run::LogLine;
 use millrace_runner::{Ask, Effect, EffectSink, HttpResponse, LateSink};
@@ -27,10 +28,15 @@ impl EffectSink for Ignore {
 pub(crate) struct Answering {
     pub(crate) engine: Engine,
     pub(crate) scope: Arc<AskScope>,
+    pub(crate) refusals: Mutex<Vec<Refusal>>,
 }
 
 impl EffectSink for Answering {
     fn effect(&self, _effect: Effect) {}
+
+    fn refused(&self, refusal: &Refusal) {
+        self.refusals.lock().push(*refusal);
+    }
 
     fn ask(&self, ask: Ask) {
         self.engine.answer_later(Some(self.scope.clone()), ask);
@@ -60,6 +66,8 @@ pub(crate) struct Collected {
     /// How many of `sends` are of steps that have finished.
     pub(crate) sends_finished: usize,
     pub(crate) response: Option<EndpointResponse>,
+    /// Connections that the walls refused.
+    pub(crate) refusals: Vec<Refusal>,
     /// Where what comes after the end goes, once the run is settled.
     pub(crate) late: Option<Arc<Late>>,
 }
@@ -161,6 +169,10 @@ impl Collector {
 }
 
 impl EffectSink for Collector {
+    fn refused(&self, refusal: &Refusal) {
+        self.state.lock().0.refusals.push(*refusal);
+    }
+
     fn given(&self) {
         if let Some(visit) = &self.visit {
             visit.given();
