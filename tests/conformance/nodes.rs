@@ -170,6 +170,63 @@ async fn a_run_of_one_server_is_followed_on_the_other_as_its_steps_end() {
     assert!(last.contains("\"status\":\"succeeded\"") && last.contains("\"namespace\":\"third\""), "{text}");
 }
 
+/// Its lines come while it goes on, each once and in order, where they are followed.
+#[tokio::test]
+async fn a_run_of_one_server_is_followed_on_the_other_line_by_line() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let prints = format!(
+        "export default defineComponent({{ async run() {{
+           for (let n = 0; ; n++) {{ console.log(`line ${{n}} end`); if (n === 3) console.log('long ' + 'x'.repeat(20000));
+             if (await (await fetch('http://{}')).text() === 'stop') return n; }} }} }});",
+        gate.local_addr().expect("an address")
+    );
+    let workflow = pair.a.workflow("w", json!([{ "type": "http" }]), &[("only", prints.as_str())]).await;
+    let says = async |mut held: tokio::net::TcpStream, word: &str| {
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{word}", word.len());
+        held.write_all(answer.as_bytes()).await.expect("answers");
+    };
+    let follow = async || {
+        let request = pair.b.raw(Method::GET, &format!("/v1/workflows/{}/logs/sse", id(&workflow))).bearer_auth(&pair.b.api_key);
+        request.send().await.expect("an answer").bytes_stream()
+    };
+    let (mut stream, mut text) = (follow().await, String::new());
+    // Followed by another too, which changes nothing.
+    let _second = follow().await;
+    assert_eq!(pair.post(&endpoint(&workflow), 0, &json!({})).await.status, 200);
+    let mut held = gate.accept().await.expect("is asked").0;
+    // The first that comes is of a moment when the other server was known to follow; the run waits at the gate meanwhile.
+    let mut printed = 0;
+    while !text.contains("\"line ") {
+        if let Ok(bytes) = tokio::time::timeout(std::time::Duration::from_millis(200), stream.next()).await {
+            text.push_str(&String::from_utf8_lossy(&bytes.expect("goes on").expect("bytes")));
+            continue;
+        }
+        says(held, "go").await;
+        held = gate.accept().await.expect("is asked").0;
+        printed += 1;
+        assert!(printed < 200, "no line comes: {text} {}", pair.a.log());
+    }
+    let runs = pair.b.get(&format!("/workflows/{}/runs", id(&workflow))).await.json;
+    assert_eq!(runs["data"][0]["status"], "running", "{runs}");
+    for _ in 0..6 {
+        says(held, "go").await;
+        held = gate.accept().await.expect("is asked").0;
+        printed += 1;
+    }
+    says(held, "stop").await;
+    while !text.contains(&format!("line {printed} end")) {
+        text.push_str(&String::from_utf8_lossy(&stream.next().await.expect("goes on").expect("bytes")));
+    }
+    let numbers: Vec<usize> = text.split("line ").skip(1).filter_map(|rest| rest.split(" end").next()?.parse().ok()).collect();
+    assert_eq!(numbers, (numbers[0]..=printed).collect::<Vec<_>>(), "{text}");
+    // One that is too long to be told comes with the end, in its place.
+    if numbers[0] <= 3 {
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is missing"));
+        assert!(at("line 3 end") < at("long x") && at("long x") < at("line 4 end"));
+    }
+}
+
 /// Invariant 3: a run sees the writes of the runs before it, also where those ran elsewhere.
 #[tokio::test]
 async fn a_source_counts_on_whichever_server_its_runs_go() {

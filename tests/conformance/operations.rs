@@ -140,7 +140,9 @@ async fn clients_and_tokens(server: &Server) {
     assert_eq!(token(server, &wrong(0, "password")).await.refusal(), (422, "invalid_field"));
     assert_eq!(token(server, &wrong(1, "oc_nothere")).await.refusal(), (401, "unauthorized"));
     assert_eq!(token(server, &wrong(1, "\u{0}")).await.refusal(), (401, "unauthorized"));
-    assert_eq!(token(server, &wrong(2, "mrs_wrong")).await.refusal(), (401, "unauthorized"));
+    let refused = token(server, &wrong(2, "mrs_wrong")).await;
+    assert_eq!(refused.refusal(), (401, "unauthorized"));
+    assert!(refused.text.contains("no OAuth client with this") && !refused.text.contains("API key"), "{}", refused.text);
     assert_eq!(token(server, &form[..1]).await.refusal(), (422, "invalid_field"));
     for scope in ["full", "read admin"] {
         assert_eq!(token(server, &[form[0], form[1], form[2], ("scope", scope)]).await.refusal(), (422, "invalid_field"), "{scope}");

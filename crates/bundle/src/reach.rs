@@ -80,8 +80,16 @@ impl Reach {
     }
 }
 
+/// What happened is said by the first cause, such as a refused connection.
 fn words(error: &reqwest::Error) -> String {
-    error.to_string()
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    match cause.to_string() {
+        root if root == error.to_string() => root,
+        root => format!("{error}: {root}"),
+    }
 }
 
 #[cfg(test)]

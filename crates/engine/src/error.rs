@@ -63,6 +63,9 @@ pub enum EngineError {
     /// No key or a wrong one.
     #[error("the API key is missing or not valid; send `Authorization: Bearer <api key>`")]
     Unauthorized,
+    /// An OAuth client's id and secret that do not belong together.
+    #[error("there is no OAuth client with this `client_id` and `client_secret`; `millrace oauth-clients create NAME` makes one")]
+    WrongClient,
     /// An endpoint's caller did not show what it asks for.
     #[error("{what}")]
     EndpointRefused {
@@ -180,7 +183,7 @@ impl EngineError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
-            Self::Unauthorized | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
+            Self::Unauthorized | Self::WrongClient | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
             Self::Forbidden(_) | Self::ScopeMissing { .. } => ErrorKind::Forbidden,
             Self::TooMany { .. } | Self::WrongKeys { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
@@ -198,7 +201,7 @@ impl EngineError {
     pub const fn code(&self) -> &str {
         match self {
             Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } => code,
-            Self::Unauthorized | Self::EndpointRefused { .. } => "unauthorized",
+            Self::Unauthorized | Self::WrongClient | Self::EndpointRefused { .. } => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::ScopeMissing { .. } => "scope_missing",
             Self::TooMany { .. } => "too_many_requests",

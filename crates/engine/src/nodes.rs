@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, OrgId, RunId};
-use millrace_model::run::RunResult;
+use millrace_model::run::{LogLine, RunResult};
 use millrace_store::{Changed, EventAt, Heard, News, StoreResult};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -30,6 +30,14 @@ const RELAYED_MAX: usize = 10_000;
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Events read at once.
 const EVENTS_PAGE: u32 = 200;
+/// How long an owner counts as followed on another server after that said so; it says so at each check-in.
+const FOLLOWED_FOR: Duration = Duration::from_secs(10);
+/// Owners that are followed on other servers.
+const FOLLOWED_MAX: usize = 10_000;
+/// News that wait, beyond which no lines are added: they come with their run's end.
+const LINES_WAITING_MAX: usize = 5_000;
+/// Bytes of a line with what stands around it, as it is told; a longer one comes with its run's end.
+const LINE_MAX: usize = 7_000;
 /// Runs whose lines and steps that streams have got are remembered.
 const RUNS_REMEMBERED: usize = 10_000;
 
@@ -41,13 +49,59 @@ pub(crate) struct Nodes {
     checked_in: Mutex<Option<Instant>>,
     news: Mutex<Vec<News>>,
     gathered: tokio::sync::Notify,
+    /// Owners whose lines other servers want as they come, and until when.
+    followed: Mutex<HashMap<String, Instant>>,
+}
+
+impl Nodes {
+    fn follow(&self, owner: String) {
+        let (mut followed, now) = (self.followed.lock(), Instant::now());
+        if followed.len() >= FOLLOWED_MAX {
+            followed.retain(|_, until| *until > now);
+        }
+        if followed.len() < FOLLOWED_MAX {
+            followed.insert(owner, now + FOLLOWED_FOR);
+        }
+    }
+
+    fn is_followed(&self, owner: &str) -> bool {
+        self.followed.lock().get(owner).is_some_and(|until| *until > Instant::now())
+    }
 }
 
 /// What of a run the streams here have got.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Shown {
+    /// Lines that were stored when the run was last looked at.
     lines: usize,
     steps: usize,
+    /// The attempt whose lines came since, and how many of it there are up to the last that came.
+    live: Option<(i64, usize)>,
+}
+
+impl Shown {
+    /// Whether a line is the next one. After one that did not come, none is: the rest comes in its order with the run's end or pause. Who begins to
+    /// listen in the middle of an attempt gets what comes from then on, as on the server where the run is.
+    fn is_next(&mut self, attempt: i64, nth: usize) -> bool {
+        let is_next = match self.live {
+            Some((of, next)) if of == attempt => nth == next || nth == 0,
+            Some((of, _)) => of < attempt,
+            None => true,
+        };
+        if is_next {
+            self.live = Some((attempt, nth + 1));
+        }
+        is_next
+    }
+
+    /// How many of the stored lines were shown, now that so many are, the last of them of that attempt.
+    fn lines_shown(&mut self, stored: usize, attempt: i64) -> usize {
+        if stored <= self.lines {
+            return stored;
+        }
+        let live = self.live.take().filter(|(of, _)| *of == attempt).map_or(0, |(_, count)| count);
+        std::mem::replace(&mut self.lines, stored) + live
+    }
 }
 
 impl Engine {
@@ -104,6 +158,17 @@ impl Engine {
         self.0.nodes.gathered.notify_one();
     }
 
+    /// Tells a line of a run where the run's owner is followed.
+    pub(crate) fn tell_line(&self, owner: &str, run: &RunId, attempt: i64, nth: usize, line: &LogLine) {
+        if self.is_alone() || !self.0.nodes.is_followed(owner) || self.0.nodes.news.lock().len() >= LINES_WAITING_MAX {
+            return;
+        }
+        let news = News::Line { owner: owner.to_owned(), run: run.clone(), attempt, nth, line: line.clone() };
+        if serde_json::to_vec(&news).is_ok_and(|text| text.len() <= LINE_MAX) {
+            self.tell_others(|| news);
+        }
+    }
+
     async fn tell_news(self, stop: CancellationToken) {
         loop {
             tokio::select! {
@@ -147,6 +212,9 @@ impl Engine {
             }
             if let Err(error) = self.check_in().await {
                 tracing::warn!(error = error_chain(&error), "could not say that this server is there; others may take what was meant for it");
+            }
+            for owner in self.0.streams.read() {
+                self.tell_others(|| News::Followed(owner));
             }
         }
         if let Err(error) = self.0.store.check_out(&self.0.node).await {
@@ -217,8 +285,9 @@ impl Engine {
             Heard::News(_, News::Queued) => self.0.wake_dispatch.notify_one(),
             Heard::News(_, News::SeatAsked(source)) => self.seat_asked(&source),
             Heard::News(_, News::SeatLeft(_)) => self.0.seats.look_again(),
-            Heard::News(_, news @ (News::Event(..) | News::Run(..))) => {
-                let (News::Event(_, owner, _) | News::Run(_, owner, _)) = &news else { return };
+            Heard::News(_, News::Followed(owner)) => self.0.nodes.follow(owner),
+            Heard::News(_, news @ (News::Event(..) | News::Run(..) | News::Line { .. })) => {
+                let (News::Event(_, owner, _) | News::Run(_, owner, _) | News::Line { owner, .. }) = &news else { return };
                 if self.0.streams.has_readers(owner) && relay.try_send(news).is_err() {
                     tracing::warn!("what settled on other servers comes faster than it can be read; streams here miss some of it");
                 }
@@ -229,7 +298,7 @@ impl Engine {
     /// Reads what settled elsewhere for the streams here.
     async fn relay(self, stop: CancellationToken, relayed: std::sync::Arc<tokio::sync::Mutex<mpsc::Receiver<News>>>) {
         let mut relayed = relayed.lock().await;
-        let (mut news, mut shown) = (Vec::new(), HashMap::new());
+        let (mut news, mut shown) = (Vec::new(), HashMap::<RunId, Shown>::new());
         loop {
             tokio::select! {
                 biased;
@@ -240,14 +309,14 @@ impl Engine {
                 return;
             }
             let mut events: HashMap<(OrgId, String), BTreeSet<EventAt>> = HashMap::new();
-            let mut runs = Vec::new();
+            let mut of_runs = Vec::new();
             for one in news.drain(..) {
                 match one {
                     News::Event(org, emitter, at) => {
                         events.entry((org, emitter)).or_default().insert(at);
                     }
-                    News::Run(org, owner, run) => runs.push((org, owner, run)),
-                    News::Queued | News::SeatAsked(_) | News::SeatLeft(_) => {}
+                    of_run @ (News::Run(..) | News::Line { .. }) => of_runs.push(of_run),
+                    News::Queued | News::Followed(_) | News::SeatAsked(_) | News::SeatLeft(_) => {}
                 }
             }
             for ((org, emitter), wanted) in events {
@@ -255,9 +324,20 @@ impl Engine {
                     tracing::warn!(emitter.id = emitter, error = error_chain(&error), "events of another server could not be read for a stream");
                 }
             }
-            for (org, owner, run) in runs {
-                if let Err(error) = self.relay_run(&org, &owner, &run, &mut shown).await {
-                    tracing::warn!(run.id = %run, error = error_chain(&error), "a run of another server could not be read for a stream");
+            for news in of_runs {
+                if shown.len() >= RUNS_REMEMBERED {
+                    shown.clear();
+                }
+                match news {
+                    News::Line { owner, run, attempt, nth, line } if shown.entry(run.clone()).or_default().is_next(attempt, nth) => {
+                        self.0.streams.send(&owner, || StreamItem::Log(run, line));
+                    }
+                    News::Run(org, owner, run) => {
+                        if let Err(error) = self.relay_run(&org, &owner, &run, shown.entry(run.clone()).or_default()).await {
+                            tracing::warn!(run.id = %run, error = error_chain(&error), "a run of another server could not be read for a stream");
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
@@ -277,24 +357,42 @@ impl Engine {
         Ok(())
     }
 
-    /// Steps of a run come as they end, lines with its end or pause: those that its streams do not have.
-    async fn relay_run(&self, org: &OrgId, owner: &str, id: &RunId, shown: &mut HashMap<RunId, Shown>) -> StoreResult<()> {
+    /// Steps of a run come as they end, lines that did not come by themselves with its end or pause.
+    async fn relay_run(&self, org: &OrgId, owner: &str, id: &RunId, before: &mut Shown) -> StoreResult<()> {
         let Some(run) = self.0.store.run(org, id).await? else { return Ok(()) };
-        if shown.len() >= RUNS_REMEMBERED {
-            shown.clear();
-        }
-        let before = shown.entry(id.clone()).or_default();
         let lines = self.0.store.run_logs(id).await?;
         let steps = run.result.as_deref().and_then(|text| serde_json::from_str::<RunResult>(text).ok()).map(|result| result.steps).unwrap_or_default();
         for step in steps.iter().skip(before.steps) {
             let end = step.duration_ms.map(|duration_ms| StepEnd { duration_ms, exports: step.exports.get().to_owned() });
             self.0.streams.send(owner, || StreamItem::Step(id.clone(), step.namespace.clone(), end));
         }
-        for line in lines.iter().skip(before.lines) {
+        for line in lines.iter().skip(before.lines_shown(lines.len(), run.attempt)) {
             self.0.streams.send(owner, || StreamItem::Log(id.clone(), line.clone()));
         }
-        *before = Shown { lines: lines.len(), steps: steps.len() };
+        before.steps = steps.len();
         self.0.streams.send(owner, || StreamItem::Run(id.clone()));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_shown_once_and_in_order() {
+        let mut shown = Shown::default();
+        // One of the first attempt is missed: what comes behind it waits for the store.
+        assert!(shown.is_next(1, 0) && shown.is_next(1, 1) && !shown.is_next(1, 3) && !shown.is_next(1, 4));
+        assert_eq!(shown.lines_shown(0, 1), 0);
+        assert_eq!(shown.lines_shown(5, 1), 2);
+        // Looked at again, without anything new.
+        assert_eq!(shown.lines_shown(5, 1), 5);
+        // The second attempt is followed from its third line on.
+        assert!(shown.is_next(2, 2) && !shown.is_next(1, 5));
+        assert_eq!(shown.lines_shown(9, 2), 8);
+        // What a third wrote was lost with its host; nothing of the fourth came by itself.
+        assert!(shown.is_next(3, 0) && shown.is_next(3, 0));
+        assert_eq!(shown.lines_shown(11, 4), 9);
     }
 }

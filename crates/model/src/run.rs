@@ -264,7 +264,7 @@ impl LogLevel {
 }
 
 /// One line of a run's output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// When it was written.
     pub at: Timestamp,

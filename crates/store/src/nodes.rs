@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use millrace_model::ids::{EventId, OrgId, RunId, SourceId};
+use millrace_model::run::LogLine;
 use serde::{Deserialize, Serialize};
 
 /// What a listening server hears.
@@ -43,6 +44,12 @@ pub enum News {
     /// A run of an owner paused or settled, or steps of it ended.
     #[serde(rename = "r")]
     Run(OrgId, String, RunId),
+    /// Somebody reads the streams of an owner on a server: its lines are wanted as they come.
+    #[serde(rename = "f")]
+    Followed(String),
+    /// A run of a followed owner wrote a line, its attempt's so-manieth (from 0). Those that are not told come with the run's end or pause.
+    #[serde(rename = "l")]
+    Line { owner: String, run: RunId, attempt: i64, nth: usize, line: LogLine },
     /// A server waits for the seat of a source.
     #[serde(rename = "sa")]
     SeatAsked(SourceId),

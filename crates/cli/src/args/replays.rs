@@ -19,12 +19,12 @@ pub enum ReplayCommand {
         /// Only errors of this group (`millrace errors --groups`)
         #[arg(long)]
         group: Option<String>,
-        /// Only runs accepted at or after: 2026-01-31T12:00:00Z, or epoch milliseconds
-        #[arg(long, value_name = "TIME")]
-        from: Option<String>,
+        /// Only runs accepted at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or epoch milliseconds
+        #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
+        from: Option<i64>,
         /// Only runs accepted before
-        #[arg(long, value_name = "TIME")]
-        to: Option<String>,
+        #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
+        to: Option<i64>,
         /// The step that each begins with
         #[arg(long, value_name = "STEP", conflicts_with = "from_failed")]
         from_step: Option<String>,

@@ -7,6 +7,7 @@ use millrace_model::event::Event;
 use millrace_model::ids::RunId;
 use millrace_model::run::LogLine;
 use millrace_model::tenant::Caller;
+use millrace_store::News;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
@@ -47,6 +48,11 @@ impl Streams {
         streams.entry(owner.to_owned()).or_insert_with(|| broadcast::channel(BACKLOG).0).subscribe()
     }
 
+    /// Owners whose streams somebody reads.
+    pub(crate) fn read(&self) -> Vec<String> {
+        self.0.lock().iter().filter(|(_, sender)| sender.receiver_count() > 0).map(|(owner, _)| owner.clone()).collect()
+    }
+
     /// Whether somebody reads the stream of an owner.
     pub(crate) fn has_readers(&self, owner: &str) -> bool {
         self.0.lock().get(owner).is_some_and(|sender| sender.receiver_count() > 0)
@@ -64,6 +70,8 @@ impl Engine {
     /// Events and logs of a source or workflow from now on.
     pub async fn stream(&self, caller: &Caller, owner: &str) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
         self.check_owner(caller, owner).await?;
-        Ok(self.0.streams.subscribe(owner))
+        let stream = self.0.streams.subscribe(owner);
+        self.tell_others(|| News::Followed(owner.to_owned()));
+        Ok(stream)
     }
 }

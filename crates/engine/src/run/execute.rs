@@ -148,6 +148,7 @@ impl Engine {
             Program::Workflow(_) => None,
         };
         let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), visit.clone(), responder, Some(scope));
+        sink.tell_lines(held.attempt);
         let mut carried = self.carried(held).await?;
         let held = &*held;
         if let Program::Workflow(workflow) = &*program

@@ -1,6 +1,6 @@
 //! Collects what a call does while it runs.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
@@ -88,6 +88,8 @@ pub(crate) struct Collector {
     late: Option<Arc<Late>>,
     state: Mutex<(Collected, Option<Responder>)>,
     kept: Mutex<Kept>,
+    /// The attempt whose lines other servers are told.
+    told: OnceLock<i64>,
     /// Itself, for writes in the background.
     this: Weak<Self>,
 }
@@ -125,8 +127,15 @@ impl Collector {
             asking: asking.map(Arc::new),
             state: Mutex::new((Collected::default(), responder)),
             kept: Mutex::default(),
+            told: OnceLock::new(),
             this: this.clone(),
         })
+    }
+
+    /// From now on, lines are told to servers where they are followed.
+    pub(crate) fn tell_lines(&self, attempt: i64) {
+        // Set once: there is one attempt for a collector.
+        let _ = self.told.set(attempt);
     }
 
     /// From now on, what finished steps leave is kept while the attempt goes on.
@@ -200,6 +209,9 @@ impl EffectSink for Collector {
             Effect::Log { level, text, ts_ms } => {
                 let line = LogLine { at: Timestamp(ts_ms), level, text };
                 self.engine.0.streams.send(&self.owner, || crate::StreamItem::Log(self.run_id.clone(), line.clone()));
+                if let Some(attempt) = self.told.get() {
+                    self.engine.tell_line(&self.owner, &self.run_id, *attempt, collected.logs.len(), &line);
+                }
                 collected.logs.push(line);
             }
             Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta }),

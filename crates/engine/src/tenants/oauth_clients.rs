@@ -68,7 +68,7 @@ impl Engine {
         if there { Ok(()) } else { Err(EngineError::not_found("OAuth client", id)) }
     }
 
-    /// Gives a client a token, for all that it may do or for less. `Unauthorized` where id and secret do not belong together, `WrongKeys` where too
+    /// Gives a client a token, for all that it may do or for less. `WrongClient` where id and secret do not belong together, `WrongKeys` where too
     /// many that do not came from there.
     pub async fn issue_token(&self, id: &str, secret: &str, scopes: Option<Scopes>, from: Option<&Asker>) -> Result<IssuedToken, EngineError> {
         let client = self.check_client(id, secret, from).await?;
@@ -119,7 +119,7 @@ impl Engine {
                 if let Some(from) = from {
                     self.0.wrong_keys.count(from, now);
                 }
-                Err(EngineError::Unauthorized)
+                Err(EngineError::WrongClient)
             }
         }
     }
