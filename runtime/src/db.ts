@@ -1,32 +1,58 @@
 // `$.service.db`: synchronous, private to the source. A map that lives as long as the isolate; each write goes to the
-// server at once and is settled with the run. Values are kept as JSON text: each `get` is a fresh copy.
+// server at once and is settled with the run. Values are kept as JSON text: each `get` is a fresh copy. A form has a
+// map of its own, of what is stored of a source that is there already: what it sets is seen by that call alone.
 import type { CallContext } from "./context.ts";
 import { jsonText } from "./errors.ts";
 import { JSON } from "./kept.ts";
 
 const BYTES_MAX = 60 * 1024;
 
-const stored = new Map<string, string>();
-let bytes = 0;
+type Snapshot = Record<string, unknown> | null | undefined;
 
-export function loadDb(snapshot: Record<string, unknown> | null | undefined): void {
-  for (const [key, value] of Object.entries(snapshot ?? {})) put(key, JSON.stringify(value));
-}
+/** Values as JSON text by key, and how much they are. */
+class Values {
+  readonly #texts = new Map<string, string>();
+  bytes = 0;
 
-function put(key: string, text: string | undefined): void {
-  const before = stored.get(key);
-  bytes -= before === undefined ? 0 : key.length + before.length;
-  if (text === undefined) stored.delete(key);
-  else {
-    stored.set(key, text);
-    bytes += key.length + text.length;
+  constructor(snapshot: Snapshot) {
+    for (const [key, value] of Object.entries(snapshot ?? {})) this.put(key, JSON.stringify(value));
+  }
+
+  text(key: string): string | undefined {
+    return this.#texts.get(key);
+  }
+
+  put(key: string, text: string | undefined): void {
+    const before = this.#texts.get(key);
+    this.bytes -= before === undefined ? 0 : key.length + before.length;
+    if (text === undefined) this.#texts.delete(key);
+    else {
+      this.#texts.set(key, text);
+      this.bytes += key.length + text.length;
+    }
   }
 }
 
+let shared = new Values(undefined);
+
+export function loadDb(snapshot: Snapshot): void {
+  shared = new Values(snapshot);
+}
+
+/** The `$.service.db` of a run or hook: the isolate's, of which every write is kept. */
 export function serviceDb(call: CallContext): object {
+  return dbOf(shared, call, (name, text) => call.sendText(`"t":"db","key":${JSON.stringify(name)}${text === undefined ? "" : `,"value":${text}`}}`));
+}
+
+/** That of a form, of which no write is kept. */
+export function formDb(call: CallContext, snapshot: unknown): object {
+  return dbOf(new Values(snapshot as Snapshot), call, () => {});
+}
+
+function dbOf(values: Values, call: CallContext, keep: (name: string, text: string | undefined) => void): object {
   const db = {
     get(key: unknown): unknown {
-      const text = stored.get(String(key));
+      const text = values.text(String(key));
       return text === undefined ? undefined : (JSON.parse(text) as unknown);
     },
     set(key: unknown, value: unknown): void {
@@ -34,14 +60,14 @@ export function serviceDb(call: CallContext): object {
       // What a run leaves behind is settled with it: a write after its end would be seen here and nowhere else.
       if (call.done) return call.log("warn", `$.service.db: \`${name}\` was set after the run had ended; it is not kept`);
       const text = value === undefined ? undefined : jsonText(value, `the value of the key \`${name}\` in $.service.db`);
-      const before = stored.get(name);
-      put(name, text);
-      if (bytes > BYTES_MAX) {
-        const size = bytes;
-        put(name, before);
+      const before = values.text(name);
+      values.put(name, text);
+      if (values.bytes > BYTES_MAX) {
+        const size = values.bytes;
+        values.put(name, before);
         throw new RangeError(`$.service.db would hold ${size} characters after setting \`${name}\`; allowed are ${BYTES_MAX} for a component`);
       }
-      call.sendText(`"t":"db","key":${JSON.stringify(name)}${text === undefined ? "" : `,"value":${text}`}}`);
+      keep(name, text);
     },
     delete(key: unknown): void {
       db.set(key, undefined);

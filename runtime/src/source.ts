@@ -1,6 +1,6 @@
 // Running a source or one of its hooks.
 import type { CallContext } from "./context.ts";
-import { serviceDb } from "./db.ts";
+import { formDb, serviceDb } from "./db.ts";
 import { jsonText } from "./errors.ts";
 import type { Prepared } from "./instance.ts";
 import { dirsOf, mirror } from "./mirror.ts";
@@ -40,13 +40,15 @@ export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext
     return Promise.resolve();
   };
   const hook = frame["hook"] as string | null | undefined;
+  const runs = frame["kind"] === "source";
+  let form: object | undefined;
   const services = {
     emit,
-    db: () => serviceDb(call),
+    db: () => (runs ? serviceDb(call) : (form ??= formDb(call, frame["db"]))),
     http: (endpoint: string) => httpInterface(endpoint, call, hook ? `the ${hook} hook` : undefined),
     execute: executeRequest,
     dataStore: (store: unknown) => dataStore(store, call),
-    runs: frame["kind"] === "source",
+    runs,
   };
   return prepared.instance((frame["props"] ?? {}) as Bag, services, frame["dynamic_props"]);
 }

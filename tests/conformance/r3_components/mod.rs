@@ -3,5 +3,6 @@
 mod app_hooks;
 mod data_stores;
 mod files;
+mod forms;
 mod registry;
 mod uploads;

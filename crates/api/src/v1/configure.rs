@@ -3,12 +3,13 @@
 use axum::extract::State;
 use axum::response::Response;
 use axum::{Json, response::IntoResponse as _};
-use millrace_engine::{CodeRef, OptionsRequest};
+use millrace_engine::{CodeRef, FormOf, OptionsRequest};
+use millrace_model::ids::SourceId;
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Params};
+use crate::extract::{Auth, Params, id};
 use crate::v1::components::code_of;
 
 /// A component by `id`, which is a saved one's id or a key, or as other requests name code.
@@ -19,9 +20,17 @@ pub(crate) fn component(params: &Params) -> Result<CodeRef, ApiError> {
     }
 }
 
+/// A component, or a deployed source whose props are to change.
+fn form_of(params: &Params) -> Result<FormOf, ApiError> {
+    match params.text("id")? {
+        Some(given) if given.starts_with(SourceId::PREFIX) => Ok(FormOf::Source(id("source", &given)?)),
+        _ => Ok(FormOf::Component(component(params)?)),
+    }
+}
+
 pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     let request = OptionsRequest {
-        code: component(&params)?,
+        of: form_of(&params)?,
         prop_name: params
             .text("prop_name")?
             .ok_or_else(|| ApiError::field("prop_name", "`prop_name` is missing; name the prop whose options are asked for"))?,
@@ -37,7 +46,7 @@ pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: 
 
 pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     let values = params.object("configured_props")?.unwrap_or_default();
-    let answer = app.engine.dynamic_props(&caller, &component(&params)?, &values, params.text("dynamic_props_id")?).await?;
+    let answer = app.engine.dynamic_props(&caller, &form_of(&params)?, values, params.text("dynamic_props_id")?).await?;
     let dynamic = if answer.errors.is_empty() { json!({ "id": answer.form, "configurable_props": answer.props }) } else { Value::Null };
     Ok(Json(json!({ "dynamic_props": dynamic, "errors": answer.errors })).into_response())
 }

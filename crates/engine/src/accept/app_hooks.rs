@@ -1,14 +1,14 @@
 //! Events of apps, for `$.interface.apphook` props: a provider sends the events of all its users to one address, which knows what they
 //! mean and hands them over here by app and event name. Which sources they start is decided here.
 
-use millrace_model::component::{PropDef, SavedComponent};
+use millrace_model::component::PropDef;
 use millrace_model::ids::{OrgId, SourceId};
 use millrace_model::run::Start;
 use millrace_model::source::{AppHook, Owner};
 use millrace_model::tenant::Caller;
 use serde_json::{Map, Value, json};
 
-use crate::deploy::configure::told;
+use crate::deploy::configure::{Subject, told};
 use crate::run::context::Origin;
 use crate::{Engine, EngineError};
 
@@ -57,7 +57,7 @@ impl Engine {
     pub(crate) async fn app_hooks_of(
         &self,
         caller: &Caller,
-        component: &SavedComponent,
+        subject: &Subject<'_>,
         defs: &[PropDef],
         values: &mut Map<String, Value>,
     ) -> Result<Vec<(String, String)>, EngineError> {
@@ -70,7 +70,7 @@ impl Engine {
             let names = match def.rest.get("eventNames") {
                 Some(names) => names.clone(),
                 None => {
-                    let answer = self.ask(caller, component, json!({ "kind": "options", "prop": def.name, "page": 0 }), values, Some(defs)).await?;
+                    let answer = self.ask(caller, subject, json!({ "kind": "options", "prop": def.name, "page": 0 }), values, Some(defs)).await?;
                     let answer =
                         answer.map_err(|failure| refused(format!("the prop `{}` could not say which events it listens for: {}", def.name, told(&failure))))?;
                     answer["options"].as_array().into_iter().flatten().map(|option| option["value"].clone()).collect()

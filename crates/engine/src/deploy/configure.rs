@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use millrace_model::component::{PropDef, SavedComponent};
 use millrace_model::egress::Refusal;
+use millrace_model::ids::SourceId;
 use millrace_model::props::Site;
 use millrace_model::tenant::Caller;
-use millrace_runner::{Call, CallFailure, CallOutcome, DbLoader, IsolateSpec, ModuleSpec};
+use millrace_runner::{Call, CallFailure, CallOutcome, IsolateSpec, ModuleSpec};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
@@ -18,7 +19,7 @@ use crate::deploy::components::{CodeRef, MODULE};
 use crate::error::invalid_props;
 use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
-use crate::run::program::{Inputs, dynamic_of};
+use crate::run::program::{Inputs, dynamic_of, env_of};
 use crate::run::sink::Answering;
 use crate::tenants::accounts::AccountUse;
 use crate::{Engine, EngineError};
@@ -33,11 +34,47 @@ const CALLS_MAX: u32 = 8;
 /// Refused connections that one message names.
 const REFUSALS_TOLD: usize = 3;
 
+/// What a form is about.
+#[derive(Clone, Debug)]
+pub enum FormOf {
+    /// A component that is to be used.
+    Component(CodeRef),
+    /// A deployed source: what the form does not give is as it is stored, and `$.service.db` shows what the source keeps.
+    Source(SourceId),
+}
+
+/// Whose code is asked.
+pub(crate) struct Subject<'a> {
+    pub(crate) component: &'a SavedComponent,
+    /// The deployed source whose `$.service.db`, endpoint and id it sees.
+    pub(crate) source: Option<&'a SourceId>,
+}
+
+impl<'a> Subject<'a> {
+    /// A component that nothing runs yet.
+    pub(crate) const fn new(component: &'a SavedComponent) -> Self {
+        Self { component, source: None }
+    }
+}
+
+/// A form's component, the values that hold, and the source with what its `additionalProps` made last.
+struct Form {
+    component: SavedComponent,
+    values: Map<String, Value>,
+    source: Option<(SourceId, Option<Arc<[PropDef]>>)>,
+}
+
+impl Form {
+    fn subject(&self) -> Subject<'_> {
+        Subject { component: &self.component, source: self.source.as_ref().map(|(id, _)| id) }
+    }
+}
+
 /// Which options are asked for.
 #[derive(Clone, Debug)]
 pub struct OptionsRequest {
-    /// The component.
-    pub code: CodeRef,
+    /// What the form is about.
+    pub of: FormOf,
     /// The prop.
     pub prop_name: String,
     /// Values filled in so far.
@@ -79,19 +116,20 @@ pub struct PropsAnswer {
 impl Engine {
     /// Runs the options method of a prop.
     pub async fn prop_options(&self, caller: &Caller, request: OptionsRequest) -> Result<OptionsAnswer, EngineError> {
-        let (component, _) = self.resolve_component(caller, &request.code, None).await?;
+        let form = self.form(caller, &request.of, request.configured_props).await?;
+        let component = &form.component;
         let known = component.manifest.props.iter().any(|def| def.name == request.prop_name);
         if !known && !component.manifest.has_additional_props {
             let names = component.manifest.props.iter().map(|def| format!("`{}`", def.name)).collect::<Vec<_>>().join(", ");
             let name: String = request.prop_name.chars().take(80).collect();
             return Err(EngineError::invalid("prop_name", format!("the component has no prop `{name}`; it has {names}")));
         }
-        let previous = self.told_before(caller, &component, request.form.as_deref());
+        let previous = self.told_before(caller, &form, request.form.as_deref());
         let question = json!({
             "kind": "options", "prop": request.prop_name, "page": request.page, "prev_context": request.prev_context, "query": request.query,
             "previous": previous.as_deref(),
         });
-        Ok(match self.ask(caller, &component, question, &request.configured_props, previous.as_deref()).await? {
+        Ok(match self.ask(caller, &form.subject(), question, &form.values, previous.as_deref()).await? {
             Ok(answer) => serde_json::from_value(answer).unwrap_or_default(),
             Err(failure) => OptionsAnswer { errors: vec![told(&failure)], ..OptionsAnswer::default() },
         })
@@ -101,40 +139,60 @@ impl Engine {
     pub async fn dynamic_props(
         &self,
         caller: &Caller,
-        code: &CodeRef,
-        configured_props: &Map<String, Value>,
-        form: Option<String>,
+        of: &FormOf,
+        configured_props: Map<String, Value>,
+        id: Option<String>,
     ) -> Result<PropsAnswer, EngineError> {
-        let (component, _) = self.resolve_component(caller, code, None).await?;
-        let previous = self.told_before(caller, &component, form.as_deref());
-        let form = form.unwrap_or_else(|| format!("dyp_{}", self.0.ids.base62(12)));
-        Ok(match self.ask(caller, &component, additional_props(previous.as_deref()), configured_props, previous.as_deref()).await? {
+        let form = self.form(caller, of, configured_props).await?;
+        let previous = self.told_before(caller, &form, id.as_deref());
+        let id = id.unwrap_or_else(|| format!("dyp_{}", self.0.ids.base62(12)));
+        Ok(match self.ask(caller, &form.subject(), additional_props(previous.as_deref()), &form.values, previous.as_deref()).await? {
             Ok(mut answer) => {
                 let made = answer["dynamic_props"].take();
                 let bytes = made.to_string().len();
                 // What cannot be read as definitions is shown all the same; only the next question does not tell of it.
                 if let Ok(made) = serde_json::from_value::<Vec<PropDef>>(made) {
-                    self.0.earlier_props.keep((caller.org_id.clone(), component.artifact_id, form.clone()), made.into(), bytes);
+                    self.0.earlier_props.keep((caller.org_id.clone(), form.component.artifact_id, id.clone()), made.into(), bytes);
                 }
-                PropsAnswer { form, props: answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default(), errors: Vec::new() }
+                PropsAnswer { form: id, props: answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default(), errors: Vec::new() }
             }
-            Err(failure) => PropsAnswer { form, errors: vec![told(&failure)], props: Vec::new() },
+            Err(failure) => PropsAnswer { form: id, errors: vec![told(&failure)], props: Vec::new() },
         })
     }
 
-    fn told_before(&self, caller: &Caller, component: &SavedComponent, form: Option<&str>) -> Option<Arc<[PropDef]>> {
-        self.0.earlier_props.of(&(caller.org_id.clone(), component.artifact_id.clone(), form?.to_owned()))
+    fn told_before(&self, caller: &Caller, form: &Form, id: Option<&str>) -> Option<Arc<[PropDef]>> {
+        match id {
+            Some(id) => self.0.earlier_props.of(&(caller.org_id.clone(), form.component.artifact_id.clone(), id.to_owned())),
+            None => form.source.as_ref().and_then(|(_, made)| made.clone()),
+        }
+    }
+
+    /// `given`: what the form has so far; it is laid over what is stored of a source.
+    async fn form(&self, caller: &Caller, of: &FormOf, given: Map<String, Value>) -> Result<Form, EngineError> {
+        let id = match of {
+            FormOf::Component(code) => {
+                let (component, _) = self.resolve_component(caller, code, None).await?;
+                return Ok(Form { component, values: given, source: None });
+            }
+            FormOf::Source(id) => id,
+        };
+        let source = self.owned_source(caller, id).await?;
+        let component = self.component_of(&source).await?;
+        let mut values = source.configured_props;
+        self.0.keyring.open_props(id.as_str(), &mut values)?;
+        values.extend(given);
+        Ok(Form { component, values, source: Some((source.id, source.dynamic_props.map(Into::into))) })
     }
 
     /// The definitions that hold for these values: the component's, or what its `additionalProps` makes of them. `previous`: what it made before.
     pub(crate) async fn definitions(
         &self,
         caller: &Caller,
-        component: &SavedComponent,
+        subject: &Subject<'_>,
         values: &Map<String, Value>,
         previous: Option<&[PropDef]>,
     ) -> Result<Option<Vec<PropDef>>, EngineError> {
-        if !component.manifest.has_additional_props {
+        if !subject.component.manifest.has_additional_props {
             return Ok(None);
         }
         let refused = |message: String, stack: Option<&str>| EngineError::Component {
@@ -142,7 +200,7 @@ impl Engine {
             message,
             details: json!({ "field": "configured_props", "stack": stack }),
         };
-        let answer = self.ask(caller, component, additional_props(previous), values, previous).await?;
+        let answer = self.ask(caller, subject, additional_props(previous), values, previous).await?;
         let mut answer = answer.map_err(|failure| {
             // Words for whoever fills in the form need no place in the code.
             let stack = Some(failure.stack.as_str()).filter(|_| failure.code != CONFIGURATION_ERROR);
@@ -153,15 +211,16 @@ impl Engine {
     }
 
     /// Asks a component in a host of its own, with the accounts and stores that the values name. `made`: definitions that its `additionalProps` gave
-    /// before, for values of the component's own and of those. `Ok(Err)` is the code's own failure.
+    /// before, for values of the component's own and of those. What it sets in its `$.service.db` is kept nowhere. `Ok(Err)` is the code's own failure.
     pub(crate) async fn ask(
         &self,
         caller: &Caller,
-        component: &SavedComponent,
+        subject: &Subject<'_>,
         mut question: Value,
         values: &Map<String, Value>,
         made: Option<&[PropDef]>,
     ) -> Result<Result<Value, CallFailure>, EngineError> {
+        let component = subject.component;
         let (own, made) = (&component.manifest.props, made.unwrap_or_default());
         let defs: Vec<PropDef> = own.iter().filter(|def| made.iter().all(|m| m.name != def.name)).chain(made).cloned().collect();
         let defs = &defs;
@@ -171,7 +230,16 @@ impl Engine {
         }
         let mut stores = StoreGrants::default();
         stores.add(defs, values);
-        let inputs = Inputs::new(Value::Object(values.clone()), AccountUse::of(None, defs, values).collect());
+        let accounts = AccountUse::of(None, defs, values).collect();
+        let mut values = values.clone();
+        let mut env = BTreeMap::new();
+        if let Some(source) = subject.source {
+            let interfaces = self.0.store.interfaces(source.as_str()).await?;
+            self.add_endpoint(defs, &interfaces, &mut values);
+            question["db"] = Value::Object(self.settled_db(source).await?);
+            env = env_of(source);
+        }
+        let inputs = Inputs::new(Value::Object(values), accounts);
         let props = match inputs.text(self, &caller.org_id).await? {
             Ok(text) => serde_json::from_str::<Value>(&text).map_err(|e| EngineError::internal("could not read props", e))?,
             Err(CallOutcome { result: Err(failure), .. }) => return Ok(Err(failure)),
@@ -181,12 +249,13 @@ impl Engine {
         question["module"] = MODULE.into();
         question["props"] = props;
         // Other than the component's runs: nothing that a form asks touches their state.
+        let whose = subject.source.map_or_else(|| caller.org_id.as_str(), SourceId::as_str);
         let isolate = Arc::new(IsolateSpec {
-            id: format!("configure:{}:{}", caller.org_id, component.artifact_id),
+            id: format!("configure:{whose}:{}", component.artifact_id),
             organization: caller.org_id.to_string(),
             modules: vec![ModuleSpec { name: MODULE.into(), path: self.stored_artifact_path(&component.artifact_id).await? }],
-            env: BTreeMap::new(),
-            db: Some(DbLoader::of(Map::new())),
+            env,
+            db: None,
             memory_mb: None,
             calls_max: CALLS_MAX,
             hosts_max: 1,

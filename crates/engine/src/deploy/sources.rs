@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accept::app_hooks;
 use crate::deploy::components::{CodeRef, base_slug};
+use crate::deploy::configure::Subject;
 use crate::deploy::hooks::hook_error;
 use crate::deploy::marks::{checked, marked};
 use crate::observe::views::SourceView;
@@ -60,10 +61,10 @@ impl Engine {
         require_source(&component)?;
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
-        let dynamic_props = self.definitions(caller, &component, &new.configured_props, None).await?;
+        let dynamic_props = self.definitions(caller, &Subject::new(&component), &new.configured_props, None).await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         let mut configured = self.checked_values(&caller.org_id, &defs, &new.configured_props, Site::Source).await?;
-        let hooks = self.app_hooks_of(caller, &component, &defs, &mut configured).await?;
+        let hooks = self.app_hooks_of(caller, &Subject::new(&component), &defs, &mut configured).await?;
         self.0.keyring.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
         let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
         let mut source = Source {
@@ -105,12 +106,7 @@ impl Engine {
     /// Updates a source: `deactivate` of the old, `activate` of the new; where that fails, the old version goes on (reference 3).
     pub async fn update_source(&self, caller: &Caller, id: &SourceId, update: UpdateSource) -> Result<SourceView, EngineError> {
         let old = self.owned_source(caller, id).await?;
-        let old_component = self
-            .0
-            .store
-            .component(&caller.org_id, &old.component_id)
-            .await?
-            .ok_or_else(|| EngineError::internal("a source's component is missing", id.to_string()))?;
+        let old_component = self.component_of(&old).await?;
         let (component, artifact) = match &update.code {
             Some(code) => self.resolve_component(caller, code, Some(&old_component)).await?,
             None => (old_component, None),
@@ -266,12 +262,14 @@ impl Engine {
         self.0.keyring.open_props(source.id.as_str(), &mut merged)?;
         let kept = merged.clone();
         merged.extend(given.cloned().unwrap_or_default());
-        source.dynamic_props = self.definitions(caller, component, &merged, source.dynamic_props.as_deref()).await?;
+        let id = source.id.clone();
+        let subject = Subject { component, source: Some(&id) };
+        source.dynamic_props = self.definitions(caller, &subject, &merged, source.dynamic_props.as_deref()).await?;
         let defs = source.dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         // A value of before whose prop is gone goes with it; one that is given now and unknown is refused.
         merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));
         let mut checked = self.checked_values(&caller.org_id, &defs, &merged, Site::Source).await?;
-        let hooks = self.app_hooks_of(caller, component, &defs, &mut checked).await?;
+        let hooks = self.app_hooks_of(caller, &subject, &defs, &mut checked).await?;
         self.0.keyring.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
         source.configured_props = checked;
         Ok((defs, hooks))

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::deploy::components::CodeRef;
+use crate::deploy::configure::Subject;
 use crate::{Engine, EngineError};
 
 /// Steps of a workflow.
@@ -225,7 +226,7 @@ impl Engine {
             };
             // Values that are expressions are known only in a run: code that cannot do without them says so there.
             let previous = step_before.and_then(|step| step.dynamic_props.as_deref());
-            let dynamic_props = self.definitions(caller, &component, &request.props, previous).await.unwrap_or_default();
+            let dynamic_props = self.definitions(caller, &Subject::new(&component), &request.props, previous).await.unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
             let checked = self.checked_values(&caller.org_id, defs, &request.props, Site::Step).await;
             let mut values = checked.map_err(|e| in_step(e, &request.namespace))?;

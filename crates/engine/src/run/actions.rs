@@ -14,6 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::deploy::components::CodeRef;
+use crate::deploy::configure::Subject;
 use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
 use crate::run::program::{Inputs, dynamic_of};
@@ -48,7 +49,7 @@ impl Engine {
         if component.component_type != ComponentType::Action {
             return Err(EngineError::invalid("id", "the component is a source; an action is run, a source is deployed"));
         }
-        let dynamic = self.definitions(caller, &component, values, None).await?;
+        let dynamic = self.definitions(caller, &Subject::new(&component), values, None).await?;
         let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
         let values = self.checked_values(&caller.org_id, defs, values, Site::Step).await?;
         let mut stores = StoreGrants::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::{Hook, Manifest, PropDef};
+use millrace_model::component::{Hook, Manifest, PropDef, SavedComponent};
 use millrace_model::dedupe::Strategy;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
@@ -197,13 +197,22 @@ impl Engine {
 
     pub(crate) async fn source_program(&self, source: Source) -> Result<Program, EngineError> {
         let interfaces = self.0.store.interfaces(source.id.as_str()).await?;
-        let component = self
-            .0
-            .store
-            .component(&source.org_id, &source.component_id)
-            .await?
-            .ok_or_else(|| EngineError::internal("a source's component is missing in the store", source.id.to_string()))?;
+        let component = self.component_of(&source).await?;
         self.prepare_source(source, component.manifest, &component.artifact_id, &interfaces).await
+    }
+
+    /// The component that a source runs.
+    pub(crate) async fn component_of(&self, source: &Source) -> Result<SavedComponent, EngineError> {
+        let found = self.0.store.component(&source.org_id, &source.component_id).await?;
+        found.ok_or_else(|| EngineError::internal("a source's component is missing in the store", source.id.to_string()))
+    }
+
+    /// Puts the address of the source's endpoint where its code reads it.
+    pub(crate) fn add_endpoint(&self, defs: &[PropDef], interfaces: &Interfaces, props: &mut Map<String, Value>) {
+        let Some(http) = interfaces.http.first() else { return };
+        for def in defs.iter().filter(|def| def.prop_type == "$.interface.http") {
+            props.insert(def.name.clone(), json!({ "endpoint": self.endpoint_url(&http.key) }));
+        }
     }
 
     pub(crate) async fn prepare_source(&self, source: Source, manifest: Manifest, artifact_id: &str, interfaces: &Interfaces) -> Result<Program, EngineError> {
@@ -211,19 +220,13 @@ impl Engine {
         let mut props = source.configured_props.clone();
         self.0.keyring.open_props(source.id.as_str(), &mut props)?;
         let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
-        for def in defs {
-            if def.prop_type == "$.interface.http"
-                && let Some(http) = interfaces.http.first()
-            {
-                props.insert(def.name.clone(), json!({ "endpoint": self.endpoint_url(&http.key) }));
-            }
-        }
+        self.add_endpoint(defs, interfaces, &mut props);
         let path = self.stored_artifact_path(artifact_id).await?;
         let isolate = IsolateSpec {
             id: format!("{}:{artifact_id}", source.id),
             organization: source.org_id.to_string(),
             modules: vec![ModuleSpec { name: MODULE.into(), path }],
-            env: BTreeMap::from([("PD_COMPONENT".to_owned(), source.id.to_string())]),
+            env: env_of(&source.id),
             db: None,
             memory_mb: None,
             calls_max: SOURCE_CALLS_MAX,
@@ -267,6 +270,16 @@ impl Engine {
     async fn stored_db(&self, source: &SourceId) -> Result<Db, EngineError> {
         // Before the entries: what settles between is seen as not there, not as there.
         self.0.writes.read(source, self.0.store.source_writes(source).await?);
+        self.db_entries(source).await
+    }
+
+    /// What a source keeps, with what its runs that have ended leave.
+    pub(crate) async fn settled_db(&self, source: &SourceId) -> Result<Db, EngineError> {
+        self.0.writes.ended_settle(source).await;
+        self.db_entries(source).await
+    }
+
+    async fn db_entries(&self, source: &SourceId) -> Result<Db, EngineError> {
         let mut db = Map::new();
         for (key, text) in self.0.store.source_db(source).await? {
             let value = serde_json::from_str(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;
@@ -342,6 +355,11 @@ impl Engine {
             owner,
         })))
     }
+}
+
+/// What a source's code finds in `process.env` (reference 3).
+pub(crate) fn env_of(source: &SourceId) -> BTreeMap<String, String> {
+    BTreeMap::from([("PD_COMPONENT".to_owned(), source.to_string())])
 }
 
 /// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.

@@ -154,8 +154,13 @@ impl Writes {
     pub(crate) async fn quiet(&self, source: &SourceId) {
         if tokio::time::timeout(QUIET_MAX, self.none_at(source, &[Stage::Given, Stage::Ended])).await.is_err() {
             tracing::debug!(source.id = %source, "a host begins while runs of an earlier one go on");
-            self.none_at(source, &[Stage::Ended]).await;
+            self.ended_settle(source).await;
         }
+    }
+
+    /// Waits until what has ended has settled.
+    pub(crate) async fn ended_settle(&self, source: &SourceId) {
+        self.none_at(source, &[Stage::Ended]).await;
     }
 
     async fn none_at(&self, source: &SourceId, stages: &[Stage]) {

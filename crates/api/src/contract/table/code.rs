@@ -14,7 +14,7 @@ pub(super) fn code() -> Vec<Route> {
     vec![
         post("/components/configure", DEPLOY, "The options of a prop: runs its options method", configure::options)
             .takes(&[
-                text("id", "A saved component's id, or a key"),
+                text("id", "A saved component's id, a key, or the id of a deployed source"),
                 text("prop_name", "The prop").required(),
                 values,
                 number("page", "Counts from 0"),
@@ -24,7 +24,7 @@ pub(super) fn code() -> Vec<Route> {
             ])
             .gives(Gives::Bare("Options")),
         post("/components/props", DEPLOY, "The props that depend on others: runs `additionalProps`", configure::props)
-            .takes(&[text("id", "A saved component's id, or a key"), values, text("dynamic_props_id", "Of an earlier answer")])
+            .takes(&[text("id", "A saved component's id, a key, or the id of a deployed source"), values, text("dynamic_props_id", "Of an earlier answer")])
             .gives(Gives::Bare("DynamicProps")),
         post("/components", DEPLOY, "Save a component", components::create)
             .takes(&code_params())

@@ -8,6 +8,7 @@ use crate::v1::{apps, connect, connect_components};
 pub(super) fn of_connect() -> Vec<Route> {
     let user = text("external_user_id", "Taken and not looked at: accounts and sources are the organization's");
     let component = [text("id", "A saved component's id, or a key").required(), object("configured_props", "Values of its props"), user];
+    let about = [text("id", "A saved component's id, a key, or the id of a deployed source").required(), component[1], user];
     let dynamic = text("dynamic_props_id", "Of an earlier answer");
     let mut routes = vec![
         get("/connect/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
@@ -88,14 +89,14 @@ pub(super) fn of_connect() -> Vec<Route> {
         ];
         routes.push(
             post(configure, DEPLOY, "The options of a prop: runs its options method", connect::configure)
-                .takes(&component)
+                .takes(&about)
                 .takes(&more)
                 .takes(&[dynamic])
                 .gives(Gives::Bare("Options")),
         );
         routes.push(
             post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", connect::props)
-                .takes(&component)
+                .takes(&about)
                 .takes(&[dynamic])
                 .gives(Gives::Bare("DynamicProps")),
         );
