@@ -20,7 +20,7 @@ pub const BACK_MS_MAX: i64 = 3 * 3600 * 1000;
 pub enum Schedule {
     /// Every so many seconds.
     IntervalSeconds(i64),
-    /// A cron expression of five or six fields.
+    /// A cron expression of five or six fields, or a word that stands for one.
     Cron {
         /// The expression as given.
         cron: String,
@@ -39,11 +39,13 @@ pub enum ScheduleError {
         value: String,
     },
     /// Not a cron expression.
-    #[error("`{value}` is not a cron expression: {reason}; allowed are five or six fields, such as `*/5 * * * *`")]
+    #[error(
+        "`{value}` is not a cron expression: {reason}; allowed are five fields, or six that begin with seconds, such as `*/5 * * * *`, or a word such as `@daily`"
+    )]
     Cron {
         /// The value given.
         value: String,
-        /// What the parser says.
+        /// What is wrong with it.
         reason: String,
     },
     /// Not an IANA time zone.
@@ -88,11 +90,13 @@ impl Schedule {
             }
             Self::Cron { cron, timezone } => {
                 let zone = Tz::from_str(timezone).map_err(|_| ScheduleError::Timezone { value: timezone.clone() })?;
-                let parsed = CronParser::builder()
-                    .seconds(Seconds::Optional)
-                    .build()
-                    .parse(cron)
-                    .map_err(|e| ScheduleError::Cron { value: cron.clone(), reason: e.to_string() })?;
+                let refused = |reason: String| ScheduleError::Cron { value: cron.clone(), reason };
+                // The parser knows a seventh field, of years (reference 3 does not), and tells of that.
+                let fields = cron.split_whitespace().count();
+                if !(5..=6).contains(&fields) && !cron.trim_start().starts_with('@') {
+                    return Err(refused(format!("it has {fields} field{}", if fields == 1 { "" } else { "s" })));
+                }
+                let parsed = CronParser::builder().seconds(Seconds::Optional).build().parse(cron).map_err(|e| refused(e.to_string()))?;
                 parsed
                     .find_next_occurrence(&now.datetime().with_timezone(&zone), false)
                     .map(|at| Timestamp(at.timestamp_millis()))
@@ -145,6 +149,14 @@ mod tests {
     }
 
     #[test]
+    fn cron_has_five_fields_or_six_or_is_a_word() {
+        for (cron, next) in [("30 9 * * *", "2023-11-16T09:30:00.000Z"), ("15 30 9 * * *", "2023-11-16T09:30:15.000Z"), ("@daily", "2023-11-16T00:00:00.000Z")]
+        {
+            assert_eq!(Schedule::cron(cron, None, NOON).and_then(|s| s.next_after(NOON, NOON)).expect(cron).iso(), next, "{cron}");
+        }
+    }
+
+    #[test]
     fn an_interval_is_never_waited_for_longer_than_it_is() {
         let every_minute = Schedule::interval(60).expect("valid");
         assert_eq!(every_minute.rewound(NOON.plus_ms(60_000), NOON), Ok(None));
@@ -172,7 +184,18 @@ mod tests {
         assert!(Schedule::interval(0).is_err());
         assert!(Schedule::interval(-5).is_err());
         assert!(matches!(Schedule::cron("61 * * * *", None, NOON), Err(ScheduleError::Cron { .. })));
-        assert!(matches!(Schedule::cron("nonsense", None, NOON), Err(ScheduleError::Cron { .. })));
+        let allowed = "allowed are five fields, or six that begin with seconds, such as `*/5 * * * *`, or a word such as `@daily`";
+        for (cron, why) in [
+            ("nonsense", "it has 1 field"),
+            ("", "it has 0 fields"),
+            ("* * * *", "it has 4 fields"),
+            ("0 0 12 * * * 2030", "it has 7 fields"),
+            ("* * * * * * * *", "it has 8 fields"),
+        ] {
+            let error = Schedule::cron(cron, None, NOON).expect_err(cron).to_string();
+            assert_eq!(error, format!("`{cron}` is not a cron expression: {why}; {allowed}"));
+        }
+        assert!(matches!(Schedule::cron("@sometimes", None, NOON), Err(ScheduleError::Cron { .. })));
         assert!(matches!(Schedule::cron("* * * * *", Some("Mars/Base"), NOON), Err(ScheduleError::Timezone { .. })));
         assert!(Schedule::cron("0 0 30 2 *", None, NOON).is_err());
     }
