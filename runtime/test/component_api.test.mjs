@@ -114,13 +114,24 @@ test("7: additionalProps may return options functions and references, and read v
   const code = `${app}
     export default { props: { app, db: "$.service.db", x: { type: "string", reloadProps: true } }, methods: { list() { return [this.x, this.db.get("n")]; } },
       async additionalProps() { const list = this.list(); return { made: { type: "string", options: () => list }, ref: { propDefinition: [app, "base"] } }; }, run() {} };`;
-  const host = await Host.load({ m: code }, { db: { n: 3 } });
-  const call = { props: { ...props, x: "v" } };
+  // Not what runs of the host share: what is stored comes with the call.
+  const host = await Host.load({ m: code }, { db: { n: 1 } });
+  const call = { props: { ...props, x: "v" }, db: { n: 3 } };
   const { props: all, dynamic_props } = result(await host.call(1, { kind: "additional_props", ...call }));
   assert.deepEqual(all.map((p) => p.name), ["app", "db", "x", "made", "ref"]);
   assert.deepEqual(dynamic_props, [{ name: "made", type: "string", remoteOptions: true }, { name: "ref", type: "string", label: "Base", remoteOptions: true }]);
   assert.deepEqual(result(await host.call(2, { kind: "options", prop: "made", ...call })).options.map((o) => o.value), ["v", 3]);
   assert.deepEqual(result(await host.call(3, { kind: "options", prop: "ref", ...call })).options.map((o) => o.value), ["k", "1k"]);
+  host.end();
+});
+
+test("7: what a form sets in its db is seen by that call alone", async () => {
+  const code = `export default { props: { db: "$.service.db", p: { type: "string", options() { this.db.set("n", this.db.get("n") + 1); this.db.delete("m"); return [this.db.get("n"), this.db.get("m") ?? 0]; } } },
+    run() { return [this.db.get("n"), this.db.get("m")]; } };`;
+  const host = await Host.load({ m: code }, { db: { n: 1, m: 5 } });
+  for (const id of [1, 2]) assert.deepEqual(result(await host.call(id, { kind: "options", prop: "p", db: { n: 3 } })).options.map((o) => o.value), [4, 0]);
+  assert.deepEqual(result(await host.call(3, source)), [1, 5]);
+  assert.deepEqual(host.frames.filter((f) => f.t === "db"), []);
   host.end();
 });
 
