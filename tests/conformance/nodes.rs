@@ -57,6 +57,19 @@ fn says(text: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_form_goes_on_at_the_other_server() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let code = "export default { name: 'c', version: '1', props: { kind: { type: 'string', reloadProps: true } },
+      additionalProps(previous) { return { ['made_' + this.kind]: { type: 'string', label: Object.keys(previous).join(), optional: true } }; }, run() {} };";
+    let saved = pair.a.post("/components", &json!({ "component_code": code })).await.data();
+    let mut ask = json!({ "id": saved["id"], "configured_props": { "kind": "a" } });
+    ask["dynamic_props_id"] = pair.a.post("/components/props", &ask).await.json["dynamic_props"]["id"].clone();
+    ask["configured_props"]["kind"] = json!("b");
+    let told = pair.b.post("/components/props", &ask).await.json;
+    assert_eq!(told["dynamic_props"]["configurable_props"][1], json!({ "name": "made_b", "type": "string", "label": "kind,made_a", "optional": true }));
+}
+
+#[tokio::test]
 async fn what_is_deployed_on_one_server_runs_on_the_other() {
     let Some(pair) = Pair::start(&[]).await else { return };
     let workflow = pair.a.workflow("w", json!([{ "type": "http", "custom_response": true }]), &[("say", &says("v0"))]).await;

@@ -178,7 +178,6 @@ struct Inner {
     /// Reaches providers of OAuth.
     providers: deliver::reach::Reach,
     search_indexes: deploy::registries::SearchIndexes,
-    earlier_props: deploy::earlier_props::EarlierProps,
     streams: observe::streams::Streams,
     metrics: Metrics,
     traces: observe::traces::Traces,
@@ -247,7 +246,6 @@ impl Engine {
             sending,
             providers,
             search_indexes: deploy::registries::SearchIndexes::default(),
-            earlier_props: deploy::earlier_props::EarlierProps::default(),
             streams: observe::streams::Streams::default(),
             metrics: Metrics::default(),
             traces,

@@ -245,6 +245,8 @@ id_type! {
     ErrorGroupId = "eg_";
     /// A replay of many runs.
     ReplayId = "rpl_";
+    /// A form in which props are filled in: the `dynamic_props_id` of the API.
+    FormId = "dyp_";
 }
 
 impl RunId {

@@ -14,6 +14,7 @@ pub mod egress;
 pub mod error_event;
 pub mod event;
 pub mod file;
+pub mod form;
 pub mod http;
 pub mod ids;
 pub mod limits;

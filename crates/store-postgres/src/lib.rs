@@ -13,6 +13,7 @@ mod db;
 mod deliveries;
 mod errors;
 mod export;
+mod forms;
 mod history;
 mod interfaces;
 mod limits;

@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0020_mail_age.sql"),
     include_str!("../migrations/0021_checks.sql"),
     include_str!("../migrations/0022_seats.sql"),
+    include_str!("../migrations/0023_forms.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;

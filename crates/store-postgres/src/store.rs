@@ -10,6 +10,7 @@ use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::file::{FileStore, StoredFile};
+use millrace_model::form::Form;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -27,7 +28,7 @@ use millrace_store::*;
 use crate::db::{self, database, statement, text, transaction};
 use crate::rows::{self, Table, list, many, number, one};
 use crate::{
-    PostgresStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, nodes,
+    PostgresStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, forms, history, interfaces, limits, mail, nodes,
     oauth_clients, pauses, registries, replays, retention, runs, settle, sources, stored_files, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
@@ -176,6 +177,13 @@ impl Store for PostgresStore {
     }
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         transaction!(self.db, |t| uploads::purge(&t, now, limit))
+    }
+
+    async fn keep_form(&self, form: Form, most: u32) -> StoreResult<()> {
+        transaction!(self.db, |t| forms::keep(&t, &form, most))
+    }
+    async fn form(&self, org: &OrgId, id: &FormId) -> StoreResult<Option<Form>> {
+        by_id!(self, "forms", forms::COLUMNS, org, id, forms::read)
     }
 
     async fn keep_files(&self, keep: KeepFiles) -> StoreResult<()> {

@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0020_mail_age.sql"),
     include_str!("../migrations/0021_checks.sql"),
     include_str!("../migrations/0022_seats.sql"),
+    include_str!("../migrations/0023_forms.sql"),
 ];
 
 /// The newest schema.

@@ -10,6 +10,7 @@ use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::file::{FileStore, StoredFile};
+use millrace_model::form::Form;
 use millrace_model::ids::*;
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -29,8 +30,8 @@ use serde::Serialize;
 use crate::db::database;
 use crate::rows::{self, list, many, number, one};
 use crate::{
-    SqliteStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, history, interfaces, limits, mail, oauth_clients,
-    pauses, registries, replays, retention, runs, settle, sources, stored_files, subscriptions, tenants, uploads, webhooks, workflows,
+    SqliteStore, accounts, audit, clock, components, data_keys, data_stores, deliveries, errors, export, forms, history, interfaces, limits, mail,
+    oauth_clients, pauses, registries, replays, retention, runs, settle, sources, stored_files, subscriptions, tenants, uploads, webhooks, workflows,
 };
 
 /// JSON text of a stored value.
@@ -191,6 +192,13 @@ impl Store for SqliteStore {
     }
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64> {
         self.db.write(move |c| uploads::purge(c, now, limit)).await
+    }
+
+    async fn keep_form(&self, form: Form, most: u32) -> StoreResult<()> {
+        self.db.write(move |c| forms::keep(c, &form, most)).await
+    }
+    async fn form(&self, org: &OrgId, id: &FormId) -> StoreResult<Option<Form>> {
+        by_id!(self, "forms", org, id, forms::read)
     }
 
     async fn keep_files(&self, keep: KeepFiles) -> StoreResult<()> {

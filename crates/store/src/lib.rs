@@ -21,9 +21,10 @@ use millrace_model::domain::EndpointDomain;
 use millrace_model::error_event::ErrorGroup;
 use millrace_model::event::Event;
 use millrace_model::file::{FileStore, StoredFile};
+use millrace_model::form::Form;
 use millrace_model::ids::{
-    AccountId, ApiKeyId, AuditId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, HttpInterfaceId, MailId,
-    OauthClientId, OrgId, RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
+    AccountId, ApiKeyId, AuditId, AutoSubscriptionId, ComponentId, DataStoreId, DeliveryId, DeploymentId, ErrorGroupId, EventId, FormId, HttpInterfaceId,
+    MailId, OauthClientId, OrgId, RegistryId, ReplayId, RunId, SourceId, SubscriptionId, TimerId, UploadId, UserId, WebhookDeliveryId, WebhookId, WorkflowId,
 };
 use millrace_model::page::{Listing, Page};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
@@ -233,6 +234,13 @@ pub trait Store: Send + Sync + 'static {
     async fn upload_part(&self, id: &UploadId, position: i64) -> StoreResult<Option<Vec<u8>>>;
     /// Removes files whose time was over by `now`, at most `limit`. How many.
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
+
+    // ---- forms
+
+    /// Keeps what a form was told last, and of its organization's forms the `most` that end last. One of that id of another organization stays as it is.
+    async fn keep_form(&self, form: Form, most: u32) -> StoreResult<()>;
+    /// A form of the organization; those that have ended are found too.
+    async fn form(&self, org: &OrgId, id: &FormId) -> StoreResult<Option<Form>>;
 
     // ---- file stores
 

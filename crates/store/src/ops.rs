@@ -456,7 +456,7 @@ pub struct Leftovers {
     pub before: Option<Timestamp>,
     /// Records of who changed what from before.
     pub audit_before: Option<Timestamp>,
-    /// The current time: tokens that have ended go.
+    /// The current time: tokens and forms that have ended go.
     pub now: Timestamp,
     /// How many of a kind at most.
     pub limit: u32,

@@ -34,7 +34,7 @@ async fn r2_28_options_of_a_prop_come_page_by_page_for_an_id_or_a_key() {
         let first = server.post("/components/configure", &json!({ "id": named, "prop_name": "board", "configured_props": {} })).await;
         assert_eq!((first.status, fields(&first.json)), (200, BTreeSet::from(["options", "context", "errors"])));
         assert_eq!(first.json["options"], json!([{ "label": "Page 0 after nothing", "value": "b0" }]));
-        let second = json!({ "id": named, "prop_name": "board", "configured_props": {}, "page": 1, "prev_context": first.json["context"], "query": "words", "dynamic_props_id": "dyp_x" });
+        let second = json!({ "id": named, "prop_name": "board", "configured_props": {}, "page": 1, "prev_context": first.json["context"], "query": "words" });
         assert_eq!(server.post("/components/configure", &second).await.json["options"], json!([{ "label": "Page 1 after 1", "value": "b1" }]));
     }
     let failed = server.post("/components/configure", &json!({ "id": id(&component), "prop_name": "list" })).await;
@@ -44,6 +44,7 @@ async fn r2_28_options_of_a_prop_come_page_by_page_for_an_id_or_a_key() {
         (json!({ "id": "sc_nothing", "prop_name": "board" }), (404, "not_found")),
         (json!({ "id": id(&component) }), (422, "invalid_field")),
         (json!({ "id": id(&component), "prop_name": "board", "page": "two" }), (422, "invalid_field")),
+        (json!({ "id": id(&component), "prop_name": "board", "dynamic_props_id": "dyp_x" }), (422, "invalid_field")),
         (json!({ "prop_name": "board" }), (422, "invalid_field")),
     ] {
         assert_eq!(server.post("/components/configure", &body).await.refusal(), refusal, "{body}");

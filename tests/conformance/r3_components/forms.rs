@@ -1,6 +1,7 @@
 //! One `this` for runs, options methods and `additionalProps`: what forms of a deployed source see (reference 3).
 
 use millrace_tests::{Server, id};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 const CODE: &str = "export default { name: 'c', version: '1', props: { db: '$.service.db', http: '$.interface.http', token: { type: 'string', secret: true },
@@ -57,7 +58,112 @@ async fn r3_a_form_of_a_source_that_is_not_there_is_refused() {
     let key = other["api_key"].as_str().expect("a key");
     let body = json!({ "id": id(&source), "prop_name": "pick" });
     for path in ["/components/configure", "/components/props"] {
-        assert_eq!(server.call_as(key, reqwest::Method::POST, path, Some(&body)).await.refusal(), (404, "not_found"), "{path}");
+        assert_eq!(server.call_as(key, Method::POST, path, Some(&body)).await.refusal(), (404, "not_found"), "{path}");
         assert_eq!(server.post(path, &json!({ "id": "dc_nothing", "prop_name": "pick" })).await.refusal(), (404, "not_found"), "{path}");
     }
+}
+
+/// Says what it is told; where `kind` is `tell`, in an error.
+const TELLS: &str = "additionalProps(previous) { const told = Object.keys(previous).join('-');
+    if (this.kind === 'tell') throw new Error('told: ' + told);
+    return { ['made_' + this.kind]: { type: 'string', label: told, optional: true } }; }";
+
+fn tells(kind: &str) -> String {
+    format!(
+        "export default {{ name: 'Tells', key: 'acme-tells-{kind}', version: '1', type: '{kind}', props: {{ kind: {{ type: 'string', reloadProps: true }} }}, {TELLS}, run() {{}} }};"
+    )
+}
+
+/// Asks for the props of a form, `a` as the value.
+async fn form(server: &Server, component: &str) -> Value {
+    let asked = server.post("/components/props", &json!({ "id": component, "configured_props": { "kind": "a" } })).await;
+    asked.json["dynamic_props"]["id"].clone()
+}
+
+/// Every request that takes the id of a form, for a component that was published by its key; each with values that make it say what it is told.
+async fn requests(server: &Server) -> Vec<(Method, String, Value, &'static str)> {
+    let project = server.get("/workspaces").await.json["data"][0]["project_id"].as_str().map(str::to_owned);
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("step", "export default { run() {} };")]).await;
+    let project = project.or_else(|| workflow["project_id"].as_str().map(str::to_owned)).expect("a project");
+    let source = server.source(&tells("source"), json!({ "kind": "b" })).await;
+    let told = json!({ "kind": "tell" });
+    let (connect, source_path) = (format!("/connect/{project}"), format!("/sources/{}", id(&source)));
+    let of = |kind: &str| json!({ "id": format!("acme-tells-{kind}"), "configured_props": told });
+    let with_prop = |mut body: Value| {
+        body["prop_name"] = json!("made_a");
+        body
+    };
+    let mut all = vec![
+        (Method::POST, "/components/props".to_owned(), of("source"), "source"),
+        (Method::POST, "/components/configure".into(), with_prop(of("source")), "source"),
+        (Method::POST, "/sources".into(), json!({ "component_code": tells("source"), "configured_props": told }), "source"),
+        (Method::PUT, source_path, json!({ "configured_props": told }), "source"),
+        (Method::POST, format!("{connect}/triggers/deploy"), of("source"), "source"),
+        (Method::PUT, format!("{connect}/deployed-triggers/{}", id(&source)), json!({ "configured_props": told }), "source"),
+        (Method::POST, format!("{connect}/actions/run"), of("action"), "action"),
+    ];
+    for (path, kind) in [("components", "source"), ("triggers", "source"), ("actions", "action")] {
+        all.push((Method::POST, format!("{connect}/{path}/props"), of(kind), kind));
+        all.push((Method::POST, format!("{connect}/{path}/configure"), with_prop(of(kind)), kind));
+    }
+    all
+}
+
+#[tokio::test]
+async fn r3_what_a_form_was_told_is_known_where_it_is_deployed_or_run() {
+    let server = Server::start().await;
+    for kind in ["source", "action"] {
+        server.post("/components", &json!({ "component_code": tells(kind), "publish": true })).await.data();
+    }
+    for (method, path, body, kind) in requests(&server).await {
+        let mut body = body;
+        body["dynamic_props_id"] = form(&server, &format!("acme-tells-{kind}")).await;
+        let answer = server.call_as(&server.api_key, method.clone(), &path, Some(&body)).await;
+        assert!(answer.text.contains("told: kind-made_a"), "{method} {path}: {}", answer.text);
+        // Not one that nobody gave, of another component, or that is no id at all: and nothing is made.
+        let other = form(&server, &format!("acme-tells-{}", if kind == "source" { "action" } else { "source" })).await;
+        for (wrong, why) in [(json!("dyp_nothing"), "is not known"), (json!("c_1"), "is not the id of a form"), (other, "of another component")] {
+            body["dynamic_props_id"] = wrong;
+            let refused = server.call_as(&server.api_key, method.clone(), &path, Some(&body)).await;
+            assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!("dynamic_props_id")), "{method} {path}");
+            assert!(refused.text.contains(why) && refused.text.contains("/v1/components/props"), "{method} {path}: {}", refused.text);
+        }
+    }
+    assert_eq!(server.get("/sources").await.json["page_info"]["total_count"], 1);
+}
+
+#[tokio::test]
+async fn r3_a_step_is_deployed_with_what_its_form_was_told() {
+    let server = Server::start().await;
+    let code = "export default { name: 'Step', key: 'acme-step', version: '1', type: 'action', props: { kind: { type: 'string', reloadProps: true } },
+      additionalProps(previous) { return { ['made_' + this.kind]: { type: 'integer', optional: true, max: previous.made_a ? 9 : 1 } }; }, run() {} };";
+    server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+    let mut step = json!({ "namespace": "s", "component_key": "acme-step", "props": { "kind": "b", "made_b": 5 } });
+    let deploy = async |step: &Value| server.post("/workflows", &json!({ "settings": { "name": "w" }, "steps": [step] })).await;
+    let refused = deploy(&step).await;
+    assert!(refused.refusal() == (422, "invalid_props") && refused.text.contains("made_b"), "{}", refused.text);
+    step["dynamic_props_id"] = form(&server, "acme-step").await;
+    let workflow = deploy(&step).await.data();
+    step["dynamic_props_id"] = json!("dyp_nothing");
+    let refused = server.put(&format!("/workflows/{}", id(&workflow)), &json!({ "steps": [step] })).await;
+    assert_eq!((refused.refusal(), &refused.json["details"]["step"]), ((422, "invalid_field"), &json!("s")), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn r3_a_form_outlives_a_restart_and_ends_a_day_after_its_last_question() {
+    let (start, hour) = (1_767_225_600_000, 3_600_000);
+    let mut server = Server::start_at(start, &[]).await;
+    let saved = server.post("/components", &json!({ "component_code": tells("source") })).await.data();
+    let form = form(&server, id(&saved)).await;
+    let ask = json!({ "id": id(&saved), "configured_props": { "kind": "a" }, "dynamic_props_id": form });
+    server.kill();
+    server.launch().await;
+    server.set_clock(start + 23 * hour);
+    let again = server.post("/components/props", &ask).await.json;
+    assert_eq!(again["dynamic_props"]["configurable_props"][1]["label"], "kind-made_a");
+    server.set_clock(start + 46 * hour);
+    assert_eq!(server.post("/components/props", &ask).await.json["dynamic_props"]["id"], form, "asked again a day before its end");
+    server.set_clock(start + 70 * hour);
+    let ended = server.post("/components/props", &ask).await;
+    assert_eq!(ended.refusal(), (422, "invalid_field"), "{}", ended.text);
 }

@@ -54,7 +54,7 @@ pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, Path(proje
 pub(crate) async fn run_action(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
     let values = params.object("configured_props")?.unwrap_or_default();
-    let run = app.engine.run_action(&caller, &configure::component(&params)?, &values).await?;
+    let run = app.engine.run_action(&caller, &configure::component(&params)?, &values, params.text("dynamic_props_id")?.as_deref()).await?;
     Ok(Json(json!({ "exports": run.exports, "os": observations(&run), "ret": run.returned })).into_response())
 }
 
@@ -69,7 +69,8 @@ fn observations(run: &ActionRun) -> Vec<Value> {
 pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
     let code = configure::component(&params)?;
-    let new = NewSource { code, name: None, configured_props: params.object("configured_props")?.unwrap_or_default(), made_from: None };
+    let configured_props = params.object("configured_props")?.unwrap_or_default();
+    let new = NewSource { code, name: None, configured_props, form: params.text("dynamic_props_id")?, made_from: None };
     let workflow = params.text("workflow_id")?;
     if let Some(workflow) = &workflow {
         // Before any hook of the source runs.
@@ -135,6 +136,7 @@ pub(crate) async fn update_trigger(
         code: None,
         name: params.text("name")?,
         configured_props: params.object("configured_props")?,
+        form: params.text("dynamic_props_id")?,
         active: params.flag("active")?,
         made_from: None,
     };

@@ -19,6 +19,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         code: required_code(&params)?,
         name: params.text("name")?,
         configured_props: params.object("configured_props")?.unwrap_or_default(),
+        form: params.text("dynamic_props_id")?,
         made_from: params.parsed("made_from")?,
     };
     let view = app.engine.create_source(&caller, new).await?;
@@ -31,6 +32,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
         code: code_of(&params)?,
         name: params.text("name")?,
         configured_props: params.object("configured_props")?,
+        form: params.text("dynamic_props_id")?,
         active: params.flag("active")?,
         made_from: params.parsed("made_from")?,
     };

@@ -48,8 +48,8 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
             component = client.call(Method::POST, "/components?exclude=code,files", &body).await?["data"].take();
         }
         for name in names {
-            let mut def = definition(client, &component, name, &body["configured_props"]).await?;
-            if let Some(options) = options(client, &component, &def, &body["configured_props"]).await? {
+            let mut def = definition(client, &component, name, &mut body).await?;
+            if let Some(options) = options(client, &component, &def, &body).await? {
                 def["options"] = options;
             }
             body["configured_props"][name] = prompt::prop(name, &def)?;
@@ -58,18 +58,22 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
     client.call(Method::POST, "/sources", &body).await
 }
 
-/// What a component says of a prop, or its `additionalProps` do.
-async fn definition(client: &Client, component: &Value, name: &str, values: &Value) -> Result<Value, CliError> {
+/// What a component says of a prop, or its `additionalProps` do: then the body names the form from there on.
+async fn definition(client: &Client, component: &Value, name: &str, body: &mut Value) -> Result<Value, CliError> {
     let of = |defs: &Value| defs.as_array().into_iter().flatten().find(|d| d["name"] == name).cloned();
     if let Some(def) = of(&component["configurable_props"]) {
         return Ok(def);
     }
-    let answer = client.call(Method::POST, "/components/props", &json!({ "id": component["id"], "configured_props": values })).await?;
+    let question = json!({ "id": component["id"], "configured_props": body["configured_props"], "dynamic_props_id": body["dynamic_props_id"] });
+    let mut answer = client.call(Method::POST, "/components/props", &question).await?;
+    if answer["dynamic_props"]["id"].is_string() {
+        body["dynamic_props_id"] = answer["dynamic_props"]["id"].take();
+    }
     Ok(of(&answer["dynamic_props"]["configurable_props"]).unwrap_or_default())
 }
 
 /// What a prop is chosen from where only the server knows: accounts of its app, or what its options method gives.
-async fn options(client: &Client, component: &Value, def: &Value, values: &Value) -> Result<Option<Value>, CliError> {
+async fn options(client: &Client, component: &Value, def: &Value, body: &Value) -> Result<Option<Value>, CliError> {
     if def["type"] == "app" {
         let app = def["app"].as_str().unwrap_or_default();
         let mut accounts = client.get(&format!("/accounts?limit=100&app={}", segment(app))).await?["data"].as_array().cloned().unwrap_or_default();
@@ -85,7 +89,10 @@ async fn options(client: &Client, component: &Value, def: &Value, values: &Value
     }
     let (mut all, mut context) = (Vec::<Value>::new(), Value::Null);
     for page in 0..PAGES_MAX {
-        let question = json!({ "id": component["id"], "prop_name": def["name"], "configured_props": values, "page": page, "prev_context": context });
+        let question = json!({
+            "id": component["id"], "prop_name": def["name"], "configured_props": body["configured_props"], "dynamic_props_id": body["dynamic_props_id"],
+            "page": page, "prev_context": context,
+        });
         let mut answer = client.call(Method::POST, "/components/configure", &question).await?;
         if let Some(error) = answer["errors"][0].as_str() {
             printer::note(&format!("the options could not be had ({error}); type the value"));

@@ -61,7 +61,7 @@ impl<'a> Subject<'a> {
 struct Form {
     component: SavedComponent,
     values: Map<String, Value>,
-    source: Option<(SourceId, Option<Arc<[PropDef]>>)>,
+    source: Option<(SourceId, Option<Vec<PropDef>>)>,
 }
 
 impl Form {
@@ -105,7 +105,7 @@ pub struct OptionsAnswer {
 /// Props that depend on the values of others, or why there are none.
 #[derive(Clone, Debug, Default)]
 pub struct PropsAnswer {
-    /// The form's id, to be given back with the next question.
+    /// The form's id, to be given back with the next question; none where there are errors.
     pub form: String,
     /// All definitions, those of the component as they are now among them.
     pub props: Vec<Value>,
@@ -124,7 +124,7 @@ impl Engine {
             let name: String = request.prop_name.chars().take(80).collect();
             return Err(EngineError::invalid("prop_name", format!("the component has no prop `{name}`; it has {names}")));
         }
-        let previous = self.told_before(caller, &form, request.form.as_deref());
+        let previous = self.previous(caller, &form, request.form.as_deref()).await?;
         let question = json!({
             "kind": "options", "prop": request.prop_name, "page": request.page, "prev_context": request.prev_context, "query": request.query,
             "previous": previous.as_deref(),
@@ -135,7 +135,7 @@ impl Engine {
         })
     }
 
-    /// Runs `additionalProps`. `form`: the id of an earlier answer to the same form, whose props the function then sees.
+    /// Runs `additionalProps`. `id`: that of an earlier answer to the same form, whose props the function then sees.
     pub async fn dynamic_props(
         &self,
         caller: &Caller,
@@ -144,27 +144,20 @@ impl Engine {
         id: Option<String>,
     ) -> Result<PropsAnswer, EngineError> {
         let form = self.form(caller, of, configured_props).await?;
-        let previous = self.told_before(caller, &form, id.as_deref());
-        let id = id.unwrap_or_else(|| format!("dyp_{}", self.0.ids.base62(12)));
+        let previous = self.previous(caller, &form, id.as_deref()).await?;
         Ok(match self.ask(caller, &form.subject(), additional_props(previous.as_deref()), &form.values, previous.as_deref()).await? {
             Ok(mut answer) => {
-                let made = answer["dynamic_props"].take();
-                let bytes = made.to_string().len();
-                // What cannot be read as definitions is shown all the same; only the next question does not tell of it.
-                if let Ok(made) = serde_json::from_value::<Vec<PropDef>>(made) {
-                    self.0.earlier_props.keep((caller.org_id.clone(), form.component.artifact_id, id.clone()), made.into(), bytes);
-                }
+                let id = self.tell_form(caller, &form.component.artifact_id, id, answer["dynamic_props"].take()).await?;
                 PropsAnswer { form: id, props: answer["props"].as_array_mut().map(std::mem::take).unwrap_or_default(), errors: Vec::new() }
             }
-            Err(failure) => PropsAnswer { form: id, errors: vec![told(&failure)], props: Vec::new() },
+            Err(failure) => PropsAnswer { errors: vec![told(&failure)], ..PropsAnswer::default() },
         })
     }
 
-    fn told_before(&self, caller: &Caller, form: &Form, id: Option<&str>) -> Option<Arc<[PropDef]>> {
-        match id {
-            Some(id) => self.0.earlier_props.of(&(caller.org_id.clone(), form.component.artifact_id.clone(), id.to_owned())),
-            None => form.source.as_ref().and_then(|(_, made)| made.clone()),
-        }
+    /// What `additionalProps` gave before: to the form, or where none is named, to the source that it is about.
+    async fn previous(&self, caller: &Caller, form: &Form, id: Option<&str>) -> Result<Option<Vec<PropDef>>, EngineError> {
+        let told = self.told_before(caller, &form.component.artifact_id, id).await?;
+        Ok(told.or_else(|| form.source.as_ref().and_then(|(_, made)| made.clone())))
     }
 
     /// `given`: what the form has so far; it is laid over what is stored of a source.
@@ -181,7 +174,7 @@ impl Engine {
         let mut values = source.configured_props;
         self.0.keyring.open_props(id.as_str(), &mut values)?;
         values.extend(given);
-        Ok(Form { component, values, source: Some((source.id, source.dynamic_props.map(Into::into))) })
+        Ok(Form { component, values, source: Some((source.id, source.dynamic_props)) })
     }
 
     /// The definitions that hold for these values: the component's, or what its `additionalProps` makes of them. `previous`: what it made before.

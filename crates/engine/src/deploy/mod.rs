@@ -2,7 +2,7 @@
 
 pub(crate) mod components;
 pub(crate) mod configure;
-pub(crate) mod earlier_props;
+pub(crate) mod forms;
 pub(crate) mod hooks;
 pub(crate) mod marks;
 pub(crate) mod registries;

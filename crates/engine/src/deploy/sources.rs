@@ -35,6 +35,8 @@ pub struct NewSource {
     pub name: Option<String>,
     /// Values by prop name.
     pub configured_props: Map<String, Value>,
+    /// The id of the form that they were filled in with.
+    pub form: Option<String>,
     /// The file it is made from.
     pub made_from: Option<MadeFrom>,
 }
@@ -48,6 +50,8 @@ pub struct UpdateSource {
     pub name: Option<String>,
     /// Values by prop name; those not given stay.
     pub configured_props: Option<Map<String, Value>>,
+    /// The id of the form that they were filled in with.
+    pub form: Option<String>,
     /// Whether it is to be active.
     pub active: Option<bool>,
     /// The file it is made from; none: whoever asks knows of no file, and what the record says of one is no longer all of it.
@@ -61,7 +65,8 @@ impl Engine {
         require_source(&component)?;
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
-        let dynamic_props = self.definitions(caller, &Subject::new(&component), &new.configured_props, None).await?;
+        let previous = self.told_before(caller, &component.artifact_id, new.form.as_deref()).await?;
+        let dynamic_props = self.definitions(caller, &Subject::new(&component), &new.configured_props, previous.as_deref()).await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         let mut configured = self.checked_values(&caller.org_id, &defs, &new.configured_props, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, &Subject::new(&component), &defs, &mut configured).await?;
@@ -117,6 +122,9 @@ impl Engine {
         new.made_from = marked(update.made_from, new.made_from)?;
         if let Some(name) = &update.name {
             new.name = check_name(name)?;
+        }
+        if let Some(previous) = self.told_before(caller, &component.artifact_id, update.form.as_deref()).await? {
+            new.dynamic_props = Some(previous);
         }
         let (defs, hooks) = self.reconfigure(caller, &mut new, &component, update.configured_props.as_ref()).await?;
         let mut interfaces = self.interfaces_of(&new, &defs, &old_interfaces)?;

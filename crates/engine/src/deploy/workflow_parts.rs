@@ -77,6 +77,9 @@ pub struct StepRequest {
     pub code_entry: Option<String>,
     /// Values by prop name; may hold `{{expressions}}`.
     pub props: Map<String, Value>,
+    /// The id of the form that they were filled in with.
+    #[serde(rename = "dynamic_props_id")]
+    pub form: Option<String>,
     /// Skipped when true.
     pub disabled: bool,
 }
@@ -225,7 +228,8 @@ impl Engine {
                 None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
             };
             // Values that are expressions are known only in a run: code that cannot do without them says so there.
-            let previous = step_before.and_then(|step| step.dynamic_props.as_deref());
+            let told = self.told_before(caller, &component.artifact_id, request.form.as_deref()).await.map_err(|e| in_step(e, &request.namespace))?;
+            let previous = told.as_deref().or_else(|| step_before.and_then(|step| step.dynamic_props.as_deref()));
             let dynamic_props = self.definitions(caller, &Subject::new(&component), &request.props, previous).await.unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
             let checked = self.checked_values(&caller.org_id, defs, &request.props, Site::Step).await;

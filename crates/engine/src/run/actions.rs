@@ -43,13 +43,15 @@ pub struct ActionRun {
 }
 
 impl Engine {
-    /// Runs an action once, as a step of a test runs: pauses do not pause, and what it sends with `$.send` is not sent.
-    pub async fn run_action(&self, caller: &Caller, code: &CodeRef, values: &Map<String, Value>) -> Result<ActionRun, EngineError> {
+    /// Runs an action once, as a step of a test runs: pauses do not pause, and what it sends with `$.send` is not sent. `form`: the id of the form
+    /// that the values were filled in with.
+    pub async fn run_action(&self, caller: &Caller, code: &CodeRef, values: &Map<String, Value>, form: Option<&str>) -> Result<ActionRun, EngineError> {
         let (component, _) = self.resolve_component(caller, code, None).await?;
         if component.component_type != ComponentType::Action {
             return Err(EngineError::invalid("id", "the component is a source; an action is run, a source is deployed"));
         }
-        let dynamic = self.definitions(caller, &Subject::new(&component), values, None).await?;
+        let previous = self.told_before(caller, &component.artifact_id, form).await?;
+        let dynamic = self.definitions(caller, &Subject::new(&component), values, previous.as_deref()).await?;
         let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
         let values = self.checked_values(&caller.org_id, defs, values, Site::Step).await?;
         let mut stores = StoreGrants::default();

@@ -13,6 +13,7 @@ pub mod data_stores;
 pub mod deliveries;
 pub mod errors;
 pub mod exports;
+pub mod forms;
 pub mod history;
 pub mod interfaces;
 pub mod lifecycle;
@@ -93,6 +94,10 @@ macro_rules! suite {
                 files_take_the_place_of_those_at_their_paths_all_or_none,
                 stores_and_files_are_listed_in_order_and_removed,
                 a_store_holds_no_more_than_it_may,
+            }
+            forms {
+                a_form_is_told_anew_and_is_its_organizations,
+                forms_go_at_their_end_and_where_there_are_too_many,
             }
             uploads {
                 a_file_comes_back_in_its_parts_until_its_time_is_over,

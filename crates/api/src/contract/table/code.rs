@@ -3,8 +3,8 @@
 use millrace_model::ids::SourceId;
 
 use super::{
-    DEPLOY, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, code_params, flag, listed_runs, logged, number, object, removal, runs_sse, summaries,
-    text,
+    DEPLOY, DYNAMIC_PROPS, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, code_params, flag, listed_runs, logged, number, object, removal, runs_sse,
+    summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{components, configure, events, registries, run_stream, runs, sources, sse};
@@ -20,11 +20,11 @@ pub(super) fn code() -> Vec<Route> {
                 number("page", "Counts from 0"),
                 object("prev_context", "What the page before gave as `context`"),
                 text("query", "What was typed to search"),
-                text("dynamic_props_id", "Of an earlier answer"),
+                DYNAMIC_PROPS,
             ])
             .gives(Gives::Bare("Options")),
         post("/components/props", DEPLOY, "The props that depend on others: runs `additionalProps`", configure::props)
-            .takes(&[text("id", "A saved component's id, a key, or the id of a deployed source"), values, text("dynamic_props_id", "Of an earlier answer")])
+            .takes(&[text("id", "A saved component's id, a key, or the id of a deployed source"), values, DYNAMIC_PROPS])
             .gives(Gives::Bare("DynamicProps")),
         post("/components", DEPLOY, "Save a component", components::create)
             .takes(&code_params())
@@ -63,7 +63,7 @@ pub(super) fn of_registries() -> Vec<Route> {
 }
 
 pub(super) fn of_sources() -> Vec<Route> {
-    let parts = [text("name", "Its name"), object("configured_props", "Values of its props"), MADE_FROM];
+    let parts = [text("name", "Its name"), object("configured_props", "Values of its props"), DYNAMIC_PROPS, MADE_FROM];
     vec![
         get("/users/me/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
         get("/workspaces/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),

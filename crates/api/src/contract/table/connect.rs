@@ -1,6 +1,6 @@
 //! What clients for end users of such platforms ask for.
 
-use super::{DEPLOY, FULL, INVOKE, READ, flag, number, object, text};
+use super::{DEPLOY, DYNAMIC_PROPS, FULL, INVOKE, READ, flag, number, object, text};
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{apps, connect, connect_components};
 
@@ -9,7 +9,7 @@ pub(super) fn of_connect() -> Vec<Route> {
     let user = text("external_user_id", "Taken and not looked at: accounts and sources are the organization's");
     let component = [text("id", "A saved component's id, or a key").required(), object("configured_props", "Values of its props"), user];
     let about = [text("id", "A saved component's id, a key, or the id of a deployed source").required(), component[1], user];
-    let dynamic = text("dynamic_props_id", "Of an earlier answer");
+    let dynamic = DYNAMIC_PROPS;
     let mut routes = vec![
         get("/connect/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
         get("/connect/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
@@ -42,6 +42,7 @@ pub(super) fn of_connect() -> Vec<Route> {
                 text("name", "Its name"),
                 flag("active", "Whether it is to be active"),
                 object("configured_props", "Values of its props; others stay"),
+                dynamic,
                 user,
             ])
             .gives(Gives::One("Source")),

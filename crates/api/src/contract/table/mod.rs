@@ -20,6 +20,8 @@ const FULL: Needs = Needs::Scope(Scope::Full);
 const ORG: Param = text("org_id", "The organization, where it is named; another than the key's own does not exist for it. `workspace_id` means the same");
 const EVENT_NAME: Param = text("event_name", "The stream: a channel's name, `$errors`; empty for the default channel");
 
+const DYNAMIC_PROPS: Param = text("dynamic_props_id", "The form's: the `id` of the latest answer of `/components/props`, good for a day");
+
 const MADE_FROM: Param = object(
     "made_from",
     "The file it is made from: `{project, path, fingerprints}`, the last an object of texts of the client's choice. A change that does not say it empties `fingerprints`",

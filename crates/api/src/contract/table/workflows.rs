@@ -9,7 +9,10 @@ use crate::v1::{events, mail, replays, run_stream, runs, sse, workflows};
 pub(super) fn of_workflows() -> Vec<Route> {
     let parts = [
         objects("triggers", "Each `{type: http | timer | source, props, …}`"),
-        objects("steps", "Each `{namespace, component_key | component_id | code, props}`"),
+        objects(
+            "steps",
+            "Each `{namespace, component_key | component_id | code, props}`, with the `dynamic_props_id` of the form that `props` were filled in with, if there was one",
+        ),
         object("settings", "`{name, auto_deploy, timeout_ms, error_notification, error_recipients, keep_data, …}`"),
         text("name", "Its name"),
     ];
