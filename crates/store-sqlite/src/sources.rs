@@ -6,7 +6,7 @@ use millrace_store::{Interfaces, SourceChange, SourceState, StoreError, StoreRes
 use rusqlite::{Connection, params};
 
 use crate::db::database;
-use crate::rows::{execute, number, one};
+use crate::rows::{execute, many, number, one};
 use crate::store::json;
 use crate::{interfaces, limits, pauses, subscriptions};
 
@@ -83,6 +83,13 @@ pub(crate) fn state(c: &Connection, id: &SourceId) -> StoreResult<SourceState> {
         Ok(SourceState { version: row.get(0).map_err(database)?, dedupe: row.get(1).map_err(database)? })
     })?;
     Ok(state.unwrap_or_default())
+}
+
+/// What its `$.service.db` holds, JSON texts by key.
+pub(crate) fn entries(c: &Connection, id: &SourceId) -> StoreResult<Vec<(String, String)>> {
+    many(c, "SELECT key, value FROM source_db WHERE source_id = ?1 ORDER BY key", [id.as_str()], |row| {
+        Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?))
+    })
 }
 
 /// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.

@@ -233,8 +233,7 @@ impl Store for SqliteStore {
         self.db.write(move |c| data_keys::rewrap(c, &from, &keys)).await
     }
     async fn first_organization(&self) -> StoreResult<Option<OrgId>> {
-        let sql = "SELECT id FROM organizations ORDER BY created_at, rowid LIMIT 1";
-        self.db.read(move |c| one(c, sql, [], |row| row.get(0).map(OrgId::from_row).map_err(database))).await
+        self.db.read(tenants::first).await
     }
 
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()> {
@@ -267,14 +266,8 @@ impl Store for SqliteStore {
         self.db.read(move |c| sources::state(c, &id)).await
     }
     async fn source_db(&self, id: &SourceId) -> StoreResult<Vec<(String, String)>> {
-        let id = id.to_string();
-        self.db
-            .read(move |c| {
-                many(c, "SELECT key, value FROM source_db WHERE source_id = ?1 ORDER BY key", [id], |row| {
-                    Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?))
-                })
-            })
-            .await
+        let id = id.clone();
+        self.db.read(move |c| sources::entries(c, &id)).await
     }
 
     async fn endpoint(&self, key: &str) -> StoreResult<Option<HttpInterface>> {
@@ -299,9 +292,8 @@ impl Store for SqliteStore {
         self.db.read(interfaces::domains).await
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
-        self.db
-            .read(move |c| many(c, "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2", params![now.ms(), limit], rows::timer))
-            .await
+        let sql = "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2";
+        self.db.read(move |c| many(c, sql, params![now.ms(), limit], rows::timer)).await
     }
     async fn late_timers(&self, after: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         let sql = "SELECT * FROM timers WHERE active = 1 AND next_at > ?1 ORDER BY next_at DESC LIMIT ?2";

@@ -5,6 +5,7 @@ use millrace_model::tenant::{ApiKey, Caller, Organization};
 use millrace_store::{NewTenant, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
+use crate::db::database;
 use crate::rows::{self, execute, number, one};
 use crate::store::json;
 
@@ -29,6 +30,10 @@ pub(crate) fn create(c: &Connection, tenant: &NewTenant) -> StoreResult<()> {
         params![u.id.as_str(), u.org_id.as_str(), u.username, u.email, u.created_at.ms()],
     )?;
     create_key(c, &tenant.key)
+}
+
+pub(crate) fn first(c: &Connection) -> StoreResult<Option<OrgId>> {
+    one(c, "SELECT id FROM organizations ORDER BY created_at, rowid LIMIT 1", [], |row| row.get(0).map(OrgId::from_row).map_err(database))
 }
 
 pub(crate) fn update(c: &Connection, o: &Organization) -> StoreResult<()> {
