@@ -2,9 +2,13 @@
 
 use std::time::Instant;
 
-use millrace_model::ids::{EventId, OrgId, RunId, SourceId};
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{AccountId, EventId, OrgId, RunId, SourceId};
 use millrace_model::run::LogLine;
 use serde::{Deserialize, Serialize};
+
+use crate::StoreResult;
 
 /// What a listening server hears.
 #[derive(Clone, Debug)]
@@ -65,5 +69,48 @@ pub struct EventAt(pub i64);
 impl From<EventId> for EventAt {
     fn from(id: EventId) -> Self {
         Self(id.ordinal())
+    }
+}
+
+/// Servers that share the database; by default there is one.
+#[async_trait]
+pub trait Nodes: Send + Sync + 'static {
+    /// What other servers change and tell, from now on. The receiver ends where the database can no longer be heard: then nothing is true any more
+    /// that was read before. `None` where no other server can use this database.
+    async fn listen(&self) -> StoreResult<Option<tokio::sync::mpsc::Receiver<Heard>>> {
+        Ok(None)
+    }
+    /// Tells the servers that listen.
+    async fn tell(&self, _node: &str, _news: &[News]) -> StoreResult<()> {
+        Ok(())
+    }
+    /// Says that a server is there, and for how long that may be believed. How many others are.
+    async fn check_in(&self, _node: &str, _for_ms: i64) -> StoreResult<u64> {
+        Ok(0)
+    }
+    /// Says that a server is there no longer.
+    async fn check_out(&self, _node: &str) -> StoreResult<()> {
+        Ok(())
+    }
+    /// How many settlements wrote to the source's `$.service.db`; always 0 where no other server can.
+    async fn source_writes(&self, _id: &SourceId) -> StoreResult<i64> {
+        Ok(0)
+    }
+    /// Takes the seat of a source: whether it is the node's from now on, or was before. It is another's as long as that one has not left it and is there.
+    async fn take_seat(&self, _id: &SourceId, _node: &str) -> StoreResult<bool> {
+        Ok(true)
+    }
+    /// Leaves the seat of a source, where the node has it.
+    async fn leave_seat(&self, _id: &SourceId, _node: &str) -> StoreResult<()> {
+        Ok(())
+    }
+    /// Takes an account of that version to refresh its token; false where another server has, until a time that is not over by `now`, or where
+    /// the account is another by now. [`Accounts::update_account`](crate::Accounts::update_account) ends it.
+    async fn claim_refresh(&self, _id: &AccountId, _version: i64, _now: Timestamp, _until: Timestamp) -> StoreResult<bool> {
+        Ok(true)
+    }
+    /// Ends what [`Nodes::claim_refresh`](crate::Nodes::claim_refresh) began, where no token came of it.
+    async fn release_refresh(&self, _id: &AccountId, _version: i64) -> StoreResult<()> {
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use millrace_model::ids::{IdSource, OrgId, RunId, WorkflowId};
 use millrace_model::run::{NewRun, RunKind, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Store, StoreError};
+use millrace_store::{Runs as _, Store, StoreError};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 use tokio::task::JoinSet;

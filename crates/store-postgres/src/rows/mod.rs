@@ -1,0 +1,177 @@
+//! Rows to the product's records. A row that does not fit is an error, never a panic.
+//! Columns by name, where SQLite has `*`: a statement that was prepared as `*` fails once a newer server adds a column.
+
+mod components;
+mod owners;
+mod runs;
+mod sends;
+mod stored;
+mod tenants;
+
+use std::borrow::Cow;
+
+use deadpool_postgres::{Client, GenericClient};
+use millrace_model::clock::Timestamp;
+use millrace_model::page::{Listing, Page};
+use millrace_store::{StoreError, StoreResult};
+use serde::de::DeserializeOwned;
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, ToSql};
+
+use crate::db::{database, text};
+
+pub(crate) use components::*;
+pub(crate) use owners::*;
+pub(crate) use runs::*;
+pub(crate) use sends::*;
+pub(crate) use stored::*;
+pub(crate) use tenants::*;
+
+/// Tables that grow with what happens, and up to what number a list of them is counted: as runs are.
+const LONG: [&str; 3] = ["audit", "mail", "webhook_deliveries"];
+
+const COUNTED_MAX: i64 = 1_000;
+
+/// Reads a column.
+fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<T> {
+    row.try_get(column).map_err(database)
+}
+
+fn time(row: &Row, column: &str) -> StoreResult<Timestamp> {
+    get(row, column).map(Timestamp)
+}
+
+fn json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<T> {
+    serde_json::from_str(get(row, column)?).map_err(|e| StoreError::Corrupt { what: format!("the column {column}: {e}") })
+}
+
+fn optional_json<T: DeserializeOwned>(row: &Row, column: &str) -> StoreResult<Option<T>> {
+    match get::<Option<&str>>(row, column)? {
+        Some(_) => json(row, column).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A text that is kept as BYTEA (see the schema).
+fn utf8(row: &Row, column: &str) -> StoreResult<String> {
+    String::from_utf8(get(row, column)?).map_err(|_| corrupt(column))
+}
+
+pub(crate) fn corrupt(column: &str) -> StoreError {
+    StoreError::Corrupt { what: format!("the column {column}") }
+}
+
+/// Values of a statement's parameters.
+pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// A table that is listed by page, newest first.
+pub(crate) struct Table {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The columns that its records are read from.
+    pub(crate) columns: &'static str,
+    /// Which rows; `$1`, the organization, and on are the filter's own.
+    pub(crate) filter: &'static str,
+}
+
+/// The cursors of a page, as parameters.
+pub(crate) struct Cursors<'a> {
+    after: Option<Cow<'a, str>>,
+    before: Option<Cow<'a, str>>,
+}
+
+impl<'a> Cursors<'a> {
+    pub(crate) fn of(page: &'a Page) -> Self {
+        Self { after: page.after.as_deref().map(text), before: page.before.as_deref().map(text) }
+    }
+
+    /// The condition on `table`, whose parameters begin at `first`; empty without cursors, so that the plan of a first
+    /// page is one of its own. The cursor is an id; `org`: the number of the organization's parameter. An unknown one
+    /// gives nothing, which [`known`] tells from an empty page.
+    pub(crate) fn clause(&self, table: &str, org: usize, first: usize) -> String {
+        let mut clause = String::new();
+        let given = [(&self.after, '<'), (&self.before, '>')].into_iter().filter(|(cursor, _)| cursor.is_some());
+        for (number, (_, than)) in (first..).zip(given) {
+            clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ${number} AND org_id = ${org})"));
+        }
+        clause
+    }
+
+    /// Adds the parameters of [`Cursors::clause`].
+    pub(crate) fn push<'b>(&'b self, params: &mut Vec<&'b (dyn ToSql + Sync)>) {
+        params.extend([&self.after, &self.before].into_iter().flatten().map(|cursor| -> &(dyn ToSql + Sync) { cursor }));
+    }
+}
+
+/// A page of a table, newest first. `filter`: the parameters of the table's filter.
+pub(crate) async fn list<T>(c: &Client, table: &Table, filter: Params<'_>, page: &Page, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Listing<T>> {
+    let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
+    let mut params = filter.to_vec();
+    params.push(&limit);
+    let (clause, order) = (cursors.clause(table.name, 1, params.len() + 1), order(page));
+    cursors.push(&mut params);
+    let items = format!(
+        "SELECT {} FROM {} WHERE {}{clause} ORDER BY created_at {order}, id {order} LIMIT ${}",
+        table.columns,
+        table.name,
+        table.filter,
+        filter.len() + 1
+    );
+    let counted = if LONG.contains(&table.name) { COUNTED_MAX } else { i64::MAX };
+    let count = format!("SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT {counted}) AS counted", table.name, table.filter);
+    let (mut items, total) = tokio::try_join!(many(c, &items, &params, read), number(c, &count, filter))?;
+    if items.is_empty() {
+        known(c, table.name, filter[0], page).await?;
+    }
+    newest_first(&mut items, page);
+    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+/// That the cursors of a page which came out empty name rows of the organization's: `UnknownCursor`.
+pub(crate) async fn known(c: &Client, table: &str, org: &(dyn ToSql + Sync), page: &Page) -> StoreResult<()> {
+    for (name, id) in page.cursors() {
+        let sql = format!("SELECT count(*) FROM {table} WHERE id = $1 AND org_id = $2");
+        if number(c, &sql, &[&text(id), org]).await? == 0 {
+            return Err(StoreError::UnknownCursor(name));
+        }
+    }
+    Ok(())
+}
+
+/// One row or none.
+pub(crate) async fn one<T>(c: &impl GenericClient, sql: &str, params: Params<'_>, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Option<T>> {
+    let statement = c.prepare_cached(sql).await.map_err(database)?;
+    let row = c.query_opt(&statement, params).await.map_err(database)?;
+    row.as_ref().map(read).transpose()
+}
+
+/// All rows.
+pub(crate) async fn many<T>(c: &impl GenericClient, sql: &str, params: Params<'_>, read: impl Fn(&Row) -> StoreResult<T>) -> StoreResult<Vec<T>> {
+    let statement = c.prepare_cached(sql).await.map_err(database)?;
+    let rows = c.query(&statement, params).await.map_err(database)?;
+    rows.iter().map(read).collect()
+}
+
+/// Rows changed.
+pub(crate) async fn execute(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<u64> {
+    let statement = c.prepare_cached(sql).await.map_err(database)?;
+    c.execute(&statement, params).await.map_err(database)
+}
+
+/// A number.
+pub(crate) async fn number(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<i64> {
+    let statement = c.prepare_cached(sql).await.map_err(database)?;
+    c.query_one(&statement, params).await.and_then(|row| row.try_get(0)).map_err(database)
+}
+
+/// The order in which a page is read: from its end where it goes back.
+pub(crate) fn order(page: &Page) -> &'static str {
+    if page.from_end() { "ASC" } else { "DESC" }
+}
+
+/// Puts what [`order`] gave in the order that is shown.
+pub(crate) fn newest_first<T>(items: &mut [T], page: &Page) {
+    if page.from_end() {
+        items.reverse();
+    }
+}

@@ -1,0 +1,132 @@
+//! Sources, workflows, their interfaces, and who listens to what.
+
+use millrace_model::domain::EndpointDomain;
+use millrace_model::ids::{
+    AutoSubscriptionId, ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
+};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
+use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::workflow::{Deployment, Workflow};
+use millrace_store::StoreResult;
+use tokio_postgres::Row;
+
+use super::{get, json, optional_json, time};
+
+pub(crate) const SOURCE: &str =
+    "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from";
+pub(crate) const HTTP_INTERFACE: &str = "id, org_id, owner_id, key, custom_response, active";
+pub(crate) const TIMER: &str = "id, org_id, owner_id, schedule, next_at, active";
+pub(crate) const WORKFLOW: &str = "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from";
+pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at";
+pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
+pub(crate) const AUTO_SUBSCRIPTION: &str = "id, org_id, listener_id, event_name, created_at";
+pub(crate) const APP_HOOK: &str = "org_id, owner_id, app, event_name, active";
+pub(crate) const ENDPOINT_DOMAIN: &str = "id, org_id, endpoint_id, created_at";
+
+pub(crate) fn source(row: &Row) -> StoreResult<Source> {
+    Ok(Source {
+        id: SourceId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        component_id: ComponentId::from_row(get(row, "component_id")?),
+        name: get(row, "name")?,
+        name_slug: get(row, "name_slug")?,
+        dynamic_props: optional_json(row, "dynamic_props")?,
+        made_from: optional_json(row, "made_from")?,
+        configured_props: json(row, "configured_props")?,
+        active: get(row, "active")?,
+        inactive_reason: get(row, "inactive_reason")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn http_interface(row: &Row) -> StoreResult<HttpInterface> {
+    Ok(HttpInterface {
+        id: HttpInterfaceId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        key: get(row, "key")?,
+        custom_response: get(row, "custom_response")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn endpoint_domain(row: &Row) -> StoreResult<EndpointDomain> {
+    Ok(EndpointDomain {
+        id: get(row, "id")?,
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        endpoint_id: HttpInterfaceId::from_row(get(row, "endpoint_id")?),
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn timer(row: &Row) -> StoreResult<Timer> {
+    Ok(Timer {
+        id: TimerId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        schedule: json(row, "schedule")?,
+        next_at: time(row, "next_at")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn workflow(row: &Row) -> StoreResult<Workflow> {
+    Ok(Workflow {
+        id: WorkflowId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        project_id: ProjectId::from_row(get(row, "project_id")?),
+        name: get(row, "name")?,
+        name_slug: get(row, "name_slug")?,
+        active: get(row, "active")?,
+        draft: json(row, "draft")?,
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        made_from: optional_json(row, "made_from")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn deployment(row: &Row) -> StoreResult<Deployment> {
+    Ok(Deployment {
+        id: DeploymentId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        workflow_id: WorkflowId::from_row(get(row, "workflow_id")?),
+        version: get(row, "version")?,
+        content: json(row, "content")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn subscription(row: &Row) -> StoreResult<Subscription> {
+    Ok(Subscription {
+        id: SubscriptionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        emitter_id: get(row, "emitter_id")?,
+        listener_id: get(row, "listener_id")?,
+        event_name: get(row, "event_name")?,
+        from_trigger: get(row, "from_trigger")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn auto_subscription(row: &Row) -> StoreResult<AutoSubscription> {
+    Ok(AutoSubscription {
+        id: AutoSubscriptionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        listener_id: get(row, "listener_id")?,
+        event_name: get(row, "event_name")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn app_hook(row: &Row) -> StoreResult<AppHook> {
+    Ok(AppHook {
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        app: get(row, "app")?,
+        event_name: get(row, "event_name")?,
+        active: get(row, "active")?,
+    })
+}

@@ -1,0 +1,99 @@
+//! Runs, logs, events, errors, replays.
+
+use millrace_model::clock::Timestamp;
+use millrace_model::error_event::ErrorGroup;
+use millrace_model::event::Event;
+use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
+use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
+use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
+use millrace_model::source::Owner;
+use millrace_store::StoreResult;
+use tokio_postgres::Row;
+
+use super::{corrupt, get, json, time};
+
+pub(crate) const RUN: &str =
+    "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
+pub(crate) const LOG_LINE: &str = "run_id, at, level, text";
+pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
+pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count";
+pub(crate) const REPLAY: &str = "id, org_id, owner_id, selection, status, version, position, total, replayed, skipped, note, created_at, updated_at";
+
+pub(crate) fn run(row: &Row) -> StoreResult<Run> {
+    Ok(Run {
+        id: RunId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        kind: RunKind::parse(get(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
+        trigger_id: get(row, "trigger_id")?,
+        event: get(row, "event")?,
+        context: get(row, "context")?,
+        status: RunStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempt: get(row, "attempt")?,
+        created_at: time(row, "created_at")?,
+        started_at: get::<Option<i64>>(row, "started_at")?.map(Timestamp),
+        finished_at: get::<Option<i64>>(row, "finished_at")?.map(Timestamp),
+        result: get(row, "result")?,
+        error: get(row, "error")?,
+    })
+}
+
+pub(crate) fn log_line(row: &Row) -> StoreResult<(RunId, LogLine)> {
+    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(get(row, "level")?), text: get(row, "text")? };
+    Ok((RunId::from_row(get(row, "run_id")?), line))
+}
+
+pub(crate) fn event(row: &Row) -> StoreResult<Event> {
+    Ok(Event {
+        id: EventId::from_ordinal(get(row, "ordinal")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        emitter_id: get(row, "emitter_id")?,
+        name: get(row, "name")?,
+        emit_id: get(row, "emit_id")?,
+        payload: get(row, "payload")?,
+        metadata: get(row, "metadata")?,
+    })
+}
+
+pub(crate) fn error_group(row: &Row) -> StoreResult<ErrorGroup> {
+    Ok(ErrorGroup {
+        id: ErrorGroupId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        class: get(row, "class")?,
+        step: get(row, "step")?,
+        frame: get(row, "frame")?,
+        message: get(row, "message")?,
+        last_run_id: RunId::from_row(get(row, "last_run_id")?),
+        first_at: time(row, "first_at")?,
+        last_at: time(row, "last_at")?,
+        count: get(row, "count")?,
+    })
+}
+
+pub(crate) fn replay(row: &Row) -> StoreResult<Replay> {
+    Ok(Replay {
+        id: ReplayId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: get(row, "owner_id")?,
+        selection: json(row, "selection")?,
+        status: ReplayStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        version: get(row, "version")?,
+        position: json(row, "position")?,
+        total: get(row, "total")?,
+        replayed: get(row, "replayed")?,
+        skipped: get(row, "skipped")?,
+        note: get(row, "note")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn replayed_run(row: &Row) -> StoreResult<ReplayedRun> {
+    Ok(ReplayedRun {
+        original_id: RunId::from_row(get(row, "original_id")?),
+        run_id: RunId::from_row(get(row, "run_id")?),
+        status: get::<Option<&str>>(row, "status")?.map(|text| RunStatus::parse(text).ok_or_else(|| corrupt("status"))).transpose()?,
+    })
+}

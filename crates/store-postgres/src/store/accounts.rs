@@ -1,0 +1,42 @@
+//! Apps and accounts.
+
+use async_trait::async_trait;
+use millrace_model::account::{Account, App};
+use millrace_model::ids::{AccountId, OrgId};
+use millrace_model::page::{Listing, Page};
+use millrace_store::{Accounts, StoreResult};
+
+use crate::db::text;
+use crate::rows::{Table, list, many, one};
+use crate::{PostgresStore, accounts, rows};
+
+#[async_trait]
+impl Accounts for PostgresStore {
+    async fn put_app(&self, app: App) -> StoreResult<()> {
+        accounts::put_app(&self.db.client().await?, &app).await
+    }
+    async fn app(&self, org: &OrgId, slug: &str) -> StoreResult<Option<App>> {
+        let sql = format!("SELECT {} FROM apps WHERE org_id = $1 AND name_slug = $2", rows::APP);
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(slug)], rows::app).await
+    }
+    async fn list_apps(&self, org: &OrgId) -> StoreResult<Vec<App>> {
+        let sql = format!("SELECT {} FROM apps WHERE org_id = $1 ORDER BY name_slug LIMIT 10000", rows::APP);
+        many(&self.db.client().await?, &sql, &[&org.as_str()], rows::app).await
+    }
+    async fn create_account(&self, account: Account) -> StoreResult<()> {
+        accounts::create(&self.db.client().await?, &account).await
+    }
+    async fn update_account(&self, account: Account) -> StoreResult<()> {
+        accounts::update(&self.db.client().await?, &account).await
+    }
+    async fn delete_account(&self, org: &OrgId, id: &AccountId) -> StoreResult<bool> {
+        accounts::delete(&self.db.client().await?, org, id).await
+    }
+    async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>> {
+        by_id!(self, "accounts", rows::ACCOUNT, org, id, rows::account)
+    }
+    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
+        let table = Table { name: "accounts", columns: rows::ACCOUNT, filter: "org_id = $1 AND ($2::text IS NULL OR app = $2)" };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &app.map(text)], page, rows::account).await
+    }
+}

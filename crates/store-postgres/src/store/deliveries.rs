@@ -1,0 +1,38 @@
+//! What is sent to the outside.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId};
+use millrace_model::page::{Listing, Page};
+use millrace_store::{Deliveries, Delivery, DeliveryResult, Mail, MailResult, StoreResult};
+
+use crate::db::statement;
+use crate::rows::{Table, list};
+use crate::{PostgresStore, deliveries, mail, rows};
+
+#[async_trait]
+impl Deliveries for PostgresStore {
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+        statement!(self.db, "delivery_claim", |c| deliveries::claim(&c, now, retry_at, limit))
+    }
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
+        statement!(self.db, "delivery_result", |c| deliveries::result(&c, id, &result))
+    }
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>> {
+        deliveries::of_run(&self.db.client().await?, run).await
+    }
+
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
+        statement!(self.db, "mail", |c| mail::queue(&c, &mail))
+    }
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
+        statement!(self.db, "mail_claim", |c| mail::claim(&c, now, retry_at, limit))
+    }
+    async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
+        statement!(self.db, "mail_result", |c| mail::result(&c, id, &result))
+    }
+    async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
+        let table = Table { name: "mail", columns: rows::MAIL, filter: "org_id = $1" };
+        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::mail).await
+    }
+}

@@ -1,0 +1,63 @@
+//! What was, and how long it is kept.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::event::Event;
+use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::retention::Retention;
+use millrace_model::run::{LogLine, Run};
+use millrace_store::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, StoreResult};
+
+use crate::db::transaction;
+use crate::rows::one;
+use crate::{PostgresStore, export, history, retention, rows};
+
+#[async_trait]
+impl History for PostgresStore {
+    async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
+        by_id!(self, "runs", rows::RUN, org, id, rows::run)
+    }
+    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
+        history::runs(&self.db.client().await?, org, owner, filter, page).await
+    }
+    async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
+        history::logs(&self.db.client().await?, id).await
+    }
+    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
+        history::owner_logs(&self.db.client().await?, org, owner, limit).await
+    }
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+        history::events(&self.db.client().await?, org, emitter, name, page).await
+    }
+    async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
+        history::events_after(&self.db.client().await?, org, emitter, after, limit).await
+    }
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
+        history::due_deferred(&self.db.client().await?, now, limit).await
+    }
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>> {
+        history::next_deferred_at(&self.db.client().await?).await
+    }
+    async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
+        transaction!(self.db, |t| history::delete_events(&t, org, emitter, name, range))
+    }
+    async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>> {
+        retention::owners(&self.db.client().await?, after, limit).await
+    }
+    async fn prune(&self, pruning: Pruning) -> StoreResult<u64> {
+        transaction!(self.db, "prune", |t| retention::prune(&t, &pruning))
+    }
+    async fn prune_leftovers(&self, leftovers: Leftovers) -> StoreResult<u64> {
+        transaction!(self.db, |t| retention::prune_leftovers(&t, &leftovers))
+    }
+    async fn retention(&self, owner: &str) -> StoreResult<Option<Retention>> {
+        retention::of(&self.db.client().await?, owner).await
+    }
+    async fn put_retention(&self, org: &OrgId, owner: &str, retention: Option<Retention>) -> StoreResult<()> {
+        retention::put(&self.db.client().await?, org, owner, retention).await
+    }
+    async fn export(&self, org: &OrgId, filter: ExportFilter, out: tokio::sync::mpsc::Sender<Exported>) -> StoreResult<()> {
+        export::export(&mut self.db.client().await?, org, &filter, &out).await
+    }
+}

@@ -1,0 +1,121 @@
+//! Sources, workflows, their interfaces, and who listens to what.
+
+use millrace_model::domain::EndpointDomain;
+use millrace_model::ids::{
+    AutoSubscriptionId, ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, SubscriptionId, TimerId, UserId, WorkflowId,
+};
+use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
+use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::workflow::{Deployment, Workflow};
+use millrace_store::StoreResult;
+use rusqlite::Row;
+
+use super::{get, json, optional_json, time};
+
+pub(crate) fn source(row: &Row<'_>) -> StoreResult<Source> {
+    Ok(Source {
+        id: SourceId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        user_id: UserId::from_row(get(row, "user_id")?),
+        component_id: ComponentId::from_row(get(row, "component_id")?),
+        name: get(row, "name")?,
+        name_slug: get(row, "name_slug")?,
+        dynamic_props: optional_json(row, "dynamic_props")?,
+        made_from: optional_json(row, "made_from")?,
+        configured_props: json(row, "configured_props")?,
+        active: get(row, "active")?,
+        inactive_reason: get(row, "inactive_reason")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn http_interface(row: &Row<'_>) -> StoreResult<HttpInterface> {
+    Ok(HttpInterface {
+        id: HttpInterfaceId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        key: get(row, "key")?,
+        custom_response: get(row, "custom_response")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn endpoint_domain(row: &Row<'_>) -> StoreResult<EndpointDomain> {
+    Ok(EndpointDomain {
+        id: get(row, "id")?,
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        endpoint_id: HttpInterfaceId::from_row(get(row, "endpoint_id")?),
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn timer(row: &Row<'_>) -> StoreResult<Timer> {
+    Ok(Timer {
+        id: TimerId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        schedule: json(row, "schedule")?,
+        next_at: time(row, "next_at")?,
+        active: get(row, "active")?,
+    })
+}
+
+pub(crate) fn workflow(row: &Row<'_>) -> StoreResult<Workflow> {
+    Ok(Workflow {
+        id: WorkflowId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        project_id: ProjectId::from_row(get(row, "project_id")?),
+        name: get(row, "name")?,
+        name_slug: get(row, "name_slug")?,
+        active: get(row, "active")?,
+        draft: json(row, "draft")?,
+        deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
+        made_from: optional_json(row, "made_from")?,
+        created_at: time(row, "created_at")?,
+        updated_at: time(row, "updated_at")?,
+    })
+}
+
+pub(crate) fn deployment(row: &Row<'_>) -> StoreResult<Deployment> {
+    Ok(Deployment {
+        id: DeploymentId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        workflow_id: WorkflowId::from_row(get(row, "workflow_id")?),
+        version: get(row, "version")?,
+        content: json(row, "content")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn subscription(row: &Row<'_>) -> StoreResult<Subscription> {
+    Ok(Subscription {
+        id: SubscriptionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        emitter_id: get(row, "emitter_id")?,
+        listener_id: get(row, "listener_id")?,
+        event_name: get(row, "event_name")?,
+        from_trigger: get(row, "from_trigger")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn auto_subscription(row: &Row<'_>) -> StoreResult<AutoSubscription> {
+    Ok(AutoSubscription {
+        id: AutoSubscriptionId::from_row(get(row, "id")?),
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        listener_id: get(row, "listener_id")?,
+        event_name: get(row, "event_name")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+pub(crate) fn app_hook(row: &Row<'_>) -> StoreResult<AppHook> {
+    Ok(AppHook {
+        org_id: OrgId::from_row(get(row, "org_id")?),
+        owner: Owner::from_row(get(row, "owner_id")?),
+        app: get(row, "app")?,
+        event_name: get(row, "event_name")?,
+        active: get(row, "active")?,
+    })
+}

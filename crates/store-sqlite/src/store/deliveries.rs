@@ -1,0 +1,43 @@
+//! What is sent to the outside.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId};
+use millrace_model::page::{Listing, Page};
+use millrace_store::{Deliveries, Delivery, DeliveryResult, Mail, MailResult, StoreResult, fail_point};
+
+use crate::rows::{list, many};
+use crate::{SqliteStore, deliveries, mail, rows};
+
+#[async_trait]
+impl Deliveries for SqliteStore {
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+        if !self.db.read(move |c| deliveries::any_due(c, now)).await? {
+            return Ok(Vec::new());
+        }
+        write_at!(self, "delivery_claim", |c| deliveries::claim(c, now, retry_at, limit))
+    }
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
+        let id = id.clone();
+        write_at!(self, "delivery_result", |c| deliveries::result(c, &id, &result))
+    }
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>> {
+        let run = run.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM deliveries WHERE run_id = ?1 ORDER BY position", [run], rows::delivery)).await
+    }
+
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
+        write_at!(self, "mail", |c| mail::queue(c, &mail))
+    }
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
+        write_at!(self, "mail_claim", |c| mail::claim(c, now, retry_at, limit))
+    }
+    async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
+        let id = id.clone();
+        write_at!(self, "mail_result", |c| mail::result(c, &id, &result))
+    }
+    async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "mail", "org_id = ?1", &[&org], &page, rows::mail)).await
+    }
+}

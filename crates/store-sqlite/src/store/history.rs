@@ -1,0 +1,90 @@
+//! What was, and how long it is kept.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::event::Event;
+use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::retention::Retention;
+use millrace_model::run::{LogLine, Run};
+use millrace_store::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, StoreResult, fail_point};
+use rusqlite::params;
+
+use crate::rows::{many, one};
+use crate::{SqliteStore, export, history, retention, rows};
+
+#[async_trait]
+impl History for SqliteStore {
+    async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
+        by_id!(self, "runs", org, id, rows::run)
+    }
+    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
+        let (org, owner, filter, page) = (org.clone(), owner.to_owned(), filter.clone(), page.clone());
+        self.db.read(move |c| history::runs(c, &org, &owner, &filter, &page)).await
+    }
+    async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
+        let id = id.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM logs WHERE run_id = ?1 ORDER BY line", [id], |row| rows::log_line(row).map(|(_, line)| line))).await
+    }
+    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
+        let (org, owner) = (org.to_string(), owner.to_owned());
+        let mut lines = self
+            .db
+            .read(move |c| {
+                many(
+                    c,
+                    "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 ORDER BY at DESC, rowid DESC LIMIT ?3",
+                    params![owner, org, limit],
+                    rows::log_line,
+                )
+            })
+            .await?;
+        lines.reverse();
+        Ok(lines)
+    }
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+        let (org, emitter, name, page) = (org.clone(), emitter.to_owned(), name.map(str::to_owned), page.clone());
+        self.db.read(move |c| history::events(c, &org, &emitter, name.as_deref(), &page)).await
+    }
+    async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
+        let (org, emitter) = (org.clone(), emitter.to_owned());
+        self.db.read(move |c| history::events_after(c, &org, &emitter, after, limit)).await
+    }
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
+        self.db.read(move |c| history::due_deferred(c, now, limit)).await
+    }
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>> {
+        self.db.read(history::next_deferred_at).await
+    }
+    async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
+        let (org, emitter, name) = (org.clone(), emitter.to_owned(), name.map(str::to_owned));
+        self.db.write(move |c| history::delete_events(c, &org, &emitter, name.as_deref(), range)).await
+    }
+    async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>> {
+        let after = after.to_owned();
+        self.db.read(move |c| retention::owners(c, after, limit)).await
+    }
+    async fn prune(&self, pruning: Pruning) -> StoreResult<u64> {
+        let owner = pruning.owner.clone();
+        let found = self.db.read(move |c| retention::find(c, &pruning)).await?;
+        if found.is_empty() {
+            return Ok(0);
+        }
+        write_at!(self, "prune", |c| retention::prune(c, &owner, &found))
+    }
+    async fn prune_leftovers(&self, leftovers: Leftovers) -> StoreResult<u64> {
+        self.db.write(move |c| retention::prune_leftovers(c, &leftovers)).await
+    }
+    async fn retention(&self, owner: &str) -> StoreResult<Option<Retention>> {
+        let owner = owner.to_owned();
+        self.db.read(move |c| retention::of(c, &owner)).await
+    }
+    async fn put_retention(&self, org: &OrgId, owner: &str, retention: Option<Retention>) -> StoreResult<()> {
+        let (org, owner) = (org.clone(), owner.to_owned());
+        self.db.write(move |c| retention::put(c, &org, &owner, retention)).await
+    }
+    async fn export(&self, org: &OrgId, filter: ExportFilter, out: tokio::sync::mpsc::Sender<Exported>) -> StoreResult<()> {
+        let org = org.clone();
+        self.db.read_aside(move |c| export::export(c, &org, &filter, &out)).await
+    }
+}

@@ -1,0 +1,7 @@
+//! Servers that share the database.
+
+use millrace_store::Nodes;
+
+use crate::SqliteStore;
+
+impl Nodes for SqliteStore {}

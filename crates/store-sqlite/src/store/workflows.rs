@@ -1,0 +1,84 @@
+//! Workflows and subscriptions.
+
+use async_trait::async_trait;
+use millrace_model::ids::{AutoSubscriptionId, DeploymentId, OrgId, SubscriptionId, WorkflowId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::subscription::{AutoSubscription, Subscription};
+use millrace_model::workflow::{Deployment, Workflow};
+use millrace_store::{Interfaces, ListenerChange, NewDeployment, StoreResult, SubscriptionKey, Workflows, fail_point};
+
+use crate::rows::{list, many, one};
+use crate::{SqliteStore, rows, subscriptions, workflows};
+
+#[async_trait]
+impl Workflows for SqliteStore {
+    async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
+        self.db.write(move |c| workflows::create(c, &workflow)).await
+    }
+    async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()> {
+        self.db.write(move |c| workflows::update(c, &workflow, interfaces.as_ref())).await
+    }
+    async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64> {
+        write_at!(self, "deploy", |c| workflows::deploy(c, &deployment))
+    }
+    async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
+        let (org, id) = (org.clone(), id.clone());
+        write_at!(self, "delete", |c| workflows::delete(c, &org, &id))
+    }
+    async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>> {
+        by_id!(self, "workflows", org, id, rows::workflow)
+    }
+    async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>> {
+        let (org, page) = (org.to_string(), page.clone());
+        self.db.read(move |c| list(c, "workflows", "org_id = ?1", &[&org], &page, rows::workflow)).await
+    }
+    async fn workflow_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
+        let (org, base) = (org.clone(), base.to_owned());
+        self.db.read(move |c| rows::slugs(c, "workflows", &org, &base)).await
+    }
+    async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>> {
+        by_id!(self, "deployments", org, id, rows::deployment)
+    }
+    async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>> {
+        let (org, id, page) = (org.to_string(), id.to_string(), page.clone());
+        self.db.read(move |c| list(c, "deployments", "org_id = ?1 AND workflow_id = ?2", &[&org, &id], &page, rows::deployment)).await
+    }
+
+    async fn subscribe(&self, subscription: Subscription) -> StoreResult<Subscription> {
+        self.db.write(move |c| subscriptions::subscribe(c, &subscription)).await
+    }
+    async fn unsubscribe(&self, org: &OrgId, key: &SubscriptionKey) -> StoreResult<bool> {
+        let (org, key) = (org.clone(), key.clone());
+        self.db.write(move |c| subscriptions::unsubscribe(c, &org, &key)).await
+    }
+    async fn change_listeners(&self, change: ListenerChange) -> StoreResult<()> {
+        self.db.write(move |c| subscriptions::change(c, &change)).await
+    }
+    async fn list_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<Subscription>> {
+        let org = org.to_string();
+        self.db
+            .read(move |c| many(c, "SELECT * FROM subscriptions WHERE org_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 10000", [org], rows::subscription))
+            .await
+    }
+    async fn subscription(&self, org: &OrgId, id: &SubscriptionId) -> StoreResult<Option<Subscription>> {
+        by_id!(self, "subscriptions", org, id, rows::subscription)
+    }
+    async fn listeners(&self, org: &OrgId, emitters: &[&str], event_name: &str) -> StoreResult<Vec<String>> {
+        let (org, event_name) = (org.clone(), event_name.to_owned());
+        let emitters: Vec<String> = emitters.iter().map(|e| (*e).to_owned()).collect();
+        self.db.read(move |c| subscriptions::listeners(c, &org, &emitters, &event_name)).await
+    }
+
+    async fn auto_subscribe(&self, subscription: AutoSubscription) -> StoreResult<AutoSubscription> {
+        self.db.write(move |c| subscriptions::auto_subscribe(c, &subscription)).await
+    }
+    async fn delete_auto_subscription(&self, org: &OrgId, id: &AutoSubscriptionId) -> StoreResult<bool> {
+        let (org, id) = (org.to_string(), id.to_string());
+        self.db.write(move |c| Ok(rows::execute(c, "DELETE FROM auto_subscriptions WHERE id = ?1 AND org_id = ?2", [id, org])? > 0)).await
+    }
+    async fn list_auto_subscriptions(&self, org: &OrgId) -> StoreResult<Vec<AutoSubscription>> {
+        let org = org.to_string();
+        let sql = "SELECT * FROM auto_subscriptions WHERE org_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 10000";
+        self.db.read(move |c| many(c, sql, [org], rows::auto_subscription)).await
+    }
+}

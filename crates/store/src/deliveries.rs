@@ -1,0 +1,182 @@
+//! What is sent to the outside.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::webhook::DeliveryStatus;
+
+use crate::StoreResult;
+
+/// A mail in the outbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mail {
+    /// Its id.
+    pub id: MailId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The recipient.
+    pub recipient: String,
+    /// The subject.
+    pub subject: String,
+    /// The body.
+    pub text: String,
+    /// The body as HTML, beside the text or in its place where that is empty.
+    pub html: Option<String>,
+    /// `queued`, `sent` or `failed`.
+    pub status: MailStatus,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// Why the last try failed.
+    pub last_error: Option<String>,
+    /// When it was queued.
+    pub created_at: Timestamp,
+}
+
+/// The states of a mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailStatus {
+    /// Waits for its next try.
+    Queued,
+    /// The server took it.
+    Sent,
+    /// Given up.
+    Failed,
+}
+
+impl MailStatus {
+    /// As stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Sent => "sent",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Reads back [`MailStatus::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Queued, Self::Sent, Self::Failed].into_iter().find(|s| s.as_str() == text)
+    }
+}
+
+/// How a try to send a mail ended.
+#[derive(Clone, Debug)]
+pub enum MailResult {
+    /// The server took it.
+    Sent,
+    /// To be tried again.
+    Retry {
+        /// When.
+        at: Timestamp,
+        /// Why it failed.
+        error: String,
+    },
+    /// Given up.
+    Failed {
+        /// Why.
+        error: String,
+    },
+}
+
+/// Something that code sent to the outside: delivered after its run, tried again until it is taken or given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its id.
+    pub id: DeliveryId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The workflow, as text.
+    pub owner: String,
+    /// The run that sent it.
+    pub run_id: RunId,
+    /// Its place among what the run sent.
+    pub position: i64,
+    /// Where to.
+    pub kind: DeliveryKind,
+    /// What is sent, JSON text.
+    pub payload: String,
+    /// `queued`, `delivered` or `failed`.
+    pub status: DeliveryStatus,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// The HTTP status of the last answer.
+    pub response_status: Option<i64>,
+    /// Why the last try failed.
+    pub last_error: Option<String>,
+    /// When its run was settled.
+    pub created_at: Timestamp,
+    /// When it was taken or given up.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Where a delivery goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryKind {
+    /// An HTTP request.
+    Http,
+    /// The outbox.
+    Email,
+    /// An object store.
+    S3,
+}
+
+impl DeliveryKind {
+    /// As stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Email => "email",
+            Self::S3 => "s3",
+        }
+    }
+
+    /// Reads back [`DeliveryKind::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Http, Self::Email, Self::S3].into_iter().find(|k| k.as_str() == text)
+    }
+}
+
+/// How a try to deliver ended.
+#[derive(Clone, Debug)]
+pub struct DeliveryResult {
+    /// The HTTP status of the answer, where there was one.
+    pub response_status: Option<i64>,
+    /// Why it failed; none: it was taken.
+    pub error: Option<String>,
+    /// When it is tried again; none: never.
+    pub retry_at: Option<Timestamp>,
+    /// When the try ended.
+    pub at: Timestamp,
+}
+
+impl DeliveryResult {
+    /// What an engine stores: the status, when it is over, when it is due again.
+    pub fn columns(&self) -> (DeliveryStatus, Option<Timestamp>, Option<Timestamp>) {
+        match (&self.error, self.retry_at) {
+            (None, _) => (DeliveryStatus::Delivered, Some(self.at), None),
+            (Some(_), Some(at)) => (DeliveryStatus::Queued, None, Some(at)),
+            (Some(_), None) => (DeliveryStatus::Failed, Some(self.at), None),
+        }
+    }
+}
+
+/// What runs send: deliveries, and the outbox of mail.
+#[async_trait]
+pub trait Deliveries: Send + Sync + 'static {
+    /// Takes up to `limit` deliveries due at `now`, hiding them from others until `retry_at`. Of a run, one is first tried after all before it were.
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>>;
+    /// Records a try. One that is over stays as it is.
+    async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()>;
+    /// What a run sent, in order.
+    async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>>;
+
+    /// Puts a mail into the outbox; the same id again is no change.
+    async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
+    /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`.
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>>;
+    /// Marks a mail sent, or failed for good, or to be tried again.
+    async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()>;
+    /// Mails of the organization, newest first. Cursor: id.
+    async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>>;
+}

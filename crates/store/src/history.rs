@@ -1,0 +1,114 @@
+//! What was, and how long it is kept.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::event::Event;
+use millrace_model::ids::{EventId, OrgId, RunId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::retention::Retention;
+use millrace_model::run::{LogLine, Run, RunStatus};
+
+use crate::StoreResult;
+
+/// Which runs of an owner are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Only in this state.
+    pub status: Option<RunStatus>,
+    /// Only accepted at or after.
+    pub from: Option<Timestamp>,
+    /// Only accepted before.
+    pub to: Option<Timestamp>,
+}
+
+/// Whose history goes, and how much of it.
+#[derive(Clone, Debug)]
+pub struct Pruning {
+    /// The workflow, source or other emitter.
+    pub owner: String,
+    /// What was accepted before goes; none: age is no reason.
+    pub before: Option<Timestamp>,
+    /// Of runs and of events, all but so many of the newest go, but at least one stays; none: number is no reason.
+    pub keep_count: Option<u32>,
+    /// How many of a kind at most.
+    pub limit: u32,
+}
+
+/// What goes by its age that is nobody's history.
+#[derive(Clone, Copy, Debug)]
+pub struct Leftovers {
+    /// Deliveries to webhooks, and mail that was sent or given up, from before; also mail whose try has been due since before, as nobody takes it.
+    pub before: Option<Timestamp>,
+    /// Records of who changed what from before.
+    pub audit_before: Option<Timestamp>,
+    /// The current time: tokens and forms that have ended go.
+    pub now: Timestamp,
+    /// How many of a kind at most.
+    pub limit: u32,
+}
+
+/// Which history is exported.
+#[derive(Clone, Debug, Default)]
+pub struct ExportFilter {
+    /// Of this workflow, source or other emitter only.
+    pub owner: Option<String>,
+    /// Accepted at or after.
+    pub from: Option<Timestamp>,
+    /// Accepted before.
+    pub to: Option<Timestamp>,
+}
+
+/// A piece of an export.
+#[derive(Clone, Debug)]
+pub enum Exported {
+    /// A run, with its result.
+    Run(Box<Run>),
+    /// A log line of a run of an owner.
+    Log {
+        /// The workflow or source.
+        owner: String,
+        /// The run.
+        run_id: RunId,
+        /// The line.
+        line: LogLine,
+    },
+    /// An event.
+    Event(Event),
+}
+
+/// What was: runs, logs, events.
+#[async_trait]
+pub trait History: Send + Sync + 'static {
+    /// A run of the organization.
+    async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>>;
+    /// Runs of a workflow or source, newest first. Cursor: id.
+    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>>;
+    /// Logs of a run, in order.
+    async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
+    /// The newest `limit` log lines of a workflow or source, oldest of them first, with their runs.
+    async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>>;
+    /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5), but of `$in`. `name` None: all streams but `$errors` and `$in`.
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>>;
+    /// Events after `after`, oldest first, at most `limit`: for streams that resume.
+    async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>>;
+    /// Deferred events (stream `$in`) whose `delivery_ts` is no later than `now`, the longest due first. [`Effects::deferred`] takes one out.
+    async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>>;
+    /// When the next deferred event is due.
+    async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>>;
+    /// Removes events in the inclusive range; without `name` those of all streams but `$in`. How many.
+    async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
+    /// Up to `limit` ids after `after`, in their order, of all that has runs, logs or events; also of what was deleted since.
+    async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>>;
+    /// Removes settled runs of an owner with all that is theirs, logs without a run, and events, the oldest first. How many in all; events
+    /// whose delivery is deferred stay.
+    async fn prune(&self, pruning: Pruning) -> StoreResult<u64>;
+    /// Removes what is nobody's history. How many in all.
+    async fn prune_leftovers(&self, leftovers: Leftovers) -> StoreResult<u64>;
+    /// How much history of an owner is kept, where that was set.
+    async fn retention(&self, owner: &str) -> StoreResult<Option<Retention>>;
+    /// Sets how much history of an owner is kept; none: as the server says.
+    async fn put_retention(&self, org: &OrgId, owner: &str, retention: Option<Retention>) -> StoreResult<()>;
+    /// Hands over the organization's history as it is at one moment: runs, logs and events, owner by owner, each the oldest first. Ends early
+    /// where nobody takes it any more. `Overloaded` where others are at it.
+    async fn export(&self, org: &OrgId, filter: ExportFilter, out: tokio::sync::mpsc::Sender<Exported>) -> StoreResult<()>;
+}
