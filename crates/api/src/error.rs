@@ -147,14 +147,7 @@ impl From<EngineError> for ApiError {
 /// The client learns only the request's id; the log has the whole chain.
 fn internal(error: &EngineError) -> ApiError {
     let id = RequestId::current();
-    let mut chain = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        chain.push_str(": ");
-        chain.push_str(&error.to_string());
-        cause = error.source();
-    }
-    tracing::error!(request.id = %id, error = chain, "a request failed");
+    tracing::error!(request.id = %id, error = millrace_engine::error_chain(error), "a request failed");
     ApiError::fault(id)
 }
 

@@ -289,18 +289,6 @@ pub(crate) fn invalid_props(errors: &[PropError]) -> EngineError {
     }
 }
 
-/// An error and its causes on one line, for the log and for the operator.
-pub fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Error, ErrorKind};

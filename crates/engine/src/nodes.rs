@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::error_chain;
 use crate::{Engine, StepEnd, StreamItem};
+use millrace_model::error_chain;
 
 /// How often this server says that it is there.
 const CHECK_IN_EVERY: Duration = Duration::from_secs(2);

@@ -11,6 +11,7 @@ pub mod data_store;
 pub mod dedupe;
 pub mod domain;
 pub mod egress;
+mod error_chain;
 pub mod error_event;
 pub mod event;
 pub mod file;
@@ -37,4 +38,5 @@ pub mod webhook;
 pub mod workflow;
 
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
+pub use error_chain::error_chain;
 pub use ids::IdSource;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use millrace_model::error_chain;
 use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult, fail_point};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
@@ -203,10 +204,6 @@ fn not_committed(cause: Option<&StoreError>) -> StoreError {
         Some(StoreError::StorageFull) => StoreError::StorageFull,
         _ => StoreError::Database("the transaction could not be committed".into()),
     }
-}
-
-fn error_chain(error: &StoreError) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 /// An operation that fails, or panics, leaves nothing; those of its group stay.

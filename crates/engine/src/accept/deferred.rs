@@ -10,9 +10,9 @@ use millrace_model::subscription::DEFERRED;
 use millrace_store::{Effects, StoreError};
 use serde_json::{Map, Value, json};
 
-use crate::error::error_chain;
 use crate::run::program::SourceProgram;
 use crate::{Engine, EngineError};
+use millrace_model::error_chain;
 
 /// The end of the year 9999: further away is a slip, and no later than that.
 const LATEST_MS: f64 = 253_402_300_799_999.0;

@@ -11,8 +11,8 @@ use millrace_model::tenant::Caller;
 use millrace_store::StoreError;
 use parking_lot::RwLock;
 
-use crate::error::error_chain;
 use crate::{Engine, EngineError};
+use millrace_model::error_chain;
 
 /// How long the domains that were read are believed: another server may have changed them.
 const BELIEVED_MS: i64 = 5_000;

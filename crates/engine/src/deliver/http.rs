@@ -14,8 +14,8 @@ use url::Url;
 use crate::VERSION;
 use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::{TRY_TIMEOUT, Tried};
-use crate::error::error_chain;
 use crate::observe::traces;
+use millrace_model::error_chain;
 
 /// Redirects that are followed.
 const REDIRECTS_MAX: usize = 5;

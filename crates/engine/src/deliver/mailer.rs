@@ -7,7 +7,7 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use millrace_store::{Mail, MailResult};
 
 use crate::Engine;
-use crate::error::error_chain;
+use millrace_model::error_chain;
 
 /// How often the outbox is looked at though nothing woke the mailer.
 const POLL: Duration = Duration::from_secs(5);

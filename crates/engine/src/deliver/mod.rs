@@ -19,8 +19,8 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::Engine;
-use crate::error::error_chain;
 use crate::observe::traces;
+use millrace_model::error_chain;
 
 /// How often deliveries are looked at though nothing woke the deliverer.
 const POLL: Duration = Duration::from_secs(2);

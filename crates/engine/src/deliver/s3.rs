@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::deliver::Tried;
-use crate::error::error_chain;
 use crate::tenants::secrets::sha256_hex;
+use millrace_model::error_chain;
 
 /// What stays as it is in a signed path.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

@@ -21,9 +21,9 @@ use url::Url;
 
 use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::webhooks::SECRET_PREFIX;
-use crate::error::error_chain;
 use crate::observe::traces;
 use crate::{Engine, EngineError, VERSION};
+use millrace_model::error_chain;
 
 /// How often due deliveries are looked for though nothing woke the task.
 const POLL: Duration = Duration::from_secs(1);

@@ -8,9 +8,9 @@ use millrace_store::{ExportFilter, Exported, Leftovers, Pruning};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::error_chain;
 use crate::settle::sends::owner_of;
 use crate::{Engine, EngineError};
+use millrace_model::error_chain;
 
 /// How often history is pruned.
 const PRUNE_EVERY: Duration = Duration::from_secs(if cfg!(feature = "fail-points") { 1 } else { 60 });

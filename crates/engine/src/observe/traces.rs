@@ -181,7 +181,7 @@ impl Engine {
                     }
                     // Once, not for each batch: a collector may be away for long.
                     if !is_down {
-                        tracing::warn!(error = crate::error::error_chain(error), "the collector of traces does not take them");
+                        tracing::warn!(error = millrace_model::error_chain(error), "the collector of traces does not take them");
                     }
                 }
                 is_down = sent.is_err();

@@ -14,10 +14,10 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::Engine;
-use crate::error::error_chain;
 use crate::run::context::Origin;
 use crate::run::data_stores::{StoreGrants, full};
 use crate::run::execute::Held;
+use millrace_model::error_chain;
 
 /// Values of one page of entries, bytes.
 const PAGE_BYTES_MAX: usize = 2 << 20;

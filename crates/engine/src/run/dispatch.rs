@@ -7,8 +7,8 @@ use millrace_model::run::Run;
 use millrace_store::{Claim, StoreResult, fail_point};
 
 use crate::Engine;
-use crate::error::error_chain;
 use crate::run::execute::Held;
+use millrace_model::error_chain;
 
 /// How often the queue is looked at though nothing woke the dispatcher.
 const POLL: Duration = Duration::from_millis(500);

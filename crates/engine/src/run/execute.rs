@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use crate::accept::http_event::Receiver;
 use crate::accept::no_response;
 use crate::deploy::hooks::source_call;
-use crate::error::error_chain;
 use crate::observe::metrics::Ending;
 use crate::observe::traces::StepSpan;
 use crate::run::asks::{AskScope, AskingRun};
@@ -22,6 +21,7 @@ use crate::run::program::Program;
 use crate::run::progress::Progress;
 use crate::run::sink::{Collected, Collector, Responder, StepTrace};
 use crate::{Engine, EngineError};
+use millrace_model::error_chain;
 
 /// A run that this node holds under a lease.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use millrace_store::Effects;
 use parking_lot::Mutex;
 
 use crate::Engine;
-use crate::error::error_chain;
+use millrace_model::error_chain;
 
 /// Lines of one run on their way to its log.
 enum Lines {

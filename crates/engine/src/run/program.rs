@@ -18,10 +18,10 @@ use serde_json::{Map, Value, json};
 use crate::accept::endpoint_auth::Authorization;
 use crate::deploy::components::MODULE;
 use crate::deploy::workflow_parts::BuiltSteps;
-use crate::error::error_chain;
 use crate::run::data_stores::StoreGrants;
 use crate::tenants::accounts::{AccountUse, names_account};
 use crate::{Engine, EngineError};
+use millrace_model::error_chain;
 
 /// Calls that one host of a workflow serves at once.
 const WORKFLOW_CALLS_MAX: u32 = 32;

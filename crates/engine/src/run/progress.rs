@@ -11,11 +11,11 @@ use millrace_model::run::{RunResult, RunStatus, StepResult};
 use millrace_model::source::Owner;
 use millrace_store::{News, StoreError};
 
-use crate::error::error_chain;
 use crate::run::execute::Held;
 use crate::run::pauses::Carried;
 use crate::run::sink::{Collected, Collector};
 use crate::{Engine, EngineError};
+use millrace_model::error_chain;
 
 /// How long a finished step may stay unwritten: runs that are over sooner, which are most, settle with one write.
 const DELAY: Duration = Duration::from_millis(25);

@@ -14,10 +14,10 @@ use millrace_model::{Timestamp, error_event};
 use millrace_store::{FailedRuns, ReplayStep, StoreError};
 
 use crate::deploy::workflows::results_before;
-use crate::error::error_chain;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::{Engine, EngineError, ReplayFrom};
+use millrace_model::error_chain;
 
 /// How often replays are looked at though nothing woke the task.
 const POLL: Duration = Duration::from_millis(500);

@@ -9,9 +9,9 @@ use millrace_model::source::Timer;
 use millrace_store::{Fired, fail_point};
 use serde_json::{Value, json};
 
-use crate::error::error_chain;
 use crate::run::context::Origin;
 use crate::{Engine, EngineError};
+use millrace_model::error_chain;
 
 /// The longest sleep: timers made by other nodes are seen at the latest then.
 const SLEEP_MAX: Duration = Duration::from_secs(5);

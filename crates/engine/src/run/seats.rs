@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Engine;
-use crate::error::error_chain;
+use millrace_model::error_chain;
 
 /// How long a run waits for the seat. A run that goes on for longer than this elsewhere, or waits itself for what waits here (a request that the
 /// source makes to its own endpoint), is not waited for.
