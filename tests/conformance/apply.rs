@@ -119,6 +119,13 @@ async fn only_what_the_project_made_is_deleted_and_only_when_asked() {
     shell.run(&["apply", "shop", "--yes", "--adopt"]).ok();
     assert_eq!(names().await, ["buy", "by hand", "their"]);
     assert!(shell.run(&["apply", "shop", "--yes"]).stderr.contains("nothing to do"));
+    // Nothing is left in a folder that still says which project it is.
+    for gone in ["workflows", "sources"] {
+        std::fs::remove_dir_all(shell.path(&format!("shop/{gone}"))).expect("removes");
+    }
+    shell.run(&["apply", "shop", "--yes", "--prune"]).ok();
+    assert_eq!(names().await, ["their"]);
+    assert!(shell.run(&["apply", "shop/nothing"]).fails(1).contains("could not read"));
 }
 
 #[tokio::test]

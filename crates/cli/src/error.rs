@@ -112,7 +112,7 @@ impl CliError {
             Self::WouldOverwrite(_) => "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows what is not the same",
             Self::NotDeployed { .. } => "`millrace workflows deploy FOLDER` does it",
             Self::NoVariable { .. } => "set it, or write the value into the file",
-            Self::EmptyProject(_) => "docs/workflows.md shows how a project is laid out",
+            Self::EmptyProject(_) => "docs/workflows.md shows how a project is laid out; where nothing is to be left of one, millrace.yaml names it",
             Self::NotOurs { .. } => "give it another name in the file, or take the one that is there over with --adopt",
             Self::SomeFailed { .. } => "mend what failed and apply again: what is done stays as it is",
             Self::Usage { hint, .. } => hint,

@@ -344,6 +344,9 @@ async fn r4_7_a_workflow_with_limits_still_answers_for_itself_and_its_settings_a
     ] {
         assert_eq!(server.put(&path, &json!({ "settings": wrong })).await.status, 422, "{wrong}");
     }
+    let refused = server.put(&path, &json!({ "settings": { "name": "x", "throttle": { "limit": 2 } } })).await;
+    assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!("settings.throttle")), "{}", refused.text);
+    assert!(refused.text.contains("`limit`") && refused.text.contains("`runs`"), "{}", refused.text);
     let changed = server.put(&path, &json!({ "settings": { "throttle": false, "auto_retry": true } })).await.data();
     assert_eq!((changed["settings"].get("throttle"), &changed["settings"]["auto_retry"]["max"]), (None, &json!(8)));
 }

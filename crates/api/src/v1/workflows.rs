@@ -10,9 +10,23 @@ use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
 use crate::wire::{self, Fields};
 
+/// What is refused is named by its own field.
+fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
+    let whole = params.parsed("settings");
+    if let (Err(_), Some(Value::Object(given))) = (&whole, params.0.get("settings")) {
+        for (name, value) in given {
+            if let Err(error) = serde_json::from_value::<SettingsRequest>(json!({ (name): value })) {
+                let field = format!("settings.{name}");
+                return Err(ApiError::field(&field, format!("`{field}` is not of the expected form: {error}")));
+            }
+        }
+    }
+    whole
+}
+
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
-    let settings: SettingsRequest = params.parsed("settings")?.unwrap_or_default();
+    let settings = settings(&params)?.unwrap_or_default();
     let new = NewWorkflow {
         project_id: params.text("project_id")?,
         name: params.text("name")?,
@@ -33,7 +47,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(work
         name: params.text("name")?,
         triggers: params.parsed("triggers")?,
         steps: params.parsed("steps")?,
-        settings: params.parsed("settings")?,
+        settings: settings(&params)?,
         made_from: params.parsed("made_from")?,
     };
     let workflow = id("workflow", &workflow)?;
@@ -105,7 +119,7 @@ pub(crate) async fn test_new(State(app): State<App>, Auth(caller): Auth, params:
         name: params.text("name")?,
         triggers: params.parsed("triggers")?,
         steps: params.parsed("steps")?,
-        settings: params.parsed("settings")?,
+        settings: settings(&params)?,
         ..UpdateWorkflow::default()
     };
     let workflow = params.text("workflow_id")?.map(|text| id("workflow", &text)).transpose()?;

@@ -63,7 +63,8 @@ impl Project {
             let texts = problems.iter().map(ToString::to_string).collect();
             return Err(CliError::File { path: folder.to_path_buf(), problems: texts });
         }
-        if sources.is_empty() && workflows.is_empty() {
+        // A folder that says which project it is may have nothing left; another is most likely the wrong one.
+        if sources.is_empty() && workflows.is_empty() && !HEAD.iter().any(|name| folder.join(name).is_file()) {
             return Err(CliError::EmptyProject(folder.to_path_buf()));
         }
         same_names(folder, &sources, &workflows)?;

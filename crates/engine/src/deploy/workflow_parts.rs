@@ -9,7 +9,8 @@ use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Settings, Step, Trigger, WorkflowVersion};
-use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::deploy::components::CodeRef;
@@ -113,13 +114,22 @@ pub struct SettingsRequest {
 }
 
 /// A setting that can be taken away with `false`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug)]
 pub enum Choice<T> {
     /// `false`: none. `true`: the usual value, where there is one.
     Flag(bool),
     /// A value.
     Value(T),
+}
+
+/// By hand, as serde's own tells of neither form what is wrong with it.
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Choice<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Bool(flag) => Ok(Self::Flag(flag)),
+            value => serde_json::from_value(value).map(Self::Value).map_err(D::Error::custom),
+        }
+    }
 }
 
 /// A workflow to be made.
