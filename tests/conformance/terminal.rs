@@ -54,6 +54,32 @@ async fn r5_deploy_asks_for_what_is_missing_options_of_methods_included() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r5_deploy_connects_an_account_that_is_missing_and_asks_again_for_what_is_not_taken() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let code = "const acme = { type: 'app', app: 'acme', methods: { key() { return this.$auth.api_key; } } };
+        export default { name: 'Ask', version: '1', props: { count: { type: 'integer', label: 'How many', min: 1, max: 9 }, acme }, run() { return this.acme.key(); } };";
+    shell.write(&[("ask.mjs", code)]);
+    let mut terminal = on_terminal(&shell, &["deploy", "ask.mjs"]);
+    terminal.until("How many");
+    terminal.types(&format!("12{ENTER}"));
+    terminal.until("no account of acme is connected yet");
+    terminal.until("api_key");
+    terminal.types(&format!("k-1{ENTER}"));
+    terminal.until("the prop `count` has the value `12`, allowed is an integer from 1 to 9");
+    terminal.until("How many");
+    terminal.types(&format!("3{ENTER}"));
+    terminal.until("name_slug: ask");
+    assert_eq!(terminal.ends().0, 0);
+    let source = server.get("/users/me/sources").await.json["data"][0].clone();
+    assert_eq!((&source["configured_props"]["count"], server.run_now(&source, json!({})).await["return_value"].clone()), (&json!(3), json!("k-1")));
+    // What was not asked for is not asked again: it stands on the command line.
+    let mut terminal = on_terminal(&shell, &["deploy", "ask.mjs", "--prop", "count=12"]);
+    terminal.until("hint: give --prop count=VALUE");
+    assert_eq!(terminal.ends().0, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_dev_asks_too_and_an_interrupt_ends_it() {
     let server = Server::start().await;
     let shell = Shell::new(&server);

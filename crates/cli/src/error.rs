@@ -160,13 +160,13 @@ fn listed(problems: &[String]) -> String {
     }
 }
 
-/// Names of the props that the server found missing.
-pub(crate) fn missing(details: &Value) -> Vec<&str> {
-    details["props"].as_array().into_iter().flatten().filter_map(|p| p["prop"].as_str()).collect()
+/// The props that the server found missing or wrong, each with what it says of it.
+pub(crate) fn prop_problems(details: &Value) -> Vec<(&str, &str)> {
+    details["props"].as_array().into_iter().flatten().filter_map(|p| Some((p["prop"].as_str()?, p["problem"].as_str().unwrap_or("")))).collect()
 }
 
 fn missing_props(details: &Value) -> Option<String> {
-    let props = details["props"].as_array().into_iter().flatten().filter_map(|p| Some((p["prop"].as_str()?, p["problem"].as_str().unwrap_or(""))));
+    let props = prop_problems(details).into_iter();
     let is = |problem: &str, words: &[&str]| words.iter().any(|word| problem.contains(word));
     let flag = |(prop, problem): (&str, &str)| match problem {
         of if is(of, &["`millrace accounts ", "authProvisionId"]) => format!("--prop {prop}=apn_…"),

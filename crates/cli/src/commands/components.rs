@@ -1,5 +1,6 @@
 //! Sources and saved components.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use reqwest::Method;
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{code_body, parse_props};
 use crate::client::{Client, Kind, segment};
-use crate::error::{CliError, missing};
+use crate::error::{CliError, prop_problems};
 use crate::files::Code;
 use crate::terminal::printer::{self, Show};
 use crate::terminal::prompt;
@@ -30,9 +31,9 @@ pub(super) async fn deploy(client: &Client, show: Show, deploy: Deploy) -> Resul
     show.record(&create_source(client, body).await?)
 }
 
-/// Asks on a terminal for the props that the server finds missing.
+/// Asks on a terminal for the props that the server finds missing, and again for those whose answer it does not take.
 pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Value, CliError> {
-    let mut component = Value::Null;
+    let (mut component, mut asked) = (Value::Null, BTreeSet::new());
     // What is given may ask for more: `additionalProps`.
     for _ in 0..ROUNDS_MAX {
         let error = match client.call(Method::POST, "/sources", &body).await {
@@ -40,19 +41,29 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
             answer => return answer,
         };
         let CliError::Refused { code, details, .. } = &error else { return Err(error) };
-        let names = missing(details);
-        if code != "missing_props" || names.is_empty() {
+        let problems = prop_problems(details);
+        let may_ask = |name: &str| asked.contains(name) || body["configured_props"][name].is_null();
+        if !matches!(code.as_str(), "missing_props" | "invalid_props") || problems.is_empty() || !problems.iter().all(|(name, _)| may_ask(name)) {
             return Err(error);
         }
         if component.is_null() {
             component = client.call(Method::POST, "/components?exclude=code,files", &body).await?["data"].take();
         }
-        for name in names {
-            let mut def = definition(client, &component, name, &mut body).await?;
-            if let Some(options) = options(client, &component, &def, &body).await? {
-                def["options"] = options;
+        for (name, problem) in problems {
+            if !asked.insert(name.to_owned()) {
+                printer::note(problem);
+                // A wrong answer is none to what is asked next.
+                body["configured_props"][name].take();
             }
-            body["configured_props"][name] = prompt::prop(name, &def)?;
+            let mut def = definition(client, &component, name, &mut body).await?;
+            body["configured_props"][name] = match choice(client, &component, &def, &body).await? {
+                Choice::Made(value) => value,
+                Choice::Typed => prompt::prop(name, &def)?,
+                Choice::Of(options) => {
+                    def["options"] = options;
+                    prompt::prop(name, &def)?
+                }
+            };
         }
     }
     client.call(Method::POST, "/sources", &body).await
@@ -72,20 +83,30 @@ async fn definition(client: &Client, component: &Value, name: &str, body: &mut V
     Ok(of(&answer["dynamic_props"]["configurable_props"]).unwrap_or_default())
 }
 
+/// How a prop gets its value.
+enum Choice {
+    /// It is typed, or chosen from what its definition says.
+    Typed,
+    /// It is chosen from these.
+    Of(Value),
+    /// There is nothing to choose.
+    Made(Value),
+}
+
 /// What a prop is chosen from where only the server knows: accounts of its app, or what its options method gives.
-async fn options(client: &Client, component: &Value, def: &Value, body: &Value) -> Result<Option<Value>, CliError> {
+async fn choice(client: &Client, component: &Value, def: &Value, body: &Value) -> Result<Choice, CliError> {
     if def["type"] == "app" {
         let app = def["app"].as_str().unwrap_or_default();
-        let mut accounts = client.get(&format!("/accounts?limit=100&app={}", segment(app))).await?["data"].as_array().cloned().unwrap_or_default();
+        let value = |account: &Value| json!({ "authProvisionId": account["id"] });
+        let accounts = client.get(&format!("/accounts?limit=100&app={}", segment(app))).await?["data"].as_array().cloned().unwrap_or_default();
         if accounts.is_empty() {
             printer::note(&format!("no account of {app} is connected yet; connect one now:"));
-            accounts.push(super::accounts::connect(client, app, None).await?);
+            return Ok(Choice::Made(value(&super::accounts::connect(client, app, None).await?)));
         }
-        let choice = |account: &Value| json!({ "label": account["name"], "value": { "authProvisionId": account["id"] } });
-        return Ok(Some(accounts.iter().map(choice).collect()));
+        return Ok(Choice::Of(accounts.iter().map(|account| json!({ "label": account["name"], "value": value(account) })).collect()));
     }
     if def["remoteOptions"] != true {
-        return Ok(None);
+        return Ok(Choice::Typed);
     }
     let (mut all, mut context) = (Vec::<Value>::new(), Value::Null);
     for page in 0..PAGES_MAX {
@@ -106,7 +127,7 @@ async fn options(client: &Client, component: &Value, def: &Value, body: &Value) 
             break;
         }
     }
-    Ok(Some(Value::Array(all)))
+    Ok(Choice::Of(Value::Array(all)))
 }
 
 pub(super) async fn publish(client: &Client, show: Show, file: &Path) -> Result<(), CliError> {

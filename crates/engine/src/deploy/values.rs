@@ -30,6 +30,8 @@ impl Engine {
                 errors.push(error);
             }
         }
+        // As the form asks for them: what an options method needs stands before the prop that has it.
+        errors.sort_by_key(|error| defs.iter().position(|def| def.name == error.prop()));
         if errors.is_empty() { Ok(values) } else { Err(invalid_props(&errors)) }
     }
 }
