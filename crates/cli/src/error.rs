@@ -66,7 +66,7 @@ pub(crate) enum CliError {
     Watch { path: PathBuf, source: notify::Error },
     #[error("{message}")]
     Usage { message: String, hint: &'static str },
-    #[error("the run `{id}` failed: {code}: {message}")]
+    #[error("the run `{id}` failed: {code}: {}", head(message))]
     RunFailed { id: String, code: String, message: String },
     /// The reader of standard output went away, as `head` does.
     #[error("standard output was closed")]
@@ -147,6 +147,17 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
+/// Characters of a message that are told at the end of a command: what was thrown may be of any length, and the run shows all that is kept.
+const MESSAGE_MAX: usize = 500;
+
+/// The beginning of a long text.
+fn head(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Whose a thing is.
 fn owned(project: Option<&str>) -> String {
     project.map_or_else(|| "was not made by this project".into(), |name| format!("belongs to the project `{name}`"))
@@ -187,4 +198,16 @@ fn thrown_at(details: &Value) -> Option<String> {
     let is_source = |line: &str| line.split_once(" | ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     let shown = lines.windows(2).find(|pair| is_frame(&pair[0]) && is_source(pair[1])).map(|pair| pair.join("\n  "));
     shown.or_else(|| lines.iter().find(|line| is_frame(line)).map(|line| (*line).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let failed = |message: String| CliError::RunFailed { id: "run_x".into(), code: "Error".into(), message }.to_string();
+        assert_eq!(failed("short".into()), "the run `run_x` failed: Error: short");
+        assert_eq!(failed("ä".repeat(MESSAGE_MAX + 1)), format!("the run `run_x` failed: Error: {}…", "ä".repeat(MESSAGE_MAX)));
+    }
 }
