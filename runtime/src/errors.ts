@@ -88,6 +88,12 @@ function ownFrames(stack: string): string {
   return shown.replaceAll("/component/", "");
 }
 
+/** Node says only `EAGAIN` of a worker for whose stack there is no memory left. */
+function withLimit(message: string, stack: unknown): string {
+  if (message !== "EAGAIN" || typeof stack !== "string" || !stack.includes("node:internal/worker")) return message;
+  return "EAGAIN: no thread could be started for a worker, as the process uses as much memory as it may; use fewer workers, or raise `settings.memory_mb` of the workflow";
+}
+
 /** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message. */
 export function wireError(thrown: unknown): WireError {
   if (thrown !== null && typeof thrown === "object" && ("message" in thrown || thrown instanceof Error)) {
@@ -97,7 +103,7 @@ export function wireError(thrown: unknown): WireError {
     // A class of its own without a name of its own still tells its class; platform errors rewrite `name` to a sentence.
     const plain = /^[\w$.]+$/.test(name) ? name : (name.split(" ")[0] ?? "Error");
     const code = plain === "Error" && className && className !== "Object" ? className : plain;
-    const message = cut(asCodeKnows(text(error.message ?? "")), MESSAGE_MAX);
+    const message = cut(asCodeKnows(withLimit(text(error.message ?? ""), error.stack)), MESSAGE_MAX);
     const stack = typeof error.stack === "string" && error.stack !== "" ? ownFrames(withSourceLine(error.stack)) : `${code}: ${message}`;
     return { code, name, message, stack: cut(stack, STACK_MAX) };
   }

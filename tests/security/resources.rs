@@ -87,6 +87,25 @@ async fn memory_of_webassembly_and_of_other_threads_is_bounded() {
     }
 }
 
+/// Each worker of Node's takes a dozen MiB before it does anything: memory ends long before the number of threads does.
+#[tokio::test]
+async fn workers_beyond_the_memory_of_their_process_are_told_which_limit_it_was() {
+    let field = Field::start().await;
+    let workers = |how: &str| {
+        format!(
+            "const {{ Worker }} = await import('node:worker_threads'); const all = []; for (let n = 0; n < 100; n++) all.push(new Promise((y, n) => new Worker('{how}', {{ eval: true }}).on('online', y).on('error', n))); await Promise.all(all); await new Promise(() => setInterval(() => {{}}, 1000));"
+        )
+    };
+    for how in ["setInterval(() => {}, 1000)", "while (true) {}"] {
+        let error = field.ends(&field.begin(&workers(how), 60_000).await).await;
+        let message = error["message"].as_str().unwrap_or("");
+        // Which of its parts meets the end first is Node's affair.
+        assert!(message.contains("limit of 768 MiB") || message.contains("no thread could be started for a worker"), "{error}");
+        assert!(message.contains("use fewer workers") && message.contains("settings.memory_mb"), "{error}");
+    }
+    field.healthy().await;
+}
+
 #[tokio::test]
 async fn files_without_number_end_their_process() {
     let field = Field::start().await;

@@ -19,6 +19,8 @@ pub(crate) enum Death {
     Violation(WireError),
     /// Its heap was full.
     OutOfMemory { heap_mb: u32 },
+    /// The memory of its whole process was: heaps of all its threads, their stacks, buffers.
+    ProcessFull { heap_mb: u32 },
     /// We ended it: it kept too much in its temporary folder.
     TmpFull { bytes_max: u64 },
     /// We ended it: it had too many threads.
@@ -32,15 +34,21 @@ pub(crate) enum Death {
 impl Death {
     /// Reads the cause off the exit status and the last words on standard error.
     pub(crate) fn of(status: Option<ExitStatus>, stderr: &str, heap_mb: u32) -> Self {
-        let aborted = status.is_some_and(|s| s.signal() == Some(libc::SIGABRT) || s.signal() == Some(libc::SIGTRAP) || s.code() == Some(134));
-        if aborted && (["heap limit", "out of memory", "bad_alloc"].iter().any(|w| stderr.contains(w))) {
+        let signal = status.and_then(|s| s.signal());
+        // Out of memory, one thread aborts while another faults.
+        let fault = signal.is_some_and(|s| [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP, libc::SIGILL].contains(&s));
+        let aborted = fault || signal == Some(libc::SIGABRT) || status.is_some_and(|s| s.code() == Some(134));
+        let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
+        if aborted && says(&["heap limit"]) {
             return Self::OutOfMemory { heap_mb };
         }
+        if aborted && says(&["out of memory", "bad_alloc", " OOM ", "terminate called"]) {
+            return Self::ProcessFull { heap_mb };
+        }
         let mut words = last_line(stderr);
-        let fault = status.and_then(|s| s.signal()).is_some_and(|s| [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP, libc::SIGILL].contains(&s));
-        if fault && words.is_empty() {
+        if words.is_empty() && fault {
             // Memory that is refused to Node itself, not to the code, ends in a fault.
-            words = format!("most often it needed more memory beside the heap (buffers, output not yet sent) than its limit of {BESIDE_HEAP_MB} MiB");
+            words = format!("most often {}", process_full(heap_mb));
         }
         Self::Exited(status, words)
     }
@@ -58,6 +66,7 @@ impl Death {
                 "OutOfMemory",
                 format!("the code needed more memory than its limit of {heap_mb} MiB; raise `settings.memory_mb` of the workflow, or hold less in memory"),
             ),
+            Self::ProcessFull { heap_mb } => (FailureKind::OutOfMemory, "OutOfMemory", process_full(*heap_mb)),
             Self::TmpFull { bytes_max } => (
                 FailureKind::PayloadTooLarge,
                 "PayloadTooLarge",
@@ -85,6 +94,15 @@ impl Death {
     }
 }
 
+/// Which limit it was, and what to do.
+fn process_full(heap_mb: u32) -> String {
+    format!(
+        "the process of the code needed more memory than its limit of {} MiB ({heap_mb} MiB of heap, and {BESIDE_HEAP_MB} MiB for worker threads, buffers and \
+         output not yet sent); use fewer workers, hold less in memory, or raise `settings.memory_mb` of the workflow",
+        u64::from(heap_mb) + BESIDE_HEAP_MB
+    )
+}
+
 /// A call ran over its time.
 pub(crate) fn timed_out(limit: Duration, namespace: Option<String>) -> CallFailure {
     let message = format!("the code did not end within its limit of {} ms", limit.as_millis());
@@ -103,6 +121,45 @@ pub(crate) fn overloaded() -> CallFailure {
     CallFailure { kind: FailureKind::Overloaded, code: "InternalFailure".into(), stack: format!("InternalFailure: {message}"), message, namespace: None }
 }
 
+/// What it said last, before the traces that Node and V8 add and without their ornaments.
 fn last_line(text: &str) -> String {
-    text.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or("").chars().take(300).collect()
+    let said = text.lines().take_while(|line| !line.starts_with("----- ")).map(|line| line.trim().trim_start_matches(['#', ' ']));
+    said.filter(|line| !line.is_empty() && !line.starts_with("<---")).last().unwrap_or("").chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Node 22 says when memory ends, and how it ends then.
+    #[test]
+    fn the_limit_that_was_met_is_named() {
+        let heap = "[1:0x1] 273 ms: Mark-Compact 63.8 allocation failure\n\nFATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n----- Native stack trace -----\n 1: x [node]\n";
+        let semi = "<--- JS stacktrace --->\n\nFATAL ERROR: Committing semi space failed. Allocation failed - JavaScript heap out of memory\n----- Native stack trace -----\n 1: x\n";
+        let chunk = "#\n# Fatal javascript OOM in MemoryChunk allocation failed during deserialization.\n#\n";
+        for (signal, said, limit, is_sure) in [
+            (6, heap, "limit of 64 MiB", true),
+            (6, semi, "limit of 576 MiB", true),
+            (5, chunk, "limit of 576 MiB", true),
+            (11, semi, "limit of 576 MiB", true),
+            (11, "terminate called after throwing an instance of '", "limit of 576 MiB", true),
+            (11, "", "limit of 576 MiB", false),
+            (5, "#\n#\n", "limit of 576 MiB", false),
+        ] {
+            let failure = Death::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None);
+            assert!(failure.message.contains(limit) && failure.message.contains("memory_mb"), "{said:?}: {}", failure.message);
+            assert_eq!(failure.kind == FailureKind::OutOfMemory, is_sure, "{said:?}: {}", failure.message);
+        }
+    }
+
+    #[test]
+    fn another_end_is_told_by_what_was_said_before_it() {
+        let message = |signal, said: &str| Death::of(Some(ExitStatus::from_raw(signal)), said, 64).failure(None).message;
+        assert_eq!(message(6, "\n----- Native stack trace -----\n\n 1: 0xb7 node::Abort() [node]\n"), "the process of the code was killed by signal 6");
+        assert_eq!(
+            message(5, "#\n# Fatal JavaScript invalid size error 16777217\n#\n"),
+            "the process of the code was killed by signal 5: Fatal JavaScript invalid size error 16777217"
+        );
+        assert_eq!(message(9, ""), "the process of the code was killed by signal 9");
+    }
 }

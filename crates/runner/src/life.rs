@@ -93,7 +93,7 @@ impl Life {
         // Should another process hold its standard error open, that is not waited for.
         let words = tokio::time::timeout(EXIT_TIMEOUT, words).await.ok().and_then(Result::ok).unwrap_or_default();
         if self.group.as_ref().is_some_and(HostGroup::was_out_of_memory) {
-            return Death::OutOfMemory { heap_mb: self.heap_mb };
+            return Death::ProcessFull { heap_mb: self.heap_mb };
         }
         Death::of(status, &words, self.heap_mb)
     }
