@@ -1,7 +1,5 @@
 //! A clock that jumps, in both directions: nothing fires twice, nothing waits for ever, and no run that goes on is taken for lost.
 
-use std::time::Duration;
-
 use millrace_tests::cluster::cluster;
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
@@ -12,6 +10,12 @@ const TICKS: &str =
     "export default { name: 'tick', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 2 } } }, run() {} };";
 /// Runs of it take longer than the jumps between.
 const SLOW: &str = "export default { name: 'slow', version: '1', props: { http: '$.interface.http' }, async run(e) { await new Promise((done) => setTimeout(done, 4000)); this.$emit({ n: e.body.n }); } };";
+
+/// Runs of it go on until the gate is opened.
+const WAITS: &str = "export default { name: 'waits', version: '1', props: { http: '$.interface.http', gate: { type: 'data_store' } },
+  async run(e) { while (!(await this.gate.has('open'))) await new Promise((done) => setTimeout(done, 50)); this.$emit({ n: e.body.n }); } };";
+const EMITS: &str = "export default { name: 'emits', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit({ n: e.body.n }); } };";
+const LISTENS: &str = "export default defineComponent({ run({ steps }) { return steps.trigger.event.n; } });";
 
 /// A server whose clock goes, and is moved.
 struct Held {
@@ -152,15 +156,23 @@ async fn runs_that_go_on_are_not_taken_for_lost_on_postgres() {
 }
 
 async fn go_on(held: &mut Held) {
-    let source = held.server.source(SLOW, json!({})).await;
+    held.server.post("/data_stores", &json!({ "name": "gate" })).await.data();
+    let source = held.server.source(WAITS, json!({ "gate": "gate" })).await;
+    let looks = held.server.source(EMITS, json!({})).await;
+    let listener = held.server.workflow("listener", json!([{ "type": "source", "id": looks["id"] }]), &[("a", LISTENS)]).await;
     for n in 0..8 {
         assert_eq!(answer(held.server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": n }))).await.status, 200);
     }
-    for jump in [HOUR, 2 * HOUR, -HOUR, 0] {
+    let running = format!("/sources/{}/runs?status=running", source["id"].as_str().expect("an id"));
+    held.server.until("all are under way", &running, |l| l["page_info"]["total_count"] == 8).await;
+    let listened = format!("/workflows/{}/runs?status=succeeded", listener["id"].as_str().expect("an id"));
+    for (n, jump) in [HOUR, 2 * HOUR, -HOUR, 0].into_iter().enumerate() {
         held.jump(jump);
-        // Long enough for the dispatcher to look at the queue in each.
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        // A listener's run is taken from the queue: whoever took it has looked there since, and would have taken those whose leases look ended.
+        assert_eq!(answer(held.server.raw(Method::POST, &endpoint(&looks)).json(&json!({ "n": n }))).await.status, 200);
+        held.server.until("the queue is looked at", &listened, |l| l["page_info"]["total_count"] == n + 1).await;
     }
+    held.server.put("/data_stores/gate/record", &json!({ "key": "open", "value": 1 })).await.data();
     let done = held.server.until("all settle", &runs(&source), |l| l["page_info"]["total_count"] == 8).await;
     assert!(done["data"].as_array().expect("runs").iter().all(|run| run["attempt"] == 1), "{done}");
     assert_eq!(held.count(&format!("/sources/{}/event_summaries", source["id"].as_str().expect("an id"))).await, 8);
