@@ -35,7 +35,7 @@ pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: 
             .text("prop_name")?
             .ok_or_else(|| ApiError::field("prop_name", "`prop_name` is missing; name the prop whose options are asked for"))?,
         configured_props: params.object("configured_props")?.unwrap_or_default(),
-        page: params.parsed("page")?.unwrap_or(0),
+        page: params.number("page")?.unwrap_or(0),
         prev_context: params.object("prev_context")?.map_or_else(|| json!({}), Value::Object),
         query: params.text("query")?,
         form: params.text("dynamic_props_id")?,
