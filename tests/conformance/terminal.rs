@@ -14,7 +14,7 @@ const FORM: &str = "export default { name: 'Form', version: '0.0.1', type: 'sour
     colour: { type: 'string', label: 'Colour', options: ['red', 'green'] },
     token: { type: 'string', label: 'Token', secret: true },
     loud: { type: 'boolean', label: 'Loud' } },
-  async additionalProps() { return this.board ? { [this.board + '_list']: { type: 'string', label: 'List of ' + this.board } } : {}; },
+  async additionalProps() { return { [this.board + '_list']: { type: 'string', label: 'List of ' + this.board } }; },
   run() { return this.token; } };";
 
 fn on_terminal(shell: &Shell, args: &[&str]) -> Terminal {

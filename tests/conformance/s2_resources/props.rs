@@ -174,6 +174,28 @@ async fn s2_7_1_additional_props_is_told_what_it_gave_before() {
 }
 
 #[tokio::test]
+async fn s2_7_1_additional_props_are_asked_for_once_what_decides_on_them_has_a_value() {
+    let server = Server::start().await;
+    let code = "export default { name: 'c', version: '1', props: { kind: { type: 'string', reloadProps: true }, count: { type: 'integer' } },
+        additionalProps() { return { [this.kind.toLowerCase()]: { type: 'string', label: String(this.count.toFixed(0)) } }; }, run() {} };";
+    let missing = async |values: Value| {
+        let refused = server.post("/sources", &json!({ "component_code": code, "configured_props": values })).await;
+        assert_eq!(refused.status, 422, "{}", refused.text);
+        let props = refused.json["details"]["props"].as_array().unwrap_or_else(|| panic!("{}", refused.text)).clone();
+        props.into_iter().map(|p| p["prop"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(missing(json!({})).await, ["kind", "count"]);
+    assert_eq!(missing(json!({ "count": 1, "a": "v" })).await, ["kind"], "whether there is an `a` is not known yet");
+    // The code fails where a value is missing or wrong: that is told, and not how it fails.
+    assert_eq!(missing(json!({ "kind": "A" })).await, ["count"]);
+    assert_eq!(missing(json!({ "kind": "A", "count": "three" })).await, ["count"]);
+    assert_eq!(missing(json!({ "kind": "A", "count": 1 })).await, ["a"]);
+    let source = server.source(code, json!({ "kind": "A", "count": 1, "a": "v" })).await;
+    let refused = server.put(&format!("/sources/{}", id(&source)), &json!({ "configured_props": { "kind": null } })).await;
+    assert_eq!((refused.refusal(), &refused.json["details"]["props"][0]["prop"]), ((422, "missing_props"), &json!("kind")), "{}", refused.text);
+}
+
+#[tokio::test]
 async fn s2_7_1_a_data_store_that_additional_props_asks_for_is_one_for_the_props_that_depend_on_it() {
     let server = Server::start().await;
     server.post("/data_stores", &json!({ "name": "things" })).await.data();

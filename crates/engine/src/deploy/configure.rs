@@ -203,6 +203,29 @@ impl Engine {
         defs.map(Some).map_err(|error| refused(format!("the props that `additionalProps` gave are not of the expected form: {error}"), None))
     }
 
+    /// As [`Engine::definitions`], for a source that is deployed with these values. Choosing a value is what has the others asked for (spec 2.7.1): as
+    /// long as one that decides on them is missing, that is the error, and so it is where the code fails on values that are wrong.
+    pub(crate) async fn source_definitions(
+        &self,
+        caller: &Caller,
+        subject: &Subject<'_>,
+        values: &Map<String, Value>,
+        previous: Option<&[PropDef]>,
+    ) -> Result<Option<Vec<PropDef>>, EngineError> {
+        let own = &subject.component.manifest.props;
+        if !subject.component.manifest.has_additional_props {
+            return Ok(None);
+        }
+        let given = values.iter().filter(|(name, _)| own.iter().any(|def| def.name == **name)).map(|(name, value)| (name.clone(), value.clone())).collect();
+        let wrong = self.checked_values(&caller.org_id, own, &given, Site::Source).await.err();
+        let decides = |def: &PropDef| def.required() && def.rest.get("reloadProps") == Some(&Value::Bool(true));
+        let is_missing = |def: &PropDef| given.get(&def.name).is_none_or(Value::is_null);
+        match wrong {
+            Some(error) if own.iter().any(|def| decides(def) && is_missing(def)) => Err(error),
+            wrong => self.definitions(caller, subject, values, previous).await.map_err(|failure| wrong.unwrap_or(failure)),
+        }
+    }
+
     /// Asks a component in a host of its own, with the accounts and stores that the values name. `made`: definitions that its `additionalProps` gave
     /// before, for values of the component's own and of those. What it sets in its `$.service.db` is kept nowhere. `Ok(Err)` is the code's own failure.
     pub(crate) async fn ask(

@@ -66,7 +66,7 @@ impl Engine {
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
         let previous = self.told_before(caller, &component.artifact_id, new.form.as_deref()).await?;
-        let dynamic_props = self.definitions(caller, &Subject::new(&component), &new.configured_props, previous.as_deref()).await?;
+        let dynamic_props = self.source_definitions(caller, &Subject::new(&component), &new.configured_props, previous.as_deref()).await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         let mut configured = self.checked_values(&caller.org_id, &defs, &new.configured_props, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, &Subject::new(&component), &defs, &mut configured).await?;
@@ -272,7 +272,7 @@ impl Engine {
         merged.extend(given.cloned().unwrap_or_default());
         let id = source.id.clone();
         let subject = Subject { component, source: Some(&id) };
-        source.dynamic_props = self.definitions(caller, &subject, &merged, source.dynamic_props.as_deref()).await?;
+        source.dynamic_props = self.source_definitions(caller, &subject, &merged, source.dynamic_props.as_deref()).await?;
         let defs = source.dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         // A value of before whose prop is gone goes with it; one that is given now and unknown is refused.
         merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));
