@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod flow;
 pub mod kills;
 pub mod openapi;
+pub mod page;
 pub mod receiver;
 pub mod schedule;
 pub mod smtp;

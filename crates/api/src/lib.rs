@@ -88,6 +88,8 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/metrics", get(metrics::show))
         .route("/", get(pages::page))
         .route("/runs/{id}", get(pages::page))
+        .route("/sources", get(pages::page))
+        .route("/sources/new", get(pages::page))
         .route("/assets/page.js", get(pages::script))
         .route("/assets/page.css", get(pages::style))
         .fallback(error::no_route)

@@ -3,7 +3,7 @@
 mod objects;
 
 use millrace_tests::smtp::{MailServer, Mood};
-use millrace_tests::{Server, answer, endpoint};
+use millrace_tests::{Server, answer, endpoint, page};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -235,13 +235,6 @@ async fn s7_the_mail_names_all_in_text_and_html_and_links_to_run_and_replay() {
     assert!(script.contains("#replay"));
 }
 
-/// What the page shows of a run, line by line, as a browser would.
-fn shown_on_page(server: &Server, path: &str) -> Vec<String> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/page.mjs");
-    let output = std::process::Command::new("node").args([script, &server.url, &server.api_key, path]).output().expect("node starts");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
-}
-
 #[tokio::test]
 async fn s7_the_page_shows_the_error_with_its_whole_stack_under_the_failing_step() {
     let server = Server::start().await;
@@ -251,7 +244,7 @@ async fn s7_the_page_shows_the_error_with_its_whole_stack_under_the_failing_step
     trigger(&server, &workflow, &json!({ "order": 7 })).await;
     has_failed(&server, &workflow, 1).await;
     let run = server.get(&format!("/workflows/{}/runs", id(&workflow))).await.json["data"][0].clone();
-    let lines = shown_on_page(&server, &format!("/runs/{}", id(&run)));
+    let lines = page::shown(&server, &format!("/runs/{}", id(&run)), &[]);
     let heads: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("h2")).map(|line| line.split(',').next().unwrap_or("")).collect();
     assert_eq!(heads, [".succeeded Step look: succeeded", ".failed Step charge: failed", ".failed TypeError: no <b>funds</b>", " Event"], "{lines:#?}");
     let stack = format!("pre {}", run["error"]["stack"].as_str().expect("a stack"));
@@ -261,7 +254,7 @@ async fn s7_the_page_shows_the_error_with_its_whole_stack_under_the_failing_step
     // Of a source it stands by itself.
     let source = server.source("export default { name: 's', version: '1', run() { throw new RangeError('far'); } };", json!({})).await;
     let run = server.run_now(&source, json!({})).await;
-    let lines = shown_on_page(&server, &format!("/runs/{}", id(&run)));
+    let lines = page::shown(&server, &format!("/runs/{}", id(&run)), &[]);
     assert!(lines.iter().any(|line| line == "h2.failed RangeError: far"), "{lines:#?}");
 }
 

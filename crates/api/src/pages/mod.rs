@@ -1,4 +1,4 @@
-//! The page of runs, where the links in mails lead. It is a client of `/v1` like any other.
+//! The page of runs, where the links in mails lead, and of sources (spec 4.5). It is a client of `/v1` like any other.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -1,4 +1,5 @@
-// `/runs/{id}` shows one run; `/` lists what is deployed, with the newest runs of each.
+// `/runs/{id}` shows one run; `/` lists what is deployed, with the newest runs of each. `/sources?action=create&key=…` (or `url=…`) deploys a source,
+// `/sources/new` finds one, `/sources` deletes them.
 // Everything from the server is set as text, never as markup.
 const byId = (id) => document.getElementById(id);
 const storage = "millrace-api-key";
@@ -41,19 +42,25 @@ function duration(ms) {
   return ms == null ? "" : `, ${ms} ms`;
 }
 
-// A button, never the address alone, replays: what reads the links of mails follows them.
-function replayButton(run, words, body) {
+// A button, never the address alone, changes anything: what reads the links of mails follows them.
+function actionButton(words, action) {
   const button = element("button", words, { type: "button" });
   button.addEventListener("click", () => void guarded(async () => {
     button.disabled = true;
     try {
-      const made = await call("POST", `/runs/${encodeURIComponent(run.id)}/replay`, body);
-      location.assign(`/runs/${encodeURIComponent(made.id)}`);
+      await action(button);
     } finally {
       button.disabled = false;
     }
   }));
   return button;
+}
+
+function replayButton(run, words, body) {
+  return actionButton(words, async () => {
+    const made = await call("POST", `/runs/${encodeURIComponent(run.id)}/replay`, body);
+    location.assign(`/runs/${encodeURIComponent(made.id)}`);
+  });
 }
 
 function offerReplay(run) {
@@ -122,6 +129,107 @@ async function loadOverview() {
   }
 }
 
+// What the server gives these props by itself.
+const ownTypes = ["$.service.db", "$.interface.http", "$.interface.apphook", "alert"];
+
+// A text stays one; of other types it is JSON where it can be read as such.
+function valueOf(prop, text) {
+  if (prop.type === "string") return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function field(name, words, attributes) {
+  const input = element("input", "", { name, autocomplete: "off", ...attributes });
+  const label = element("label", words);
+  label.append(document.createElement("br"), input);
+  const line = document.createElement("p");
+  line.append(label);
+  byId("main").append(line);
+  return input;
+}
+
+function showForm(component, code) {
+  byId("main").replaceChildren(element("h2", `${component.name ?? component.key}, version ${component.version}`));
+  if (component.description) byId("main").append(element("p", component.description));
+  const name = field("name", "Name (optional)", {});
+  const inputs = component.configurable_props.filter((prop) => !ownTypes.includes(prop.type)).map((prop) => {
+    const hint = prop.type === "app" ? "id of an account, apn_…" : prop.type === "$.interface.timer" ? 'such as {"intervalSeconds": 900}' : prop.type;
+    const needed = prop.optional || prop.default !== undefined ? "optional" : "required";
+    return [prop, field(prop.name, `${prop.label ?? prop.name} (${hint}, ${needed})`, prop.secret ? { type: "password" } : {})];
+  });
+  byId("main").append(actionButton("Deploy", async () => {
+    const given = inputs.filter(([, input]) => input.value !== "").map(([prop, input]) => [prop.name, valueOf(prop, input.value)]);
+    const body = { ...code, configured_props: Object.fromEntries(given) };
+    if (name.value !== "") body.name = name.value;
+    byId("message").textContent = "";
+    const made = await call("POST", "/sources", body);
+    byId("main").replaceChildren(element("p", `Deployed as ${made.name} (${made.id}).`), element("a", "All sources", { href: "/sources" }));
+    for (const [prop, value] of Object.entries(made.configured_props)) {
+      if (value?.endpoint_url) byId("main").append(element("p", `${prop}: ${value.endpoint_url}`));
+    }
+  }));
+}
+
+async function loadDeploy(key, url) {
+  byId("title").textContent = "Deploy a source";
+  byId("main").replaceChildren();
+  if (key) return showForm(await get(`/components/registry/${encodeURIComponent(key)}`), { key });
+  if (!url) throw new Refused(422, "The address names neither `key` nor `url`.");
+  byId("main").append(element("p", `The code at ${url}`), actionButton("Read it", async () => {
+    const component = await call("POST", "/components", { component_url: url });
+    showForm(component, { component_id: component.id });
+  }));
+}
+
+async function loadSearch() {
+  byId("title").textContent = "Find a source";
+  byId("main").replaceChildren();
+  const words = field("query", "Words", {});
+  const found = document.createElement("p");
+  byId("main").append(actionButton("Search", async () => {
+    const { sources } = await get(`/components/search?query=${encodeURIComponent(words.value)}`);
+    const links = sources.map((key) => {
+      const line = document.createElement("p");
+      line.append(element("a", key, { href: `/sources?action=create&key=${encodeURIComponent(key)}` }));
+      return line;
+    });
+    found.replaceChildren(...(links.length > 0 ? links : [element("span", "None fits.")]));
+  }), found);
+}
+
+async function loadSources() {
+  byId("title").textContent = "Sources";
+  const sources = await get("/users/me/sources?limit=100&include=id,name,active");
+  byId("main").replaceChildren(element("a", "Deploy another", { href: "/sources/new" }));
+  for (const source of sources) {
+    const line = element("p", `${source.name} (${source.id})${source.active ? "" : ", not active"} `);
+    let asked = false;
+    line.append(actionButton("Delete", async (button) => {
+      if (!asked) {
+        asked = true;
+        button.textContent = "Really delete?";
+        return;
+      }
+      await call("DELETE", `/sources/${encodeURIComponent(source.id)}`);
+      await loadSources();
+    }));
+    byId("main").append(line);
+  }
+}
+
+function loadPage() {
+  const run = /^\/runs\/([^/]+)$/.exec(location.pathname);
+  const query = new URLSearchParams(location.search);
+  if (run) return loadRun(decodeURIComponent(run[1]));
+  if (location.pathname === "/sources/new") return loadSearch();
+  if (location.pathname === "/sources") return query.get("action") === "create" ? loadDeploy(query.get("key"), query.get("url")) : loadSources();
+  return loadOverview();
+}
+
 async function guarded(task) {
   try {
     await task();
@@ -146,8 +254,7 @@ async function load() {
   byId("login").hidden = true;
   byId("forget").hidden = false;
   byId("message").textContent = "";
-  const run = /^\/runs\/([^/]+)$/.exec(location.pathname);
-  await guarded(() => (run ? loadRun(decodeURIComponent(run[1])) : loadOverview()));
+  await guarded(loadPage);
 }
 
 byId("login").addEventListener("submit", (event) => {
