@@ -2,6 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::Duration;
 
 use serde_json::json;
@@ -122,9 +125,25 @@ async fn datagrams_do_not_get_out_by_any_call() {
 #[tokio::test]
 async fn local_sockets_stay_closed() {
     let field = Field::start().await;
+    // Somebody listens, and lets everybody in.
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("socket");
+    let listeners = [
+        UnixListener::bind(&path).expect("listens"),
+        UnixListener::bind_addr(&SocketAddr::from_abstract_name(format!("millrace-{}", std::process::id())).expect("a name")).expect("listens"),
+    ];
+    for (path, mode) in [(dir.path(), 0o755), (&path, 0o777)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("opens it");
+    }
     let connect = |to: &str| format!("{TOOLS} return await new Promise((y, n) => net.connect('{to}').on('connect', () => y('in')).on('error', n));");
-    for to in ["/run/dbus/system_bus_socket", "/var/run/docker.sock", "\\0abstract"] {
+    // `/.`: the runtime leads /tmp elsewhere; that is no wall.
+    let (path, name) = (format!("/.{}", path.display()), format!("\\0millrace-{}", std::process::id()));
+    for to in [path.as_str(), name.as_str(), "/run/dbus/system_bus_socket", "/var/run/docker.sock"] {
         field.refused(&connect(to), &["EPERM", "EACCES"]).await;
+    }
+    for listener in listeners {
+        listener.set_nonblocking(true).expect("sets");
+        assert!(listener.accept().is_err(), "a connection arrived");
     }
 }
 
