@@ -73,6 +73,11 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", message).with(json!({ "field": field }))
     }
 
+    /// A request that names several hosts.
+    pub(crate) fn several_hosts() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "several_hosts", "the request has more than one `Host` line, allowed is one")
+    }
+
     /// A body that is not the JSON it should be.
     pub(crate) fn malformed_json(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed_json", message)

@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::HttpInterfaceId;
 use serde_json::{Value, json};
@@ -15,6 +15,10 @@ use crate::{App, endpoints};
 
 /// A request to a host that stands for an endpoint is the endpoint's, whatever its path: no page of a stranger has this server's origin, and none of ours is there.
 pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response {
+    // What stands before this server may go by another of them (RFC 9112, 3.2).
+    if request.headers().get_all(header::HOST).iter().nth(1).is_some() {
+        return ApiError::several_hosts().into_response();
+    }
     let host = request.headers().get(header::HOST).and_then(|h| h.to_str().ok()).or_else(|| request.uri().authority().map(|a| a.as_str())).unwrap_or("");
     match app.engine.endpoint_of_host(host).await {
         None => next.run(request).await,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_model::egress::Refusal;
 use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
@@ -12,6 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::accept::http_event::Receiver;
 use crate::accept::no_response;
+use crate::deploy::configure::with_refusals;
 use crate::deploy::hooks::source_call;
 use crate::observe::metrics::Ending;
 use crate::observe::traces::StepSpan;
@@ -157,7 +159,7 @@ impl Engine {
             sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
         }
         let tries = carried.tries(held.attempt);
-        let outcome = if tries > self.0.config.attempts_max {
+        let mut outcome = if tries > self.0.config.attempts_max {
             gave_up(tries - 1, next_step(&program, &carried), &sink)
         } else {
             self.call(held, &carried, &program, sink.clone()).await?
@@ -171,6 +173,7 @@ impl Engine {
             return Ok(());
         }
         let (mut collected, responder) = sink.take();
+        outcome.result = outcome.result.map_err(|failure| with_refusal_meant(failure, &collected.refusals));
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         let response = collected.response.take();
         let limited = matches!(&*program, Program::Workflow(workflow) if workflow.settings.limits().is_some());
@@ -268,6 +271,15 @@ impl Engine {
         let settlement = self.bare_settlement(held, RunStatus::Cancelled)?;
         Ok(self.0.store.settle(settlement).await?)
     }
+}
+
+/// A step's error that is a refused connection names the rule as well, where it names the address: a host's other calls may have wanted others.
+fn with_refusal_meant(failure: CallFailure, refusals: &[Refusal]) -> CallFailure {
+    if !failure.message.contains("EACCES") {
+        return failure;
+    }
+    let meant: Vec<Refusal> = refusals.iter().filter(|refusal| failure.message.contains(&refusal.address.ip().to_string())).copied().collect();
+    with_refusals(failure, &meant)
 }
 
 /// The step that an attempt begins with: where earlier ones were lost, it is the one that was struck.
