@@ -153,6 +153,7 @@ async fn what_is_not_given_away_is_done_without() {
     // A second start finds what the first one left.
     field.server.kill();
     field.launch().await;
+    assert_eq!(field.server.log().matches("each host gets a control group").count(), 2, "{}", field.server.log());
     field.healthy().await;
     assert_eq!(field.server.terminate(), Some(0));
     given.until_no_host_is_left().await;

@@ -82,8 +82,17 @@ impl ControlGroups {
             _ => {}
         }
         let id = std::process::id().to_string();
-        fs::write(own.join("cgroup.procs"), &id)?;
-        if let Err(error) = fs::write(root.join("cgroup.subtree_control"), controllers.iter().map(|name| format!("+{name}")).collect::<Vec<_>>().join(" ")) {
+        let switch = |sign: char| {
+            let all: Vec<_> = controllers.iter().map(|name| format!("{sign}{name}")).collect();
+            fs::write(root.join("cgroup.subtree_control"), all.join(" "))
+        };
+        if fs::write(own.join("cgroup.procs"), &id).is_err() {
+            // Limits of threads that a server before this one left on make the kernel take a group with a process in it for one of threads, which
+            // has no groups of processes below it. Nobody else is limited by them: while others were there, this process could not have come in.
+            switch('-')?;
+            fs::write(own.join("cgroup.procs"), &id)?;
+        }
+        if let Err(error) = switch('+') {
             // Other processes are there too: all stays as it was.
             fs::write(root.join("cgroup.procs"), &id)?;
             // Where it is not empty another server is in it.
