@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use millrace_model::egress::Policy;
@@ -87,6 +87,24 @@ impl WorkerCommand {
             job,
         };
         let question = serde_json::to_vec(&question).map_err(|e| failed("could not ask the bundler", e))?;
+        let (mut answer, mut status) = self.talk(&question).await?;
+        if !status.success() {
+            // What it was given breaks it each time; what is the machine's, or a race of its threads, hardly twice.
+            tracing::warn!(%status, "the bundler's process broke down; it is asked once more");
+            (answer, status) = self.talk(&question).await?;
+        }
+        if !status.success() {
+            return Err(BundleError::Build { text: format!("the bundler broke down over it ({status}): is something in it nested thousands of levels deep?") });
+        }
+        match serde_json::from_slice(&answer).map_err(|e| failed("could not understand the bundler", e))? {
+            Answer::Refused(error) => Err(error),
+            Answer::Failed(why) => Err(failed("the bundler failed", why)),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Asks a process, and waits for its end.
+    async fn talk(&self, question: &[u8]) -> Result<(Vec<u8>, ExitStatus), BundleError> {
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(SERVER_SETTINGS)) {
@@ -97,7 +115,7 @@ impl WorkerCommand {
         let (Some(mut stdin), Some(mut stdout)) = (stdin, stdout) else { return Err(failed("could not start the bundler", "it has no pipes")) };
         let talk = async {
             // A process that ends early is seen by its answer.
-            let _ = stdin.write_all(&question).await;
+            let _ = stdin.write_all(question).await;
             drop(stdin);
             let mut answer = Vec::new();
             let read = stdout.read_to_end(&mut answer).await;
@@ -107,15 +125,7 @@ impl WorkerCommand {
         let Ok(talked) = tokio::time::timeout(TIMEOUT, talk).await else {
             return Err(BundleError::Build { text: format!("it took longer than {} s, the limit; import fewer packages", TIMEOUT.as_secs()) });
         };
-        let (answer, status) = talked.map_err(|e| failed("could not hear the bundler", e))?;
-        if !status.success() {
-            return Err(BundleError::Build { text: format!("the bundler broke down over it ({status}): is something in it nested thousands of levels deep?") });
-        }
-        match serde_json::from_slice(&answer).map_err(|e| failed("could not understand the bundler", e))? {
-            Answer::Refused(error) => Err(error),
-            Answer::Failed(why) => Err(failed("the bundler failed", why)),
-            answer => Ok(answer),
-        }
+        talked.map_err(|e| failed("could not hear the bundler", e))
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod extract;
 mod packages;
+mod processes;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -23,12 +24,15 @@ fn cache() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bundle-cache")
 }
 
-fn bundler_at(cache_dir: PathBuf, registry_url: &str) -> Bundler {
+fn config(cache_dir: PathBuf, registry_url: &str) -> BundlerConfig {
     // The tests' web servers are on this machine.
     let allow = vec!["127.0.0.1".parse().expect("an address")];
     let egress = Policy { allow, ..Policy::default() }.into();
-    let config = BundlerConfig { cache_dir, registry_url: registry_url.into(), metadata_max_age: Duration::from_secs(300), platform_modules: MODULES, egress };
-    Bundler::here(config).expect("a bundler")
+    BundlerConfig { cache_dir, registry_url: registry_url.into(), metadata_max_age: Duration::from_secs(300), platform_modules: MODULES, egress }
+}
+
+fn bundler_at(cache_dir: PathBuf, registry_url: &str) -> Bundler {
+    Bundler::here(config(cache_dir, registry_url)).expect("a bundler")
 }
 
 fn bundler() -> Bundler {
