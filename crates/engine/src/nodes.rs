@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use millrace_model::error_chain;
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::run::{LogLine, RunResult};
@@ -14,7 +15,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Engine, StepEnd, StreamItem};
-use millrace_model::error_chain;
 
 /// How often this server says that it is there.
 const CHECK_IN_EVERY: Duration = Duration::from_secs(2);

@@ -2,6 +2,7 @@
 //! delivered as any other once it is due.
 
 use millrace_model::clock::Timestamp;
+use millrace_model::error_chain;
 use millrace_model::event::Event;
 use millrace_model::ids::RunId;
 use millrace_model::run::Context;
@@ -12,7 +13,6 @@ use serde_json::{Map, Value, json};
 
 use crate::run::program::SourceProgram;
 use crate::{Engine, EngineError};
-use millrace_model::error_chain;
 
 /// The end of the year 9999: further away is a slip, and no later than that.
 const LATEST_MS: f64 = 253_402_300_799_999.0;

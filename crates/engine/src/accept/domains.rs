@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use millrace_model::Timestamp;
 use millrace_model::domain::{EndpointDomain, host_of, is_domain};
+use millrace_model::error_chain;
 use millrace_model::ids::HttpInterfaceId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
@@ -12,7 +13,6 @@ use millrace_store::StoreError;
 use parking_lot::RwLock;
 
 use crate::{Engine, EngineError};
-use millrace_model::error_chain;
 
 /// How long the domains that were read are believed: another server may have changed them.
 const BELIEVED_MS: i64 = 5_000;

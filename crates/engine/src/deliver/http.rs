@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use millrace_model::error_chain;
 use millrace_store::Delivery;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Request, StatusCode};
@@ -15,7 +16,6 @@ use crate::VERSION;
 use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::{TRY_TIMEOUT, Tried};
 use crate::observe::traces;
-use millrace_model::error_chain;
 
 /// Redirects that are followed.
 const REDIRECTS_MAX: usize = 5;

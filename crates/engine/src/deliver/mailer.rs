@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use lettre::message::{Mailbox, MultiPart, SinglePart};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+use millrace_model::error_chain;
 use millrace_store::{Mail, MailResult};
 
 use crate::Engine;
-use millrace_model::error_chain;
 
 /// How often the outbox is looked at though nothing woke the mailer.
 const POLL: Duration = Duration::from_secs(5);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::Mailboxes;
+use millrace_model::error_chain;
 use millrace_model::ids::MailId;
 use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Mail, MailStatus};
 use serde::Deserialize;
@@ -20,7 +21,6 @@ use tokio::sync::Semaphore;
 
 use crate::Engine;
 use crate::observe::traces;
-use millrace_model::error_chain;
 
 /// How often deliveries are looked at though nothing woke the deliverer.
 const POLL: Duration = Duration::from_secs(2);

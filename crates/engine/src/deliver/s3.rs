@@ -5,6 +5,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use millrace_model::clock::Timestamp;
+use millrace_model::error_chain;
 use millrace_store::Delivery;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -14,7 +15,6 @@ use url::Url;
 
 use crate::deliver::Tried;
 use crate::tenants::secrets::sha256_hex;
-use millrace_model::error_chain;
 
 /// What stays as it is in a signed path.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');

@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::join_all;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use millrace_model::error_chain;
 use millrace_model::ids::WebhookId;
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery, next_try};
 use millrace_store::WebhookTry;
@@ -23,7 +24,6 @@ use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::webhooks::SECRET_PREFIX;
 use crate::observe::traces;
 use crate::{Engine, EngineError, VERSION};
-use millrace_model::error_chain;
 
 /// How often due deliveries are looked for though nothing woke the task.
 const POLL: Duration = Duration::from_secs(1);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use millrace_model::error_chain;
 use millrace_model::retention::Retention;
 use millrace_model::tenant::Caller;
 use millrace_store::{ExportFilter, Exported, Leftovers, Pruning};
@@ -10,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::settle::sends::owner_of;
 use crate::{Engine, EngineError};
-use millrace_model::error_chain;
 
 /// How often history is pruned.
 const PRUNE_EVERY: Duration = Duration::from_secs(if cfg!(feature = "fail-points") { 1 } else { 60 });

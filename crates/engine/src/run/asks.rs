@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use millrace_model::data_store::{self, DataStore};
+use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, WorkflowId};
 use millrace_model::run::{Context, RunKind, Start};
 use millrace_model::source::Owner;
@@ -17,7 +18,6 @@ use crate::Engine;
 use crate::run::context::Origin;
 use crate::run::data_stores::{StoreGrants, full};
 use crate::run::execute::Held;
-use millrace_model::error_chain;
 
 /// Values of one page of entries, bytes.
 const PAGE_BYTES_MAX: usize = 2 << 20;

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use millrace_model::error_chain;
 use millrace_model::run::Run;
 use millrace_store::{Claim, StoreResult, fail_point};
 
 use crate::Engine;
 use crate::run::execute::Held;
-use millrace_model::error_chain;
 
 /// How often the queue is looked at though nothing woke the dispatcher.
 const POLL: Duration = Duration::from_millis(500);

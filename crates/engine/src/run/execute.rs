@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::egress::Refusal;
+use millrace_model::error_chain;
 use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
@@ -23,7 +24,6 @@ use crate::run::program::Program;
 use crate::run::progress::Progress;
 use crate::run::sink::{Collected, Collector, Responder, StepTrace};
 use crate::{Engine, EngineError};
-use millrace_model::error_chain;
 
 /// A run that this node holds under a lease.
 #[derive(Clone, Debug)]

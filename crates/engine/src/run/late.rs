@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use millrace_model::clock::Timestamp;
+use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{LogLevel, LogLine};
 use millrace_runner::LateSink;
@@ -10,7 +11,6 @@ use millrace_store::Effects;
 use parking_lot::Mutex;
 
 use crate::Engine;
-use millrace_model::error_chain;
 
 /// Lines of one run on their way to its log.
 enum Lines {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use millrace_model::component::{Hook, Manifest, PropDef, SavedComponent};
 use millrace_model::dedupe::Strategy;
+use millrace_model::error_chain;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
 use millrace_model::source::{Owner, Source};
@@ -21,7 +22,6 @@ use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::data_stores::StoreGrants;
 use crate::tenants::accounts::{AccountUse, names_account};
 use crate::{Engine, EngineError};
-use millrace_model::error_chain;
 
 /// Calls that one host of a workflow serves at once.
 const WORKFLOW_CALLS_MAX: u32 = 32;

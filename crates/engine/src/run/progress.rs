@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{RunResult, RunStatus, StepResult};
 use millrace_model::source::Owner;
@@ -15,7 +16,6 @@ use crate::run::execute::Held;
 use crate::run::pauses::Carried;
 use crate::run::sink::{Collected, Collector};
 use crate::{Engine, EngineError};
-use millrace_model::error_chain;
 
 /// How long a finished step may stay unwritten: runs that are over sooner, which are most, settle with one write.
 const DELAY: Duration = Duration::from_millis(25);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_model::error_chain;
 use millrace_model::ids::{ErrorGroupId, OrgId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{RUNS_NAMED_MAX, Replay, ReplayBegin, ReplayCounts, ReplayPosition, ReplaySelection, ReplayStatus, ReplayedRun};
@@ -17,7 +18,6 @@ use crate::deploy::workflows::results_before;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::{Engine, EngineError, ReplayFrom};
-use millrace_model::error_chain;
 
 /// How often replays are looked at though nothing woke the task.
 const POLL: Duration = Duration::from_millis(500);

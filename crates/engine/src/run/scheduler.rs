@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use millrace_model::error_chain;
 use millrace_model::run::Start;
 use millrace_model::schedule::Schedule;
 use millrace_model::source::Timer;
@@ -11,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::run::context::Origin;
 use crate::{Engine, EngineError};
-use millrace_model::error_chain;
 
 /// The longest sleep: timers made by other nodes are seen at the latest then.
 const SLEEP_MAX: Duration = Duration::from_secs(5);

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
+use millrace_model::error_chain;
 use millrace_model::ids::SourceId;
 use millrace_store::{News, StoreResult};
 use parking_lot::Mutex;
@@ -13,7 +14,6 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Engine;
-use millrace_model::error_chain;
 
 /// How long a run waits for the seat. A run that goes on for longer than this elsewhere, or waits itself for what waits here (a request that the
 /// source makes to its own endpoint), is not waited for.
