@@ -50,7 +50,7 @@ test("hooks, run and options methods share the context", async () => {
   const props = { app: { $auth: { key: "k" } } };
   assert.deepEqual(result(await host.call(1, { ...source, props })), ["own base 1", "app k"]);
   assert.equal(result(await host.call(2, { ...source, props, hook: "activate" })), "own base 1");
-  assert.deepEqual(result(await host.call(3, { kind: "options", prop: "p", props })).options.map((o) => o.value), ["own base 1", "app k"]);
+  assert.deepEqual(result(await host.call(3, { kind: "options", prop: "p", props, db: { n: 1 } })).options.map((o) => o.value), ["own base 1", "app k"]);
   host.end();
 });
 

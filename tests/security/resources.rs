@@ -178,6 +178,34 @@ async fn a_flood_of_requests_leaves_places_to_others() {
     field.healthy().await;
 }
 
+/// However many workflows and sources an organization has: it gets three quarters of all places, and another one's events go in turn with its own.
+#[tokio::test]
+async fn a_flood_of_one_organization_leaves_places_to_another() {
+    let field = Field::start().await;
+    let other = field.server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
+    let code = "export default { name: 'small', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(e) { this.http.respond({ status: 200, body: 'well' }); } };";
+    let made = field.server.call_as(other["api_key"].as_str().expect("a key"), Method::POST, "/sources", Some(&json!({ "component_code": code }))).await;
+    let theirs = endpoint(&made.data());
+    let (mut flood, mut paths) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let slow = field.deploy("await new Promise((y) => setTimeout(y, 2000)); return 'slow';").await;
+        let url = endpoint(&slow);
+        flood.extend((0..300).map(|_| tokio::spawn(field.server.raw(Method::POST, &url).json(&json!({})).send())));
+        paths.push(format!("/sources/{}/runs?status=running", slow["id"].as_str().expect("an id")));
+    }
+    for path in &paths {
+        field.server.until("the flood is there", path, |l| l["page_info"]["total_count"].as_u64() > Some(50)).await;
+    }
+    for _ in 0..10 {
+        assert_eq!(answer(field.server.raw(Method::POST, &theirs).json(&json!({}))).await.text, "well");
+    }
+    assert!(flood.iter().any(|one| !one.is_finished()), "the other was not served before the flood was over");
+    for one in flood {
+        assert!(matches!(one.await.expect("joins").expect("an answer").status().as_u16(), 200 | 503));
+    }
+    field.healthy().await;
+}
+
 /// A number of the server's memory, MiB.
 fn memory(field: &Field, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", field.server.pid())).expect("reads");
