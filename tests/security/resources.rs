@@ -1,6 +1,6 @@
 //! Memory, files, output, disk: what is used up is one's own.
 
-use millrace_tests::endpoint;
+use millrace_tests::{answer, endpoint};
 use reqwest::Method;
 use serde_json::json;
 
