@@ -177,6 +177,16 @@ async fn a_refused_connection_is_an_error_of_the_step_and_a_line_of_its_output()
     }
 }
 
+#[tokio::test]
+async fn a_refused_fetch_names_the_rule_in_its_error() {
+    let field = Field::start().await;
+    let code = "export default { name: 'f', version: '1', async run() { await fetch('http://169.254.169.254/latest/'); } };";
+    let source = field.server.source(code, json!({})).await;
+    let run = field.server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    let message = run["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.starts_with("fetch failed; ") && message.contains("link-local") && message.contains("--egress-allow 169.254.169.254:80"), "{run}");
+}
+
 /// Nobody reads what a hook or a form's method prints: what they say has to say it.
 #[tokio::test]
 async fn a_refused_connection_of_a_hook_or_a_form_names_the_rule_in_its_error() {

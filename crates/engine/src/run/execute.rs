@@ -273,12 +273,14 @@ impl Engine {
     }
 }
 
-/// A step's error that is a refused connection names the rule as well, where it names the address: a host's other calls may have wanted others.
+/// What Node's `fetch` throws, whatever happened.
+const FETCH_FAILED: &str = "fetch failed";
+
+/// A step's error that is a refused connection names the rule as well, where it names the address (a host's other calls may have wanted others) or
+/// says nothing of what happened.
 fn with_refusal_meant(failure: CallFailure, refusals: &[Refusal]) -> CallFailure {
-    if !failure.message.contains("EACCES") {
-        return failure;
-    }
-    let meant: Vec<Refusal> = refusals.iter().filter(|refusal| failure.message.contains(&refusal.address.ip().to_string())).copied().collect();
+    let names = |refusal: &&Refusal| failure.message.contains("EACCES") && failure.message.contains(&refusal.address.ip().to_string());
+    let meant: Vec<Refusal> = refusals.iter().filter(|refusal| failure.message == FETCH_FAILED || names(refusal)).copied().collect();
     with_refusals(failure, &meant)
 }
 
