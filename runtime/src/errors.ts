@@ -91,7 +91,7 @@ function ownFrames(stack: string): string {
 /** Node says only `EAGAIN` of a worker for whose stack there is no memory left. */
 function withLimit(message: string, stack: unknown): string {
   if (message !== "EAGAIN" || typeof stack !== "string" || !stack.includes("node:internal/worker")) return message;
-  return "EAGAIN: no thread could be started for a worker, as the process uses as much memory as it may; use fewer workers, or raise `settings.memory_mb` of the workflow";
+  return "EAGAIN: no thread could be started for a worker, as the process uses as much memory as it may; use fewer workers, or raise `settings.memory_mb` (of a workflow; sources have no such setting)";
 }
 
 /** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message. */

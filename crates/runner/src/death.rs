@@ -64,7 +64,9 @@ impl Death {
             Self::OutOfMemory { heap_mb } => (
                 FailureKind::OutOfMemory,
                 "OutOfMemory",
-                format!("the code needed more memory than its limit of {heap_mb} MiB; raise `settings.memory_mb` of the workflow, or hold less in memory"),
+                format!(
+                    "the code needed more memory than its limit of {heap_mb} MiB; raise `settings.memory_mb` (of a workflow; sources have no such setting), or hold less in memory"
+                ),
             ),
             Self::ProcessFull { heap_mb } => (FailureKind::OutOfMemory, "OutOfMemory", process_full(*heap_mb)),
             Self::TmpFull { bytes_max } => (
@@ -98,7 +100,7 @@ impl Death {
 fn process_full(heap_mb: u32) -> String {
     format!(
         "the process of the code needed more memory than its limit of {} MiB ({heap_mb} MiB of heap, and {BESIDE_HEAP_MB} MiB for worker threads, buffers and \
-         output not yet sent); use fewer workers, hold less in memory, or raise `settings.memory_mb` of the workflow",
+         output not yet sent); use fewer workers, hold less in memory, or raise `settings.memory_mb` (of a workflow; sources have no such setting)",
         u64::from(heap_mb) + BESIDE_HEAP_MB
     )
 }
