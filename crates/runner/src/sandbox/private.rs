@@ -80,9 +80,15 @@ impl Private {
 
     /// What is kept in a host's `tmp`: in files, and in files that were unlinked and are open still.
     pub(crate) fn usage(tmp: &Path, pid: Option<u32>) -> Usage {
+        Self::usage_while(tmp, pid, || {})
+    }
+
+    /// [`Private::usage`], with what happens each time between the listing of a folder and its opening: in a server, whatever a host does then.
+    pub(super) fn usage_while(tmp: &Path, pid: Option<u32>, mut meanwhile: impl FnMut()) -> Usage {
         let Ok(root) = rustix::fs::openat(CWD, tmp, FOLDER, Mode::empty()) else { return Usage::Uncountable };
         let (mut bytes, mut entries, mut folders) = (0u64, 0usize, vec![Vec::new()]);
         while let Some(path) = folders.pop() {
+            meanwhile();
             let folder = match below(&root, &path) {
                 Ok(Some(folder)) => folder,
                 Ok(None) => continue,
@@ -173,7 +179,7 @@ fn below(root: &OwnedFd, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
     }
 }
 
-fn step_by_step(root: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+pub(super) fn step_by_step(root: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     let mut folder = rustix::fs::openat(root, c".", FOLDER, Mode::empty())?;
     for part in path.split(|byte| *byte == b'/') {
         folder = rustix::fs::openat(&folder, part, FOLDER, Mode::empty())?;
@@ -188,6 +194,12 @@ fn is_itself(name: &[u8]) -> bool {
 /// Empties a folder that a stranger filled: however deep it is nested and whatever its rights are, in constant memory and with few
 /// descriptors. What is nested is moved up, so paths stay short. Links are removed, and never followed, also where somebody is still at work there.
 pub(crate) fn clear(root: &Path) -> io::Result<()> {
+    clear_while(root, || {})
+}
+
+/// [`clear`], with what happens each time between the listing of a folder and its opening, and between its opening and its moving: in a server,
+/// whatever a host does then.
+pub(super) fn clear_while(root: &Path, mut meanwhile: impl FnMut()) -> io::Result<()> {
     let root = rustix::fs::openat(CWD, root, FOLDER, Mode::empty())?;
     let mut moved = 0u64;
     loop {
@@ -198,11 +210,17 @@ pub(crate) fn clear(root: &Path) -> io::Result<()> {
             if removed(&root, &name)? {
                 continue;
             }
+            meanwhile();
             let Some(folder) = opened(&root, &name)? else { continue };
             for child in names(&folder)? {
                 let child = child?;
+                if removed(&folder, &child)? {
+                    continue;
+                }
+                meanwhile();
                 // A folder is moved only where it may be written: its `..` changes.
-                if !removed(&folder, &child)? && opened(&folder, &child)?.is_some() {
+                if opened(&folder, &child)?.is_some() {
+                    meanwhile();
                     move_up(&folder, &child, &root, &mut moved)?;
                 }
             }

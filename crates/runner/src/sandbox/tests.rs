@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::private::{clear_while, step_by_step};
 use super::*;
 use crate::types::{ModuleSpec, StartError};
 
@@ -102,6 +103,7 @@ fn links_pipes_and_sockets_are_removed_and_lead_nowhere() {
     std::fs::create_dir(tmp.join("folder")).expect("makes");
     for at in [&tmp, &tmp.join("folder")] {
         std::os::unix::fs::symlink(&outside, at.join("link")).expect("links");
+        std::os::unix::fs::symlink(outside.join("file"), at.join("link to a file")).expect("links");
         std::os::unix::fs::symlink("link", at.join("link to a link")).expect("links");
         std::os::unix::fs::symlink("..", at.join("up")).expect("links");
         std::os::unix::fs::symlink("none", at.join("dangling")).expect("links");
@@ -116,33 +118,107 @@ fn links_pipes_and_sockets_are_removed_and_lead_nowhere() {
     assert!(is_whole(&outside), "a link was followed");
 }
 
-/// What is a folder when it is listed may be a link when it is entered.
-#[test]
-fn a_folder_that_becomes_a_link_under_way_leads_nowhere() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let outside = outside(dir.path());
-    let tmp = dir.path().join("tmp");
-    std::fs::create_dir(&tmp).expect("makes");
-    let done = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // By turns a folder and a link, until all is over.
-            while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                let place = tmp.join("turns");
-                let _ = std::fs::create_dir_all(place.join("deep"));
-                let _ = std::fs::rename(&place, tmp.join("aside"));
-                let _ = std::os::unix::fs::symlink(&outside, &place);
-                let _ = std::fs::remove_file(&place);
-            }
-        });
-        for _ in 0..300 {
-            Private::usage(&tmp, None);
-            // What it finds there changes under it: that it fails is no harm.
-            let _ = clear(&tmp);
+/// Each folder of a host's that may become a link under way, and where the link then leads.
+const TURNS: [(&str, &str); 2] = [("turns", "outside"), ("turns/deep", "outside/deep")];
+
+/// Two folders in each other; the attack takes one of them away and puts a link into its place at the `nth` instant that is left to it.
+struct Race {
+    dir: tempfile::TempDir,
+    left: usize,
+    turn: (&'static str, &'static str),
+}
+
+impl Race {
+    fn prepare(nth: usize, turn: (&'static str, &'static str)) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        outside(dir.path());
+        std::fs::create_dir_all(dir.path().join("tmp/turns/deep")).expect("makes");
+        Self { dir, left: nth + 1, turn }
+    }
+
+    fn tmp(&self) -> std::path::PathBuf {
+        self.dir.path().join("tmp")
+    }
+
+    fn meanwhile(&mut self) {
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            return;
         }
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
-    });
-    assert!(is_whole(&outside), "a link was followed");
+        let (place, aside) = (self.tmp().join(self.turn.0), self.dir.path().join("aside"));
+        // It may be gone by now, or be the link already.
+        if std::fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_dir()) && std::fs::rename(&place, aside).is_ok() {
+            std::os::unix::fs::symlink(self.dir.path().join(self.turn.1), &place).expect("links");
+        }
+    }
+
+    /// Whether the attack had its instant.
+    fn is_over(&self) -> bool {
+        self.left > 0
+    }
+
+    fn assert_harmless(&self, nth: usize) {
+        assert!(is_whole(&self.dir.path().join("outside")), "a link was followed: {} at instant {nth}", self.turn.0);
+    }
+}
+
+/// What is a folder when it is listed may be a link when it is entered: at every instant there is.
+#[test]
+fn a_folder_that_becomes_a_link_under_way_is_not_counted() {
+    for (turn, instants) in TURNS.into_iter().zip([3, 3]) {
+        let mut nth = 0;
+        loop {
+            let mut race = Race::prepare(nth, turn);
+            let usage = Private::usage_while(&race.tmp(), None, || race.meanwhile());
+            if race.is_over() {
+                break;
+            }
+            // Folders themselves take a few blocks; a file outside takes a hundred thousand bytes.
+            let Usage::Bytes(bytes) = usage else { panic!("uncountable: {} at instant {nth}", turn.0) };
+            assert!(bytes < 100_000, "a link was followed: {} at instant {nth}: {bytes}", turn.0);
+            race.assert_harmless(nth);
+            nth += 1;
+        }
+        assert_eq!(nth, instants, "instants of {}", turn.0);
+    }
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_under_way_is_not_cleared() {
+    for turn in TURNS {
+        let mut nth = 0;
+        loop {
+            let mut race = Race::prepare(nth, turn);
+            let cleared = clear_while(&race.tmp(), || race.meanwhile());
+            if race.is_over() {
+                break;
+            }
+            race.assert_harmless(nth);
+            // A link is a thing to remove, and no reason to leave off.
+            cleared.unwrap_or_else(|error| panic!("{} at instant {nth}: {error}", turn.0));
+            assert_eq!(std::fs::read_dir(race.tmp()).expect("reads").count(), 0, "{} at instant {nth}", turn.0);
+            nth += 1;
+        }
+        assert!(nth >= 3, "the folder, what is in it, and its moving each leave an instant: {nth}");
+    }
+}
+
+/// Where the kernel cannot be told to follow no link at all, each step is looked at.
+#[test]
+fn no_step_of_a_path_follows_a_link() {
+    use rustix::fs::{CWD, Mode, OFlags};
+    let dir = tempfile::tempdir().expect("a folder");
+    outside(dir.path());
+    std::fs::create_dir_all(dir.path().join("tmp/folder/deep")).expect("makes");
+    std::os::unix::fs::symlink(dir.path().join("outside"), dir.path().join("tmp/link")).expect("links");
+    std::os::unix::fs::symlink(dir.path().join("outside"), dir.path().join("tmp/folder/link")).expect("links");
+    let root = rustix::fs::openat(CWD, dir.path().join("tmp"), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).expect("opens");
+    for whole in [".", "folder", "folder/deep"] {
+        assert!(step_by_step(&root, whole.as_bytes()).is_ok(), "{whole}");
+    }
+    for led in ["link", "link/deep", "folder/link", "folder/link/deep"] {
+        assert!(step_by_step(&root, led.as_bytes()).is_err(), "{led}");
+    }
 }
 
 #[test]
