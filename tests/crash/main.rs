@@ -3,6 +3,7 @@
 mod audit;
 mod clock;
 mod nodes;
+mod order;
 mod points;
 mod process;
 mod random;

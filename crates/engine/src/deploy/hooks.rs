@@ -38,7 +38,10 @@ impl Engine {
         let refusals = std::mem::take(&mut collected.refusals);
         let origin = Origin::first("COMPONENT", source.source.id.as_str());
         let late = collected.late.clone();
-        self.settle_hook(program, source, &run_id, &origin, collected).await?;
+        if let Err(error) = self.settle_hook(program, source, &run_id, &origin, collected).await {
+            self.leave_unsettled(program).await;
+            return Err(error);
+        }
         if let Some(late) = late {
             late.settled();
         }

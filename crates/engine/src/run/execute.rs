@@ -185,6 +185,8 @@ impl Engine {
             if let Some(late) = late {
                 late.settled();
             }
+        } else {
+            self.leave_unsettled(&program).await;
         }
         if limited {
             // Another of its runs may have waited for this one.

@@ -1,5 +1,6 @@
 //! Settling: what a run leaves becomes durable in one transaction (invariants 2, 3, 4).
 
+pub(crate) mod emits;
 pub(crate) mod error_events;
 pub(crate) mod notice;
 pub(crate) mod sends;
@@ -7,32 +8,27 @@ pub(crate) mod turns;
 
 use std::sync::Arc;
 
-use millrace_model::dedupe::{Candidate, dedupe};
 use millrace_model::error_event::KEPT_NOTHING;
 use millrace_model::event::Event;
-use millrace_model::ids::{RunId, WebhookId};
-use millrace_model::run::{Context, LogLevel, LogLine, NewRun, RunKind, RunResult, RunStatus, Start, StepResult};
-use millrace_model::source::Owner;
-use millrace_model::subscription::{DEFERRED, ERRORS, LOGS};
+use millrace_model::ids::RunId;
+use millrace_model::run::{Context, LogLevel, LogLine, RunKind, RunResult, RunStatus, Start, StepResult};
+use millrace_model::subscription::DEFERRED;
 use millrace_runner::CallOutcome;
-use millrace_store::{Effects, Pausing, Settlement, SourceChange, StoreError};
+use millrace_store::{Effects, Pausing, Settlement, StoreError};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
-use crate::accept::deferred::put_off_until;
 use crate::run::context::Origin;
 use crate::run::execute::Held;
 use crate::run::pauses::{Carried, Rest, may_pause};
 use crate::run::program::{Program, SourceProgram};
 use crate::run::sink::Collected;
+use crate::run::writes::Settling;
 use crate::settle::error_events::Failed;
-use crate::settle::turns::{Remembered, Turn};
 use crate::{Engine, EngineError, StreamItem};
 
 /// How often a settlement is decided anew because the source's state moved under it.
 const TRIES_MAX: u32 = 50;
-/// What an event's summary shows at most.
-const SUMMARY_CHARS_MAX: usize = 1000;
 
 impl Engine {
     /// Settles a run with all it did; or its attempt, where that ended with a pause.
@@ -142,24 +138,15 @@ impl Engine {
         base: Effects,
     ) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
-            let turn = self.0.turns.of(&source.source.id).await;
+            let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected.db).await?;
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
-            let db = self.0.writes.not_overtaken(&source.source.id, &collected.db);
-            let written = i64::from(!db.is_empty());
-            let leaves = self.add_emits(&mut effects, source, context, &collected, db, &turn).await?;
+            let leaves = self.add_emits(&mut effects, source, context, &collected, settling.take_counted(), &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
-            self.0.writes.settled(&source.source.id, &collected.db);
-            self.0.writes.settlement(&source.source.id, written);
             let done = self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await;
-            if done.is_err() {
-                self.0.writes.taken_back(&source.source.id, &collected.db);
-                self.0.writes.settlement(&source.source.id, -written);
-            }
-            match done {
-                Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
-                other => return other,
+            if let Some(done) = settled(settling, done) {
+                return done;
             }
         }
         Err(EngineError::internal("a source's state kept changing while its run was settled", held.id.to_string()))
@@ -179,36 +166,33 @@ impl Engine {
             serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
         };
         for _ in 0..TRIES_MAX {
-            let turn = self.0.turns.of(&source.source.id).await;
+            let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected.db).await?;
             let mut effects = Effects {
                 logs: collected.logs.clone(),
                 log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
                 ..Effects::default()
             };
-            let db = self.0.writes.not_overtaken(&source.source.id, &collected.db);
-            let written = i64::from(!db.is_empty());
-            let leaves = self.add_emits(&mut effects, source, &context, &collected, db, &turn).await?;
+            let leaves = self.add_emits(&mut effects, source, &context, &collected, settling.take_counted(), &turn).await?;
             let events = effects.events.clone();
             let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
-            self.0.writes.settled(&source.source.id, &collected.db);
-            self.0.writes.settlement(&source.source.id, written);
             let done = self.commit_in_turn(turn, leaves, commit).await;
-            if done.is_err() {
-                self.0.writes.taken_back(&source.source.id, &collected.db);
-                self.0.writes.settlement(&source.source.id, -written);
-            }
-            match done {
-                Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&*cause) => {}
-                other => {
-                    other?;
-                    self.tell_streams(events);
-                    self.queued();
-                    self.0.wake_webhooks.notify_one();
-                    return Ok(());
-                }
+            if let Some(done) = settled(settling, done) {
+                done?;
+                self.tell_streams(events);
+                self.queued();
+                self.0.wake_webhooks.notify_one();
+                return Ok(());
             }
         }
         Err(EngineError::internal("a source's state kept changing while a hook was settled", source.source.id.to_string()))
+    }
+
+    /// What a source's run or hook left could not be stored. Its host's live `$.service.db` holds writes that are not: the next run loads the stored
+    /// ones. To be called before the visit ends: a host that began since waits for that before it reads them.
+    pub(crate) async fn leave_unsettled(&self, program: &Program) {
+        if let Program::Source(source) = program {
+            self.0.runner.evict_begun(&source.isolate.id).await;
+        }
     }
 
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
@@ -216,22 +200,7 @@ impl Engine {
         let (events, listeners, mail) = (effects.events.clone(), effects.runs.len(), effects.notice.is_some());
         let (sent, to_webhooks) = (!effects.deliveries.is_empty(), !effects.webhook_deliveries.is_empty());
         let run_id = settlement.run_id.clone();
-        let isolate = match program {
-            Program::Source(source) => Some(source.isolate.id.clone()),
-            Program::Workflow(_) => None,
-        };
-        match self.0.store.settle(settlement).await {
-            Ok(()) => {}
-            Err(StoreError::StateChanged) => return Err(EngineError::internal("the source's state changed", StoreError::StateChanged)),
-            Err(error) => {
-                // The host's live `$.service.db` now holds writes that are not stored: the next run loads the stored ones. One that began since waits
-                // for the end of this run before it reads them.
-                if let Some(isolate) = isolate {
-                    self.0.runner.evict_begun(&isolate).await;
-                }
-                return Err(error.into());
-            }
-        }
+        self.0.store.settle(settlement).await?;
         self.tell_streams(events);
         let identity = program.identity();
         self.run_changed(identity.org_id, identity.owner.as_str(), &run_id);
@@ -281,156 +250,24 @@ impl Engine {
     pub(crate) fn error_line(&self, text: &str) -> LogLine {
         LogLine { at: self.now(), level: LogLevel::Error, text: text.to_owned() }
     }
+}
 
-    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change. `db`: its writes that count.
-    async fn add_emits(
-        &self,
-        effects: &mut Effects,
-        source: &SourceProgram,
-        context: &Context,
-        collected: &Collected,
-        db: Vec<(String, Option<String>)>,
-        turn: &Turn,
-    ) -> Result<Option<Remembered>, EngineError> {
-        let emits = &collected.emits;
-        if emits.is_empty() && db.is_empty() {
-            return Ok(None);
+/// Tells how a settlement's writes fared; None where it is decided anew, as the source's state moved under it.
+fn settled(settling: Settling, done: Result<(), EngineError>) -> Option<Result<(), EngineError>> {
+    match &done {
+        Ok(()) => settling.stored(),
+        Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&**cause) => {
+            settling.taken_back();
+            return None;
         }
-        let now = self.now();
-        let (mut metas, mut payloads) = (Vec::with_capacity(emits.len()), Vec::with_capacity(emits.len()));
-        for emit in emits {
-            let meta = meta_of(emit.meta.as_deref());
-            let payload = emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
-            match put_off_until(&meta, now) {
-                // The strategy does not see it: a source that puts a task off emits it under the same id once it is due.
-                Some(at) => effects.events.push(self.waiting_event(source, &channel_of(&meta), payload, &shown_meta(&meta), at, context)),
-                None => {
-                    metas.push(meta);
-                    payloads.push(payload);
-                }
-            }
-        }
-        let candidates: Vec<Candidate> = metas.iter().map(|m| Candidate { id: m.get("id").cloned(), ts: m.get("ts").and_then(Value::as_f64) }).collect();
-        let remembered = match source.strategy {
-            Some(_) if !metas.is_empty() => Some(self.remembered(turn, source).await?),
-            _ => None,
-        };
-        let before = remembered.as_ref().map(|r| r.dedupe.clone()).unwrap_or_default();
-        let outcome = dedupe(source.strategy, &before, &candidates);
-        for (_, error) in &outcome.refused {
-            effects.logs.push(self.error_line(&format!("Error: {error}")));
-        }
-        for index in outcome.emitted {
-            let payload = std::mem::take(&mut payloads[index]);
-            let event = self.new_event(source.source.id.as_str(), &source.source.org_id, channel_of(&metas[index]), payload, shown_meta(&metas[index]));
-            self.add_event(effects, event, context, context.handles_error).await?;
-        }
-        let changed = remembered.filter(|_| outcome.state != before);
-        let state = match &changed {
-            Some(before) => {
-                let text = serde_json::to_string(&outcome.state).map_err(|e| EngineError::internal("could not write a dedupe state", e))?;
-                Some((before.version, text))
-            }
-            None => None,
-        };
-        if state.is_some() || !db.is_empty() {
-            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db });
-        }
-        Ok(changed.map(|before| Remembered { version: before.version + 1, dedupe: outcome.state }))
+        // Dropped: it may be stored or not.
+        Err(_) => {}
     }
-
-    pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
-        let now = self.now();
-        Event { id: self.0.ids.event_id(now), org_id: org.clone(), emitter_id: emitter.to_owned(), name, emit_id: self.0.ids.ksuid(now), payload, metadata }
-    }
-
-    /// Adds an event and what goes to its listeners.
-    pub(crate) async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
-        self.pass_on(effects, &event, context, handles_error).await?;
-        effects.events.push(event);
-        Ok(())
-    }
-
-    /// Adds a run or a delivery for each listener of an event; a chain that is too long is cut and says so.
-    async fn pass_on(&self, effects: &mut Effects, event: &Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
-        let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
-        let hops = context.hops.unwrap_or(0) + 1;
-        if hops > self.0.config.hops_max && !listeners.is_empty() {
-            let cut = format!(
-                "the event was not passed on: it has gone through {} workflows and sources, the limit; listeners left out: {}",
-                hops - 1,
-                listeners.join(", ")
-            );
-            effects.logs.push(self.error_line(&cut));
-        } else {
-            for listener in listeners.iter() {
-                if listener.starts_with(WebhookId::PREFIX) {
-                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener, &context.trace_id)?);
-                    continue;
-                }
-                let origin = Origin {
-                    trace_id: Some(context.trace_id.clone()),
-                    hops: Some(hops),
-                    handles_error: handles_error || event.name == ERRORS,
-                    ..Origin::first("COMPONENT", event.emitter_id.as_str())
-                };
-                if let Some(run) = self.listener_run(event, listener, &origin).await? {
-                    effects.runs.push(run);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Passes a source's log lines on as one event, where somebody listens to `$logs`. The event is kept nowhere else: the
-    /// lines are in the log. One for a run, so that what logs while it handles logs makes no more of them each time.
-    async fn add_log_event(&self, effects: &mut Effects, held: &Held, context: &Context) -> Result<(), EngineError> {
-        if effects.logs.is_empty() || self.listeners_of(&held.org_id, held.owner.as_str(), LOGS).await?.is_empty() {
-            return Ok(());
-        }
-        let lines: Vec<Value> = effects.logs.iter().map(|line| json!({ "ts": line.at.ms(), "level": line.level, "text": line.text })).collect();
-        let event = self.new_event(held.owner.as_str(), &held.org_id, LOGS.into(), json!({ "run_id": held.id, "lines": lines }).to_string(), "{}".into());
-        self.pass_on(effects, &event, context, context.handles_error).await
-    }
-
-    async fn listener_run(&self, event: &Event, listener: &str, origin: &Origin) -> Result<Option<NewRun>, EngineError> {
-        let owner = Owner::from_row(listener.to_owned());
-        let Some(program) = self.live_program(&event.org_id, &owner).await? else { return Ok(None) };
-        if !program.identity().active {
-            return Ok(None);
-        }
-        self.new_run(&program, origin, event.payload.clone(), Start::Queued).map(Some)
-    }
+    Some(done)
 }
 
 fn is_state_changed(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::StateChanged))
-}
-
-fn meta_of(meta: Option<&RawValue>) -> Map<String, Value> {
-    meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default()
-}
-
-/// The channel that an emit is for.
-fn channel_of(meta: &Map<String, Value>) -> String {
-    meta.get("name").and_then(Value::as_str).unwrap_or("").to_owned()
-}
-
-/// What the history keeps of an emit's metadata.
-fn shown_meta(meta: &Map<String, Value>) -> String {
-    let mut shown = Map::new();
-    for field in ["id", "summary", "ts"] {
-        match meta.get(field) {
-            Some(Value::String(text)) => {
-                shown.insert(field.into(), Value::from(text.chars().take(SUMMARY_CHARS_MAX).collect::<String>()));
-            }
-            Some(value @ (Value::Number(_) | Value::Bool(_))) => {
-                shown.insert(field.into(), value.clone());
-            }
-            _ => {}
-        }
-    }
-    Value::Object(shown).to_string()
 }
 
 /// What the run leaves: the steps of earlier attempts, then those of this one.

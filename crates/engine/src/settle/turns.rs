@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use crate::run::program::SourceProgram;
+use crate::run::writes::{DbWrite, Settling, Standing};
 use crate::{Engine, EngineError};
 
 /// What a source remembers between runs, with the version that settling checks.
@@ -74,6 +75,23 @@ impl Engine {
             text => serde_json::from_str(text).map_err(|e| EngineError::internal("a stored dedupe state is damaged", e))?,
         };
         Ok(Remembered { version: stored.version, dedupe })
+    }
+
+    /// Waits for the turn of a source, and for what decides on the writes of a run or hook of its.
+    ///
+    /// # Errors
+    /// Where a later write than one of these failed: what settles it not runs again, with what is stored.
+    pub(crate) async fn turn_to_settle(&self, source: &SourceId, writes: &[DbWrite]) -> Result<(Turn, Settling), EngineError> {
+        loop {
+            let turn = self.0.turns.of(source).await;
+            match self.0.writes.settle(source, writes) {
+                Standing::Settles(settling) => return Ok((turn, settling)),
+                Standing::Lost => return Err(EngineError::internal("a write to `$.service.db` that followed could not be stored", source.to_string())),
+                // What is waited for may need the turn again.
+                Standing::Waits => drop(turn),
+            }
+            self.0.writes.decided(source, writes).await;
+        }
     }
 
     /// Commits what was decided in a turn, and ends the turn as soon as the next one can be decided. `leaves`: what the source remembers then, where it changes.

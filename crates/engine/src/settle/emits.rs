@@ -1,0 +1,170 @@
+//! What a source's run emits: deduped, kept as events, and passed on to its listeners.
+
+use millrace_model::dedupe::{Candidate, dedupe};
+use millrace_model::event::Event;
+use millrace_model::ids::WebhookId;
+use millrace_model::run::{Context, NewRun, Start};
+use millrace_model::source::Owner;
+use millrace_model::subscription::{ERRORS, LOGS};
+use millrace_store::{Effects, SourceChange};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::accept::deferred::put_off_until;
+use crate::run::context::Origin;
+use crate::run::execute::Held;
+use crate::run::program::SourceProgram;
+use crate::run::sink::Collected;
+use crate::settle::turns::{Remembered, Turn};
+use crate::{Engine, EngineError};
+
+/// What an event's summary shows at most.
+const SUMMARY_CHARS_MAX: usize = 1000;
+
+impl Engine {
+    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change. `db`: its writes that count.
+    pub(crate) async fn add_emits(
+        &self,
+        effects: &mut Effects,
+        source: &SourceProgram,
+        context: &Context,
+        collected: &Collected,
+        db: Vec<(String, Option<String>)>,
+        turn: &Turn,
+    ) -> Result<Option<Remembered>, EngineError> {
+        let emits = &collected.emits;
+        if emits.is_empty() && db.is_empty() {
+            return Ok(None);
+        }
+        let now = self.now();
+        let (mut metas, mut payloads) = (Vec::with_capacity(emits.len()), Vec::with_capacity(emits.len()));
+        for emit in emits {
+            let meta = meta_of(emit.meta.as_deref());
+            let payload = emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
+            match put_off_until(&meta, now) {
+                // The strategy does not see it: a source that puts a task off emits it under the same id once it is due.
+                Some(at) => effects.events.push(self.waiting_event(source, &channel_of(&meta), payload, &shown_meta(&meta), at, context)),
+                None => {
+                    metas.push(meta);
+                    payloads.push(payload);
+                }
+            }
+        }
+        let candidates: Vec<Candidate> = metas.iter().map(|m| Candidate { id: m.get("id").cloned(), ts: m.get("ts").and_then(Value::as_f64) }).collect();
+        let remembered = match source.strategy {
+            Some(_) if !metas.is_empty() => Some(self.remembered(turn, source).await?),
+            _ => None,
+        };
+        let before = remembered.as_ref().map(|r| r.dedupe.clone()).unwrap_or_default();
+        let outcome = dedupe(source.strategy, &before, &candidates);
+        for (_, error) in &outcome.refused {
+            effects.logs.push(self.error_line(&format!("Error: {error}")));
+        }
+        for index in outcome.emitted {
+            let payload = std::mem::take(&mut payloads[index]);
+            let event = self.new_event(source.source.id.as_str(), &source.source.org_id, channel_of(&metas[index]), payload, shown_meta(&metas[index]));
+            self.add_event(effects, event, context, context.handles_error).await?;
+        }
+        let changed = remembered.filter(|_| outcome.state != before);
+        let state = match &changed {
+            Some(before) => {
+                let text = serde_json::to_string(&outcome.state).map_err(|e| EngineError::internal("could not write a dedupe state", e))?;
+                Some((before.version, text))
+            }
+            None => None,
+        };
+        if state.is_some() || !db.is_empty() {
+            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db });
+        }
+        Ok(changed.map(|before| Remembered { version: before.version + 1, dedupe: outcome.state }))
+    }
+
+    pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
+        let now = self.now();
+        Event { id: self.0.ids.event_id(now), org_id: org.clone(), emitter_id: emitter.to_owned(), name, emit_id: self.0.ids.ksuid(now), payload, metadata }
+    }
+
+    /// Adds an event and what goes to its listeners.
+    pub(crate) async fn add_event(&self, effects: &mut Effects, event: Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
+        self.pass_on(effects, &event, context, handles_error).await?;
+        effects.events.push(event);
+        Ok(())
+    }
+
+    /// Adds a run or a delivery for each listener of an event; a chain that is too long is cut and says so.
+    async fn pass_on(&self, effects: &mut Effects, event: &Event, context: &Context, handles_error: bool) -> Result<(), EngineError> {
+        let listeners = self.listeners_of(&event.org_id, &event.emitter_id, &event.name).await?;
+        let hops = context.hops.unwrap_or(0) + 1;
+        if hops > self.0.config.hops_max && !listeners.is_empty() {
+            let cut = format!(
+                "the event was not passed on: it has gone through {} workflows and sources, the limit; listeners left out: {}",
+                hops - 1,
+                listeners.join(", ")
+            );
+            effects.logs.push(self.error_line(&cut));
+        } else {
+            for listener in listeners.iter() {
+                if listener.starts_with(WebhookId::PREFIX) {
+                    effects.webhook_deliveries.push(self.webhook_delivery(event, listener, &context.trace_id)?);
+                    continue;
+                }
+                let origin = Origin {
+                    trace_id: Some(context.trace_id.clone()),
+                    hops: Some(hops),
+                    handles_error: handles_error || event.name == ERRORS,
+                    ..Origin::first("COMPONENT", event.emitter_id.as_str())
+                };
+                if let Some(run) = self.listener_run(event, listener, &origin).await? {
+                    effects.runs.push(run);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes a source's log lines on as one event, where somebody listens to `$logs`. The event is kept nowhere else: the
+    /// lines are in the log. One for a run, so that what logs while it handles logs makes no more of them each time.
+    pub(crate) async fn add_log_event(&self, effects: &mut Effects, held: &Held, context: &Context) -> Result<(), EngineError> {
+        if effects.logs.is_empty() || self.listeners_of(&held.org_id, held.owner.as_str(), LOGS).await?.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<Value> = effects.logs.iter().map(|line| json!({ "ts": line.at.ms(), "level": line.level, "text": line.text })).collect();
+        let event = self.new_event(held.owner.as_str(), &held.org_id, LOGS.into(), json!({ "run_id": held.id, "lines": lines }).to_string(), "{}".into());
+        self.pass_on(effects, &event, context, context.handles_error).await
+    }
+
+    async fn listener_run(&self, event: &Event, listener: &str, origin: &Origin) -> Result<Option<NewRun>, EngineError> {
+        let owner = Owner::from_row(listener.to_owned());
+        let Some(program) = self.live_program(&event.org_id, &owner).await? else { return Ok(None) };
+        if !program.identity().active {
+            return Ok(None);
+        }
+        self.new_run(&program, origin, event.payload.clone(), Start::Queued).map(Some)
+    }
+}
+
+fn meta_of(meta: Option<&RawValue>) -> Map<String, Value> {
+    meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default()
+}
+
+/// The channel that an emit is for.
+fn channel_of(meta: &Map<String, Value>) -> String {
+    meta.get("name").and_then(Value::as_str).unwrap_or("").to_owned()
+}
+
+/// What the history keeps of an emit's metadata.
+fn shown_meta(meta: &Map<String, Value>) -> String {
+    let mut shown = Map::new();
+    for field in ["id", "summary", "ts"] {
+        match meta.get(field) {
+            Some(Value::String(text)) => {
+                shown.insert(field.into(), Value::from(text.chars().take(SUMMARY_CHARS_MAX).collect::<String>()));
+            }
+            Some(value @ (Value::Number(_) | Value::Bool(_))) => {
+                shown.insert(field.into(), value.clone());
+            }
+            _ => {}
+        }
+    }
+    Value::Object(shown).to_string()
+}

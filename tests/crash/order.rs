@@ -1,0 +1,71 @@
+//! The order of a source's writes to its `$.service.db` where one fails: what its runs counted agrees with what is stored.
+
+use millrace_tests::cluster::cluster;
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// The run of 1 counts before that of 2, and ends after it, while that one is on its way to the disk.
+const SOURCE: &str = "
+  let tell, open;
+  const began = new Promise((done) => { tell = done; });
+  const gate = new Promise((done) => { open = done; });
+  export default { name: 'order', version: '1', props: { http: '$.interface.http', db: '$.service.db' },
+    async run({ body: { n } }) {
+      if (n === 2 && !this.db.get('first')) await began;
+      const count = (this.db.get('count') || 0) + 1;
+      this.db.set('count', count);
+      this.$emit({ n, count });
+      if (n === 1) { this.db.set('first', true); tell(); if (!this.db.get('second')) await gate; }
+      if (n === 2) { this.db.set('second', true); setTimeout(open, 50); }
+    } };";
+/// Later than the leases of runs that could not be settled.
+const LATER_MS: i64 = 60_000;
+
+/// The commit of a later write fails, before it happens or after, while an earlier one waits to be settled.
+async fn a_later_write_fails(args: &[&str], when: &str) {
+    let mut server = Server::failing(args);
+    server.skew_clock(0);
+    server.launch().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    server.kill();
+    let point = format!("store.settle.{when}_commit");
+    server.set_env("MILLRACE_FAIL_POINTS", &format!("store.commit=delay(300);{point}=error@1"));
+    server.launch().await;
+    for n in [1, 2] {
+        assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))).await.status, 200);
+    }
+    let fired = format!("name=\"{point}\"");
+    server.until("the commit fails", "/users/me", |_| server.log().contains(&fired) && server.log().contains("could not be settled")).await;
+    server.skew_clock(LATER_MS);
+    let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
+    server.until("both have settled", &runs, |list| list["page_info"]["total_count"] == 2).await;
+    assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": 3 }))).await.status, 200);
+    server.until("the third has settled", &runs, |list| list["page_info"]["total_count"] == 3).await;
+    let events = server.get(&format!("/sources/{}/event_summaries?expand=event&limit=10", id(&source))).await.json;
+    let count_of = |event: &Value| (event["event"]["n"].as_u64().expect("a number"), event["event"]["count"].as_u64().expect("a count"));
+    let counts: std::collections::BTreeMap<u64, u64> = events["data"].as_array().expect("a list").iter().map(count_of).collect();
+    assert_eq!(counts.len(), 3, "{events}");
+    assert_ne!(counts[&1], counts[&2], "{counts:?}");
+    assert_eq!(counts[&3], counts[&1].max(counts[&2]) + 1, "{counts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_counted_agrees_though_a_later_write_was_not_stored() {
+    a_later_write_fails(&[], "before").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_counted_agrees_though_nobody_knows_whether_a_later_write_was_stored() {
+    a_later_write_fails(&[], "after").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_counted_agrees_though_a_later_write_fails_on_postgres() {
+    let Some(cluster) = cluster() else { return };
+    for when in ["before", "after"] {
+        let database = cluster.database().await;
+        a_later_write_fails(&["--database-url", &database.url()], when).await;
+    }
+}
