@@ -146,12 +146,17 @@ fn made_here(def: &PropDef, given: Option<&Value>) -> Result<Value, PropError> {
     }
 }
 
-/// `{__lv: {label, value}}` may always be sent; code sees it as a plain value unless the prop has `withLabel`.
+/// `{__lv: {label, value}}` may always be sent, for each item of a list too; code sees it as a plain value unless the prop has `withLabel`.
 fn unwrap_label(def: &PropDef, value: &Value) -> Value {
-    match value.get("__lv") {
-        Some(labelled) if def.rest.get("withLabel") == Some(&Value::Bool(true)) => labelled.clone(),
-        Some(labelled) => labelled.get("value").cloned().unwrap_or_else(|| labelled.clone()),
-        None => value.clone(),
+    let bare = |held: &Value| if has_label(def) { None } else { held.get("value").cloned() }.unwrap_or_else(|| held.clone());
+    match value {
+        Value::Array(items) => items.iter().map(|item| unwrap_label(def, item)).collect(),
+        Value::Object(map) if map.len() == 1 => match map.get("__lv") {
+            Some(Value::Array(items)) => items.iter().map(bare).collect(),
+            Some(held) => bare(held),
+            None => value.clone(),
+        },
+        other => other.clone(),
     }
 }
 
@@ -196,7 +201,10 @@ pub fn holds_expression(value: &Value) -> bool {
 }
 
 fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
-    let refuse = |allowed: &str| Err(PropError::Type { name: def.name.clone(), value: shown(def, value), allowed: allowed.into() });
+    let refuse = |allowed: &str| {
+        let labelled = if has_label(def) { ", alone or as {\"label\": \"…\", \"value\": …}" } else { "" };
+        Err(PropError::Type { name: def.name.clone(), value: shown(def, value), allowed: format!("{allowed}{labelled}") })
+    };
     if let Some(item_type) = def.prop_type.strip_suffix("[]") {
         let misfit = match value {
             Value::Array(items) => items.iter().position(|item| !scalar_fits(item_type, def, item)).map(|at| format!("; the one at {at} is none")),
@@ -253,21 +261,29 @@ fn bounds(def: &PropDef) -> String {
     }
 }
 
+/// Whether code sees `{label, value}` (reference 3).
+fn has_label(def: &PropDef) -> bool {
+    def.rest.get("withLabel") == Some(&Value::Bool(true))
+}
+
 fn scalar_fits(prop_type: &str, def: &PropDef, value: &Value) -> bool {
-    let labelled = def.rest.get("withLabel") == Some(&Value::Bool(true)) && value.is_object();
-    labelled
-        || match prop_type {
-            // Values typed into a form arrive as text and are kept as given (registry facts 5.24).
-            "string" => value.is_string() || value.is_number(),
-            "integer" => value.as_f64().is_some_and(|n| n.fract() == 0.0 && def.min.is_none_or(|min| n >= min) && def.max.is_none_or(|max| n <= max)),
-            "boolean" => value.is_boolean(),
-            "object" => value.is_object() || value.as_str().is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok()),
-            "app" => value.is_object(),
-            "http_request" => value.get("url").is_some_and(Value::is_string),
-            "sql" => value.is_string() || (value.get("query").is_some_and(Value::is_string) && value.get("params").is_none_or(Value::is_array)),
-            "dir" => value.as_str().is_some_and(|name| name.is_empty() || crate::file::check_name(name).is_ok()),
-            _ => true,
-        }
+    let labelled = value.as_object().filter(|_| has_label(def)).and_then(|labelled| labelled.get("value"));
+    labelled.is_some_and(|value| bare_fits(prop_type, def, value)) || bare_fits(prop_type, def, value)
+}
+
+fn bare_fits(prop_type: &str, def: &PropDef, value: &Value) -> bool {
+    match prop_type {
+        // Values typed into a form arrive as text and are kept as given (registry facts 5.24).
+        "string" => value.is_string() || value.is_number(),
+        "integer" => value.as_f64().is_some_and(|n| n.fract() == 0.0 && def.min.is_none_or(|min| n >= min) && def.max.is_none_or(|max| n <= max)),
+        "boolean" => value.is_boolean(),
+        "object" => value.is_object() || value.as_str().is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok()),
+        "app" => value.is_object(),
+        "http_request" => value.get("url").is_some_and(Value::is_string),
+        "sql" => value.is_string() || (value.get("query").is_some_and(Value::is_string) && value.get("params").is_none_or(Value::is_array)),
+        "dir" => value.as_str().is_some_and(|name| name.is_empty() || crate::file::check_name(name).is_ok()),
+        _ => true,
+    }
 }
 
 /// Reads a timer's value in either spelling (reference 2).

@@ -14,8 +14,8 @@ const EVERY: &str = "export default { name: 'every', version: '1', props: {
     b: { type: 'boolean', optional: true }, bb: { type: 'boolean[]', optional: true }, o: { type: 'object', optional: true }, timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } },
     store: { type: 'data_store', optional: true }, request: { type: 'http_request', optional: true }, sql: { type: 'sql', auth: { app: 'postgresql' }, optional: true },
     dir: { type: 'dir', accessMode: 'read', sync: true, optional: true }, app: { type: 'app', app: 'stripe', optional: true },
-    any: { type: 'any', optional: true }, odd: { type: 'flux.capacitor', optional: true },
-  }, run() { return { any: this.any, odd: this.odd, sql: this.sql, keys: Object.keys(this) }; } };";
+    any: { type: 'any', optional: true }, odd: { type: 'flux.capacitor', optional: true }, named: { type: 'string', withLabel: true, optional: true },
+  }, run() { return { any: this.any, odd: this.odd, sql: this.sql, named: this.named, ss: this.ss, keys: Object.keys(this) }; } };";
 
 async fn sources(server: &Server) -> Value {
     server.get("/users/me/sources").await.json["page_info"]["total_count"].clone()
@@ -49,6 +49,8 @@ async fn s2_7_a_value_of_each_wrong_type_is_refused_with_the_prop_the_value_and_
         ("dir", json!("../up"), "a file store"),
         ("app", json!("apn_x"), "a connected account of stripe"),
         ("app", json!({ "authProvisionId": "apn_nothere" }), "a connected account"),
+        ("named", json!({ "__lv": {} }), "a string, alone or as"),
+        ("named", json!({ "label": "L", "value": { "x": 1 } }), "a string, alone or as"),
     ] {
         let refused = server.post("/sources", &json!({ "component_code": EVERY, "configured_props": { prop: value } })).await;
         assert_eq!(refused.status, 422, "{prop} = {value}: {}", refused.text);
@@ -56,10 +58,12 @@ async fn s2_7_a_value_of_each_wrong_type_is_refused_with_the_prop_the_value_and_
         assert!(words.contains(&format!("`{prop}`")) && words.contains(allowed), "{prop} = {value}: {words}");
     }
     assert_eq!(sources(&server).await, 0);
-    let given = json!({ "any": [{ "a": 1 }], "odd": { "power": 1 }, "sql": "select 1" });
+    let given = json!({ "any": [{ "a": 1 }], "odd": { "power": 1 }, "sql": "select 1", "named": { "__lv": { "label": "L", "value": "v" } },
+        "ss": ["a", { "__lv": { "label": "B", "value": "b" } }] });
     let source = server.post("/sources", &json!({ "component_code": EVERY, "configured_props": given })).await.data();
     let run = server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
-    let expected = json!({ "any": [{ "a": 1 }], "odd": { "power": 1 }, "sql": { "app": "postgresql", "query": "select 1", "params": [] }, "keys": ["timer", "sql", "app", "any", "odd"] });
+    let expected = json!({ "any": [{ "a": 1 }], "odd": { "power": 1 }, "sql": { "app": "postgresql", "query": "select 1", "params": [] }, "named": { "label": "L", "value": "v" }, "ss": ["a", "b"],
+        "keys": ["ss", "timer", "sql", "app", "any", "odd", "named"] });
     assert_eq!(run["return_value"], expected);
 }
 

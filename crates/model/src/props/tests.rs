@@ -81,6 +81,28 @@ fn good_values_are_kept() {
 }
 
 #[test]
+fn a_label_comes_with_a_value_that_fits() {
+    let one = |value: Value| check_one(def("s", "string", json!({ "withLabel": true })), value);
+    let both = json!({ "label": "L", "value": "v" });
+    for given in [both.clone(), json!({ "__lv": both })] {
+        assert_eq!(one(given), Ok(both.clone()));
+    }
+    assert_eq!(one(json!("v")), Ok(json!("v")));
+    for held in [json!({}), json!({ "label": "L" }), json!({ "label": "L", "value": null }), json!({ "label": "L", "value": { "x": 1 } })] {
+        for given in [held.clone(), json!({ "__lv": held })] {
+            let words = one(given).expect_err("refused");
+            assert!(words.contains("a string, alone or as {\"label\": \"…\", \"value\": …}"), "{words}");
+        }
+    }
+    let list = |fields: Value, value: Value| check_one(def("l", "string[]", fields), value);
+    let items = json!([{ "__lv": both }, "w"]);
+    assert_eq!(list(json!({ "withLabel": true }), items.clone()), Ok(json!([both, "w"])));
+    assert_eq!(list(json!({}), items), Ok(json!(["v", "w"])));
+    assert_eq!(list(json!({}), json!({ "__lv": [both] })), Ok(json!(["v"])));
+    assert!(list(json!({ "withLabel": true }), json!([{ "__lv": {} }])).expect_err("refused").contains("the one at 0 is none"));
+}
+
+#[test]
 fn a_value_over_64_kb_is_refused_and_an_unknown_prop_too() {
     let error = check_one(def("s", "string", json!({})), json!("x".repeat(VALUE_BYTES_MAX + 1))).expect_err("too large");
     assert!(error.contains("65537"), "{error}");
