@@ -7,6 +7,7 @@ const codes = new Map();
 const refreshTokens = new Map();
 const stats = { refreshes: 0, revoked: [], last: 0 };
 let refuses = false;
+let isDown = false;
 
 const send = (response, status, body, headers = {}) => response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 
@@ -48,9 +49,13 @@ const server = createServer(async (request, response) => {
       return response.writeHead(302, { location: back.href }).end();
     }
     case "/token":
+      if (isDown) return send(response, 503, { error: "temporarily_unavailable" });
       return send(response, ...token(form, request.headers.authorization));
     case "/revoke":
       stats.revoked.push(form.get("token"));
+      return send(response, 200, {});
+    case "/down":
+      isDown = url.searchParams.get("for") === "now";
       return send(response, 200, {});
     case "/refuse":
       refuses = true;

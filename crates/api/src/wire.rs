@@ -118,6 +118,9 @@ pub(crate) fn account(view: &AccountView) -> Value {
     if let Some(credentials) = &view.credentials {
         shown["credentials"] = json!(credentials);
     }
+    if !view.warnings.is_empty() {
+        shown["warnings"] = json!(view.warnings);
+    }
     shown
 }
 

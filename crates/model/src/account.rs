@@ -220,6 +220,24 @@ impl AppDefinition {
         }
         Ok(kept)
     }
+
+    /// What an account is likely to be without or to have in vain, where the fields were read from code, which may not name all: a mistyped
+    /// name is found before a run fails for it.
+    pub fn doubts(&self, slug: &str, given: &Map<String, Value>) -> Vec<String> {
+        if !self.open || self.custom_fields.is_empty() {
+            return Vec::new();
+        }
+        let known = self.custom_fields.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", ");
+        let is_known = |field: &str| self.custom_fields.iter().any(|f| f.name == field) || (self.auth_type == AuthType::Oauth && field.starts_with("oauth_"));
+        let has_value = |field: &str| given.get(field).is_some_and(|value| value.as_str() != Some(""));
+        let strange = given.keys().filter(|field| !is_known(field)).map(|field| {
+            let field: String = field.chars().take(80).collect();
+            format!("`{field}` is kept, but no code of {slug} that is known here reads it; what it reads: {known}")
+        });
+        let nothing = given.keys().all(|field| !is_known(field) || !has_value(field));
+        let nothing = nothing.then(|| format!("the account has no value that code of {slug} is known to read: {known}"));
+        strange.chain(nothing).collect()
+    }
 }
 
 #[cfg(test)]
@@ -249,6 +267,17 @@ mod tests {
 
     fn check(open: bool, given: Value) -> Result<Value, CredentialError> {
         app(open).check("acme", given.as_object().expect("an object")).map(Value::Object)
+    }
+
+    #[test]
+    fn fields_that_were_read_from_code_are_doubted_and_not_refused() {
+        let doubts = |open, given: Value| app(open).doubts("acme", given.as_object().expect("an object"));
+        assert_eq!(doubts(true, json!({ "api_key": "k", "region": "" })), Vec::<String>::new());
+        assert_eq!(doubts(false, json!({ "nope": 1 })), Vec::<String>::new());
+        let mistyped = doubts(true, json!({ "api_kye": "k", "cert": "c" }));
+        assert_eq!(mistyped, ["`api_kye` is kept, but no code of acme that is known here reads it; what it reads: `api_key`, `region`, `cert`"]);
+        assert_eq!(doubts(true, json!({ "api_key": "" })), ["the account has no value that code of acme is known to read: `api_key`, `region`, `cert`"]);
+        assert_eq!(doubts(true, json!({ "nope": 1 })).len(), 2);
     }
 
     #[test]

@@ -99,6 +99,34 @@ async fn r2_26_accounts_that_cannot_be_are_refused() {
 }
 
 #[tokio::test]
+async fn r2_26_a_field_that_no_known_code_reads_is_kept_with_a_warning_and_one_of_an_own_app_refused() {
+    let server = Server::start().await;
+    let connected = |app: &'static str, credentials: Value| {
+        let server = &server;
+        async move { server.post("/accounts", &json!({ "app": app, "credentials": credentials })).await }
+    };
+    let good = connected("stripe", json!({ "api_key": "k" })).await.data();
+    assert_eq!(good["warnings"], Value::Null);
+    // The fields of the catalogue were read from code, which may not name all: a source of one's own may read another.
+    let odd = connected("stripe", json!({ "api_key": "s3cret", "api_kye": "s3cret" })).await;
+    assert!(!odd.text.contains("s3cret"), "{}", odd.text);
+    let warnings = odd.data()["warnings"].take();
+    assert_eq!(warnings.as_array().map(Vec::len), Some(1), "{warnings}");
+    assert!(warnings[0].as_str().is_some_and(|w| w.contains("`api_kye`") && w.contains("`api_key`")), "{warnings}");
+    let none = connected("stripe", json!({ "nope": 1 })).await.data();
+    assert_eq!(none["warnings"].as_array().map(Vec::len), Some(2), "{none}");
+    // They are told once, and are gone once the value is there.
+    assert_eq!(server.get(&format!("/accounts/{}", id(&none))).await.data()["warnings"], Value::Null);
+    let mended = server.put(&format!("/accounts/{}", id(&none)), &json!({ "credentials": { "api_key": "k" } })).await.data();
+    assert_eq!(mended["warnings"].as_array().map(Vec::len), Some(1), "{mended}");
+    let shell = millrace_tests::cli::Shell::new(&server);
+    let told = shell.run_with(&["accounts", "add", "stripe"], "{\"nope\": \"x\"}");
+    assert!(told.stderr.contains("warning: `nope` is kept") && !told.stdout.contains("warning"), "{} {}", told.stdout, told.stderr);
+    server.put("/apps/stripe", &json!({ "name": "Our Stripe", "custom_fields": [{ "name": "api_key" }] })).await.data();
+    assert_eq!(connected("stripe", json!({ "api_key": "k", "nope": 1 })).await.refusal(), (422, "invalid_field"));
+}
+
+#[tokio::test]
 async fn r2_27_the_catalogue_of_apps_is_searched_and_an_own_app_takes_the_place_of_its_entry() {
     let server = Server::start().await;
     let found = server.get("/apps?q=stripe&limit=1").await;

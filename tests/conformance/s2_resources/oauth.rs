@@ -125,6 +125,39 @@ async fn s2_7_5_a_revoked_account_is_unhealthy_and_its_runs_say_so_until_it_is_c
 }
 
 #[tokio::test]
+async fn s2_7_5_an_account_whose_token_ended_while_its_provider_is_down_fails_its_runs_until_the_provider_is_back() {
+    const NOON: i64 = 1_795_348_800_000;
+    let (server, provider) = (Server::start_at(NOON, &[]).await, Provider::start());
+    provider.register(&server, "short").await;
+    assert_eq!(log_in(&server).await.status, 200);
+    let account = server.get("/accounts?app=acme").await.json["data"][0].clone();
+    let path = format!("/accounts/{}", account["id"].as_str().expect("an id"));
+    let source = server.source(SOURCE, json!({ "acme": { "authProvisionId": account["id"] } })).await;
+    let run = || async { server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data() };
+    let down = |whether: &str| answer(server.raw(Method::GET, &format!("{}/down?for={whether}", provider.url)));
+    down("now").await;
+    // The token is good for a minute yet.
+    assert_eq!(run().await["status"], "succeeded");
+    assert_eq!(server.get(&path).await.data()["healthy"], true);
+    server.set_clock(NOON + 60_000);
+    let failed = run().await;
+    assert_eq!((&failed["status"], &failed["error"]["code"]), (&json!("failed"), &json!("AccountUnavailable")));
+    let words = failed["error"]["message"].as_str().unwrap_or_default();
+    assert!(words.contains("its token ended") && words.contains("temporarily_unavailable") && words.contains("ask again"), "{words}");
+    let shown = server.get(&path).await.data();
+    assert_eq!(shown["healthy"], false);
+    assert!(shown["problem"].as_str().is_some_and(|problem| problem.contains("its token ended")), "{shown}");
+    // A provider that is down is not asked by each run, and one that is back is asked.
+    down("no more").await;
+    server.set_clock(NOON + 69_999);
+    assert_eq!(run().await["status"], "failed");
+    server.set_clock(NOON + 70_000);
+    assert_eq!(run().await["status"], "succeeded");
+    let shown = server.get(&path).await.data();
+    assert_eq!((&shown["healthy"], &shown["problem"]), (&json!(true), &Value::Null));
+}
+
+#[tokio::test]
 async fn s2_7_5_an_answer_that_was_not_asked_for_connects_nothing() {
     let (server, provider) = (Server::start().await, Provider::start());
     provider.register(&server, "all").await;

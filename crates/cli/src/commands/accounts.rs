@@ -22,8 +22,8 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
             if show.json { show.record(&link) } else { printer::data(link["data"]["connect_url"].as_str().unwrap_or_default()) }
         }
         AccountCommand::Add { app, name } => {
-            let mut account = connect(client, &app, name).await?;
-            show.record(&json!({ "data": account.take() }))
+            let account = connect(client, &app, name).await?;
+            show.shaped(&json!({ "data": account }), without_warnings)
         }
         AccountCommand::Show { id } => show.record(&client.get(&format!("/accounts/{}", segment(&id))).await?),
         AccountCommand::Update { id, name } => {
@@ -33,7 +33,9 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
                 let slug = account["data"]["app"]["name_slug"].as_str().unwrap_or_default();
                 body["credentials"] = Value::Object(credentials(client, slug).await?);
             }
-            show.record(&client.call(Method::PUT, &format!("/accounts/{}", segment(&id)), &body).await?)
+            let account = client.call(Method::PUT, &format!("/accounts/{}", segment(&id)), &body).await?;
+            warn(&account["data"]);
+            show.shaped(&account, without_warnings)
         }
         AccountCommand::Delete { id } => show.record(&client.call(Method::DELETE, &format!("/accounts/{}", segment(&id)), &json!({})).await?),
     }
@@ -54,7 +56,22 @@ async fn uses_oauth(client: &Client, app: &str) -> Result<bool, CliError> {
 pub(super) async fn connect(client: &Client, app: &str, name: Option<String>) -> Result<Value, CliError> {
     let credentials = credentials(client, app).await?;
     let mut answer = client.call(Method::POST, "/accounts", &json!({ "app": app, "name": name, "credentials": credentials })).await?;
+    warn(&answer["data"]);
     Ok(answer["data"].take())
+}
+
+/// Tells what is doubtful about values that were just given.
+fn warn(account: &Value) {
+    for warning in account["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        printer::note(&format!("{} {warning}", printer::yellow("warning:")));
+    }
+}
+
+fn without_warnings(mut account: Value) -> Value {
+    if let Some(fields) = account.as_object_mut() {
+        fields.remove("warnings");
+    }
+    account
 }
 
 async fn credentials(client: &Client, app: &str) -> Result<Map<String, Value>, CliError> {

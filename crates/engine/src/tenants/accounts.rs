@@ -50,6 +50,8 @@ pub struct AccountView {
     pub app: App,
     /// The values of `$auth`, where they were asked for.
     pub credentials: Option<Map<String, Value>>,
+    /// What is doubtful about values that were just given.
+    pub warnings: Vec<String>,
 }
 
 /// A prop whose value is an account.
@@ -102,7 +104,9 @@ impl Engine {
             EngineError::invalid("app", format!("there is no app `{slug}`; `GET /v1/apps?q=…` finds the slug, and `POST /v1/apps` registers another"))
         })?;
         let credentials = app.definition.check(&app.name_slug, &new.credentials).map_err(|e| credential_error(&e))?;
-        self.insert_account(caller, app, new.name.as_deref(), &credentials, None).await
+        let warnings = app.definition.doubts(&app.name_slug, &credentials);
+        let view = self.insert_account(caller, app, new.name.as_deref(), &credentials, None).await?;
+        Ok(AccountView { warnings, ..view })
     }
 
     pub(crate) async fn insert_account(
@@ -130,7 +134,7 @@ impl Engine {
         };
         self.0.store.create_account(account.clone()).await?;
         tracing::info!(account.id = %account.id, app = account.app, user.id = %caller.user_id, "an account was connected");
-        Ok(AccountView { account, app, credentials: None })
+        Ok(AccountView { account, app, credentials: None, warnings: Vec::new() })
     }
 
     /// Changes an account; components that use it have the new values from their next run on.
@@ -140,10 +144,12 @@ impl Engine {
             if let Some(name) = &update.name {
                 account.name = check_name(name)?;
             }
+            let mut warnings = Vec::new();
             if let Some(given) = &update.credentials {
                 let mut merged = self.open_credentials(&account)?;
                 merged.extend(given.clone());
                 let checked = app.definition.check(&app.name_slug, &merged).map_err(|e| credential_error(&e))?;
+                warnings = app.definition.doubts(&app.name_slug, &checked);
                 account.credentials = self.seal_credentials(&account.id, &checked)?;
                 account.healthy = true;
                 account.problem = None;
@@ -152,7 +158,7 @@ impl Engine {
             account.updated_at = self.now();
             match self.0.store.update_account(account.clone()).await {
                 Err(StoreError::StateChanged) => {}
-                done => return Ok(done.map(|()| AccountView { account, app, credentials: None })?),
+                done => return Ok(done.map(|()| AccountView { account, app, credentials: None, warnings })?),
             }
         }
         Err(EngineError::Conflict { code: "changed_meanwhile", message: format!("the account `{id}` is being changed by others; try again") })
@@ -199,7 +205,7 @@ impl Engine {
         } else {
             None
         };
-        Ok(AccountView { account, app, credentials })
+        Ok(AccountView { account, app, credentials, warnings: Vec::new() })
     }
 
     pub(crate) fn seal_credentials(&self, id: &AccountId, credentials: &Map<String, Value>) -> Result<String, EngineError> {
@@ -274,7 +280,8 @@ impl Engine {
             Some(account) if &account.app != app => fails(format!("the prop `{prop}` needs an account of {app}, and `{id}` is one of {}", account.app)),
             Some(account) if !account.healthy => {
                 let why = account.problem.as_deref().unwrap_or("it did not work when it was last used");
-                fails(format!("the account `{id}` of {app}, which the prop `{prop}` names, does not work: {why}; connect it again"))
+                let then = if account.expires_at.is_some() { "the runs that come ask again" } else { "connect it again" };
+                fails(format!("the account `{id}` of {app}, which the prop `{prop}` names, does not work: {why}; {then}"))
             }
             Some(account) => Ok(Ok(json!({ "$auth": self.open_credentials(&account)? }))),
         }

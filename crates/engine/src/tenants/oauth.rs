@@ -26,6 +26,8 @@ use crate::{Engine, EngineError};
 const STATE_MS: i64 = 15 * 60 * 1000;
 /// A token that ends so soon is refreshed before it is used.
 const AHEAD_MS: i64 = 5 * 60 * 1000;
+/// How long after a provider gave no token it is not asked again.
+const AGAIN_MS: i64 = 10 * 1000;
 /// How long the provider may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// For how long a server that began to refresh a token is waited for.
@@ -172,7 +174,7 @@ impl Engine {
                 let mut kept = self.open_credentials(&account)?;
                 kept.extend(credentials);
                 let account = self.store_credentials(account, &kept, expires_at).await?;
-                Ok(AccountView { account, app, credentials: None })
+                Ok(AccountView { account, app, credentials: None, warnings: Vec::new() })
             }
             None => self.insert_account(&caller, app, state.name.as_deref(), &credentials, expires_at).await,
         }
@@ -180,18 +182,23 @@ impl Engine {
 
     /// The account with a token that is good for some minutes: refreshed where it ends soon, by one at a time.
     pub(crate) async fn fresh(&self, account: Account) -> Result<Account, EngineError> {
-        let ends_soon = |account: &Account| account.expires_at.is_some_and(|at| at.ms() <= self.now().ms() + AHEAD_MS);
-        if !account.healthy || !ends_soon(&account) {
+        if !self.wants_token(&account) {
             return Ok(account);
         }
         let only = self.0.refreshing.lock().entry(account.id.clone()).or_default().clone();
         let turn = only.lock().await;
         // Another may have refreshed it meanwhile.
         let current = self.0.store.account(&account.org_id, &account.id).await?.unwrap_or(account);
-        let done = if current.healthy && ends_soon(&current) { self.refresh_once(current).await } else { Ok(current) };
+        let done = if self.wants_token(&current) { self.refresh_once(current).await } else { Ok(current) };
         drop(turn);
         self.0.refreshing.lock().retain(|_, lock| Arc::strong_count(lock) > 2);
         done
+    }
+
+    /// Whether the provider is to be asked for a token: this one ends soon, and it was not asked in vain just now.
+    fn wants_token(&self, account: &Account) -> bool {
+        let now = self.now().ms();
+        account.expires_at.is_some_and(|at| at.ms() <= now + AHEAD_MS) && (account.healthy || account.updated_at.ms() + AGAIN_MS <= now)
     }
 
     /// Refreshes the token, or waits for another server that does.
@@ -225,7 +232,7 @@ impl Engine {
         let mut credentials = self.open_credentials(&account)?;
         let (Some(client), Some(token)) = (&app.definition.oauth, credentials.get("oauth_refresh_token").and_then(Value::as_str)) else {
             return if account.expires_at.is_some_and(|at| at <= self.now()) {
-                self.unhealthy(account, "its token ended, and the provider gave none to refresh it".into()).await
+                self.unhealthy(account, "its token ended, and the provider gave none to refresh it".into(), None).await
             } else {
                 Ok(account)
             };
@@ -234,11 +241,7 @@ impl Engine {
         let token = RefreshToken::new(token.to_owned());
         let http = match self.provider_client(&client.token_url).await {
             Ok(http) => http,
-            // It may be opened, or found again, before the token ends.
-            Err(why) => {
-                tracing::warn!(account.id = %account.id, %why, "a token could not be refreshed; it is tried again");
-                return Ok(account);
-            }
+            Err(why) => return self.not_refreshed(account, &app, &why.to_string()).await,
         };
         match provider.exchange_refresh_token(&token).request_async(&http).await {
             Ok(tokens) => {
@@ -247,19 +250,26 @@ impl Engine {
                 self.store_credentials(account, &credentials, expires_at).await
             }
             Err(error) => match reason(&error) {
-                (why, true) => self.unhealthy(account, format!("{} refused to refresh its token: {why}", app.definition.name)).await,
-                // The provider may be back before the token ends, and the token may be good for longer than it says.
-                (why, false) => {
-                    tracing::warn!(account.id = %account.id, why, "a token could not be refreshed; it is tried again");
-                    Ok(account)
-                }
+                (why, true) => self.unhealthy(account, format!("{} refused to refresh its token: {why}", app.definition.name), None).await,
+                (why, false) => self.not_refreshed(account, &app, &why).await,
             },
         }
     }
 
-    async fn unhealthy(&self, account: Account, problem: String) -> Result<Account, EngineError> {
+    /// The provider gave no token for now. It may be back, or opened, before this one ends; the account of one that ended does not work until then.
+    async fn not_refreshed(&self, account: Account, app: &App, why: &str) -> Result<Account, EngineError> {
+        if account.expires_at.is_some_and(|at| at > self.now()) {
+            tracing::warn!(account.id = %account.id, why, "a token could not be refreshed; it is tried again");
+            return Ok(account);
+        }
+        let until = account.expires_at;
+        self.unhealthy(account, format!("its token ended, and {} gave no other: {why}", app.definition.name), until).await
+    }
+
+    /// An account that has an end still, `expires_at`, is asked for again; without one only who connects it again mends it.
+    async fn unhealthy(&self, account: Account, problem: String, expires_at: Option<Timestamp>) -> Result<Account, EngineError> {
         tracing::warn!(account.id = %account.id, problem, "an account does not work any more");
-        let changed = Account { healthy: false, problem: Some(problem), version: account.version + 1, updated_at: self.now(), ..account };
+        let changed = Account { healthy: false, problem: Some(problem), expires_at, version: account.version + 1, updated_at: self.now(), ..account };
         match self.0.store.update_account(changed.clone()).await {
             // Whoever changed it meanwhile knows better.
             Err(StoreError::StateChanged) => Ok(self.0.store.account(&changed.org_id, &changed.id).await?.unwrap_or(changed)),

@@ -44,6 +44,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("problem", "string|null"),
             ("expires_at?", "integer"),
             ("credentials?", "object"),
+            ("warnings?", "[string]"),
             ("created_at", "integer"),
             ("updated_at", "integer"),
         ],
