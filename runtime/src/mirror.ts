@@ -11,6 +11,7 @@ import type { Bag } from "./types.ts";
 
 // As they are before code can change them, and before /tmp is led elsewhere.
 const { mkdir, open, readdir, rename, rm, stat, writeFile } = fs.promises;
+const { rmSync } = fs;
 
 /** Bytes of one part of a file; the last may be shorter. */
 const PART = 1 << 20;
@@ -42,6 +43,8 @@ const same = (a: State | undefined, b: State | undefined): boolean => a?.size ==
 
 let root = "";
 let coming = 0;
+/** Files that are on their way at this moment. */
+let underWay = 0;
 /** What a mirror put there, by path: it is not fetched again while it is as it was. */
 const laid = new Map<string, { store: string; id: string; state: State }>();
 
@@ -112,10 +115,16 @@ async function lay(store: string, { path, id, size }: Listed, call: CallContext)
   }
   // Calls beside this one never see a half of it.
   const half = `${root}/${COMING}/${++coming}`;
-  await mkdir(dirname(half), { recursive: true });
-  await writeFile(half, parts);
-  await mkdir(dirname(`${root}/${path}`), { recursive: true });
-  await rename(half, `${root}/${path}`);
+  underWay++;
+  try {
+    await mkdir(dirname(half), { recursive: true });
+    await writeFile(half, parts);
+    await mkdir(dirname(`${root}/${path}`), { recursive: true });
+    await rename(half, `${root}/${path}`);
+  } finally {
+    // Code that walks /tmp finds the store's files there and nothing else.
+    if (--underWay === 0) rmSync(`${root}/${COMING}`, { recursive: true, force: true });
+  }
   const state = await stateOf(path);
   if (state) laid.set(path, { store, id, state });
 }

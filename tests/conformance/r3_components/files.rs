@@ -75,6 +75,9 @@ async fn r3_dir_access_modes_and_steps_without_a_value() {
     let body = "const there = fs.existsSync('/tmp/old.txt'); fs.writeFileSync(`/tmp/new-${steps.trigger.event.n}.txt`, 'new'); return there;";
     let reads = workflow(&server, "read", "a", &[body]).await;
     assert_eq!((run(&server, &reads, json!({ "n": 1 })).await, paths(&server, "a").await), (json!(true), vec!["old.txt".to_owned()]));
+    // Code that walks /tmp finds the store's files and nothing else.
+    let walks = workflow(&server, "read", "a", &["return fs.readdirSync('/tmp');"]).await;
+    assert_eq!(run(&server, &walks, json!({})).await, json!(["old.txt"]));
     let writes = workflow(&server, "write", "a", &[body]).await;
     assert_eq!((run(&server, &writes, json!({ "n": 2 })).await, paths(&server, "a").await), (json!(false), vec!["new-2.txt".to_owned(), "old.txt".to_owned()]));
     // Without a value nothing is mirrored; an expression may name the store.
