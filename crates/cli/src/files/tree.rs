@@ -2,6 +2,8 @@
 //!
 //! It is read here and not by the server, which would read for whoever has a key.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,11 +45,11 @@ impl Tree {
         }
         if is_git(what) {
             let url = what.to_owned();
-            let failed = |e: tokio::task::JoinError| CliError::Tree { what: what.to_owned(), why: e.to_string() };
+            let failed = |e: tokio::task::JoinError| CliError::Tree { what: without_credentials(what), why: e.to_string() };
             return tokio::task::spawn_blocking(move || cloned(&url)).await.map_err(failed)?;
         }
         if what.starts_with("https://") || what.starts_with("http://") {
-            return Ok(Self { origin: what.to_owned(), revision: String::new(), archive: fetched(what).await? });
+            return Ok(Self { origin: without_credentials(what), revision: String::new(), archive: fetched(what).await? });
         }
         match what.strip_prefix("npm:").or_else(|| what.starts_with('@').then_some(what)) {
             Some(package) => packaged(package, npm_registry.trim_end_matches('/')).await,
@@ -68,6 +70,21 @@ pub(crate) fn name_of(origin: &str) -> String {
     if name.is_empty() { "registry".into() } else { name }
 }
 
+/// An address without the user and password in it: what everybody sees who lists registries. The user of an address of ssh is no secret.
+fn without_credentials(address: &str) -> String {
+    match url::Url::parse(address) {
+        Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
+            // Both fail only for addresses that have no host, and these have no user.
+            let _ = url.set_password(None);
+            if matches!(url.scheme(), "http" | "https") {
+                let _ = url.set_username("");
+            }
+            url.into()
+        }
+        _ => address.to_owned(),
+    }
+}
+
 fn is_git(what: &str) -> bool {
     let is_repository = ["https://github.com/", "https://gitlab.com/", "https://codeberg.org/"]
         .iter()
@@ -84,12 +101,15 @@ fn revision(folder: &Path) -> String {
 
 fn cloned(url: &str) -> Result<Tree, CliError> {
     let folder = std::env::temp_dir().join(format!("millrace-registry-{}", std::process::id()));
-    let refused = |why: String| CliError::Tree { what: url.to_owned(), why };
+    let origin = without_credentials(url);
+    let refused = |why: String| CliError::Tree { what: origin.clone(), why };
+    // Nobody else's: one that is there already is refused.
+    DirBuilder::new().mode(0o700).create(&folder).map_err(|e| refused(format!("`{}` could not be made: {e}", folder.display())))?;
     // `--`: what looks like a flag is none.
     let output = Command::new("git").args(["clone", "--quiet", "--depth", "1", "--"]).arg(url).arg(&folder).output();
     let output = output.map_err(|e| refused(format!("git could not be started: {e}")))?;
     let tree = if output.status.success() {
-        packed(&folder).map(|archive| Tree { origin: url.to_owned(), revision: revision(&folder), archive })
+        packed(&folder).map(|archive| Tree { origin: origin.clone(), revision: revision(&folder), archive })
     } else {
         Err(refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
     };
@@ -117,7 +137,7 @@ async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
 }
 
 async fn fetched(url: &str) -> Result<Vec<u8>, CliError> {
-    let refused = |why: String| CliError::Tree { what: url.to_owned(), why };
+    let refused = |why: String| CliError::Tree { what: without_credentials(url), why };
     let http = reqwest::Client::builder().user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION"))).build().map_err(CliError::HttpClient)?;
     let mut response = http.get(url).send().await.map_err(|e| refused(e.without_url().to_string()))?;
     if !response.status().is_success() {
@@ -179,6 +199,16 @@ mod tests {
         assert_eq!(name_of("npm:@acme/slack"), "slack");
         assert_eq!(name_of("https://example.com/tree.tar.gz"), "tree");
         assert_eq!(name_of("/"), "registry");
+    }
+
+    #[test]
+    fn what_is_kept_of_an_address_holds_no_credentials() {
+        assert_eq!(without_credentials("https://me:t0ken@example.com/x.git"), "https://example.com/x.git");
+        assert_eq!(without_credentials("https://t0ken@example.com/tree.tar.gz"), "https://example.com/tree.tar.gz");
+        for kept in ["ssh://git@example.com/x.git", "git@example.com:acme/x.git", "https://github.com/acme/components"] {
+            assert_eq!(without_credentials(kept), kept);
+        }
+        assert_eq!(without_credentials("ssh://git:t0ken@example.com/x.git"), "ssh://git@example.com/x.git");
     }
 
     #[test]
