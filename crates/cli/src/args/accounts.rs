@@ -13,7 +13,7 @@ pub enum AccountCommand {
         app: Option<String>,
     },
     /// Connect an account: asks for its fields, or reads them from standard input as a JSON object
-    #[command(after_help = "Example: millrace accounts add stripe < fields.json, where fields.json is such as {\"api_key\": \"…\"}")]
+    #[command(alias = "create", after_help = "Example: millrace accounts add stripe < fields.json, where fields.json is such as {\"api_key\": \"…\"}")]
     Add {
         /// The app's slug
         app: String,

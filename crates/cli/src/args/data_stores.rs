@@ -9,7 +9,7 @@ pub enum DataStoreCommand {
     #[command(after_help = "Example: millrace data-stores list")]
     List,
     /// Make a data store
-    #[command(after_help = "Example: millrace data-stores create orders")]
+    #[command(alias = "add", after_help = "Example: millrace data-stores create orders")]
     Create {
         /// Its name
         name: String,

@@ -9,7 +9,7 @@ pub enum KeyCommand {
     #[command(after_help = "Example: millrace keys list")]
     List,
     /// Make a key; it is shown this once
-    #[command(after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
+    #[command(alias = "add", after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
     Create {
         /// What it is for
         name: String,

@@ -65,9 +65,12 @@ pub enum OauthClientCommand {
     #[command(after_help = "Example: millrace oauth-clients list")]
     List,
     /// Make a client; its secret is shown this once
-    #[command(after_help = "A client gets a token with its id and secret:\n  \
+    #[command(
+        alias = "add",
+        after_help = "A client gets a token with its id and secret:\n  \
         curl -d grant_type=client_credentials -d client_id=oc_… -d client_secret=mrs_… $MILLRACE_URL/v1/oauth/token\n\
-        Example: millrace oauth-clients create crm --scope invoke")]
+        Example: millrace oauth-clients create crm --scope invoke"
+    )]
     Create {
         /// What it is for
         name: String,

@@ -6,8 +6,11 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum RegistryCommand {
     /// Add a tree of components; it is read here and sent to the server
-    #[command(after_help = "A tree is laid out as components/<app>/sources/<slug>/<slug>.mjs (or actions).\n\
-        Example: millrace registry add https://github.com/acme/components --name acme")]
+    #[command(
+        alias = "create",
+        after_help = "A tree is laid out as components/<app>/sources/<slug>/<slug>.mjs (or actions).\n\
+        Example: millrace registry add https://github.com/acme/components --name acme"
+    )]
     Add {
         /// A folder, a git repository's address, the address of a .tar.gz, or npm:PACKAGE
         what: String,

@@ -9,7 +9,10 @@ pub enum WebhookCommand {
     #[command(visible_alias = "ls", after_help = "Example: millrace webhooks list")]
     List,
     /// Make a webhook; its secret is shown this once
-    #[command(after_help = "Example: millrace webhooks add https://example.com/hook --name orders, then millrace subscriptions add order-mail wh_…")]
+    #[command(
+        alias = "create",
+        after_help = "Example: millrace webhooks add https://example.com/hook --name orders, then millrace subscriptions add order-mail wh_…"
+    )]
     Add {
         /// Where events are sent
         #[arg(value_name = "URL")]

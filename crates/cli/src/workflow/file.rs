@@ -65,6 +65,10 @@ impl WorkflowFile {
                         continue;
                     }
                 },
+                (None, Some(code)) if file.is_file(code) => {
+                    problems.push(format!("{}`code` is the code itself; `code_file: {code}` names a file", line("code")));
+                    continue;
+                }
                 (None, Some(code)) => {
                     let entry = format!("{namespace}.mjs");
                     Some(StepCode { files: BTreeMap::from([(entry.clone(), code.to_owned())]), entry })
@@ -89,6 +93,11 @@ impl WorkflowFile {
             None => folder_name(&path),
         };
         Ok(file)
+    }
+
+    /// Whether what should be code is the name of a file.
+    fn is_file(&self, code: &str) -> bool {
+        !code.is_empty() && !code.contains(char::is_whitespace) && self.folder().join(code).is_file()
     }
 
     fn code_file(&mut self, name: &str) -> Result<StepCode, CliError> {
@@ -298,11 +307,12 @@ mod tests {
 
     #[test]
     fn all_problems_are_told_with_their_lines() {
-        let wrong = "steps:\n  - { namespace: a, code: x }\n  - namespace: a\n    code_file: gone.mjs\n  - { namespace: trigger, code: x }\n";
-        let folder = folder("wrong", &[("workflow.yml", wrong), ("two/workflow.json", "{}"), ("two/workflow.yaml", "")]);
+        let wrong = "steps:\n  - { namespace: a, code: x }\n  - namespace: a\n    code_file: gone.mjs\n  - { namespace: trigger, code: x }\n  - { namespace: b, code: ./b.mjs }\n";
+        let folder = folder("wrong", &[("workflow.yml", wrong), ("b.mjs", ""), ("two/workflow.json", "{}"), ("two/workflow.yaml", "")]);
         let problem = |path: &Path| WorkflowFile::read(path).err().expect("refuses").to_string();
         let text = problem(&folder);
-        assert!(text.contains("2 problems") && text.contains("line 4: could not read") && text.contains("line 5: a step cannot be called `trigger`"), "{text}");
+        assert!(text.contains("line 6: `code` is the code itself; `code_file: ./b.mjs` names a file"), "{text}");
+        assert!(text.contains("3 problems") && text.contains("line 4: could not read") && text.contains("line 5: a step cannot be called `trigger`"), "{text}");
         assert!(problem(&folder.join("two")).contains("`workflow.json` stands beside it"));
         assert!(problem(&folder.join("gone")).contains("could not read"));
         std::fs::remove_dir_all(folder).expect("cleans");
