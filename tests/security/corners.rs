@@ -103,28 +103,51 @@ async fn code_and_keys_of_others_are_not_imported() {
     }
 }
 
-/// Each call may ask for what its own props name, whatever its process sends.
+/// Each call may ask for what its own props name, whatever its process sends. It reads the answers from the wire itself, before its runtime does.
 #[tokio::test]
 async fn frames_that_ask_in_another_s_name_get_nothing() {
     let field = Field::start().await;
+    field.server.post("/data_stores", &json!({ "name": "own" })).await.data();
     field.server.post("/data_stores", &json!({ "name": "theirs" })).await.data();
     field.server.put("/data_stores/theirs/record", &json!({ "key": "k", "value": "kept" })).await.data();
     // Its own call's number is guessed easily: they count from one.
-    let ask = "const ask = (kind, payload) => { { const id = 1; const body = Buffer.from(JSON.stringify({ t: 'ask', id, ask: 9000, kind, payload })); const head = Buffer.alloc(4); head.writeUInt32LE(body.length); fs.writeSync(3, Buffer.concat([head, body])); } };";
-    for (kind, payload) in [
-        ("data_store.get", "{ store: 'theirs', key: 'k' }"),
-        ("data_store.set", "{ store: 'theirs', key: 'k', value: 'taken' }"),
-        ("data_store.clear", "{ store: 'theirs' }"),
-        ("data_store.delete", "{ store: 'theirs', key: 'k' }"),
-        ("flow.trigger", "{ workflow_id: 'p_000000', event: {} }"),
-        ("platform.request", "{ method: 'GET', path: '//169.254.169.254/v1/x', headers: {} }"),
-        ("platform.request", "{ method: 'GET', path: '/v1/../readyz', headers: {} }"),
-        ("platform.request", "{ method: 'DELETE', path: '/v1/data_stores/theirs', headers: {} }"),
-        ("secrets.get", "{ name: 'x' }"),
+    let ask = "const ask = (kind, payload) => {
+        const body = Buffer.from(JSON.stringify({ t: 'ask', id: 1, ask: 9000, kind, payload })); const head = Buffer.alloc(4); head.writeUInt32LE(body.length); fs.writeSync(3, Buffer.concat([head, body]));
+        for (let got = Buffer.alloc(0), part = Buffer.alloc(65536); ;) {
+          try { got = Buffer.concat([got, part.subarray(0, fs.readSync(3, part))]); } catch (error) { if (error.code !== 'EAGAIN') throw error; }
+          if (got.length >= 4 && got.length >= 4 + got.readUInt32LE()) return got.subarray(4).toString();
+        } };";
+    let said = async |kind: &str, payload: &str| {
+        let code = format!(
+            "import fs from 'node:fs'; export default {{ name: 'asks', version: '1', props: {{ http: {{ type: '$.interface.http', customResponse: true }}, own: {{ type: 'data_store' }} }},
+               run() {{ {ask} this.http.respond({{ status: 200, body: ask('{kind}', {payload}) }}); }} }};"
+        );
+        let source = field.server.source(&code, json!({ "own": "own" })).await;
+        answer(field.server.raw(Method::POST, &endpoint(&source)).json(&json!({}))).await.text
+    };
+    // Its own it may ask for: the frames are as they should be.
+    let own = said("data_store.set", "{ store: 'own', key: 'k', value: 'mine' }").await;
+    assert!(own.contains(r#""t":"answer""#) && own.contains(r#""ok":true"#), "{own}");
+    for (kind, payload, code) in [
+        ("data_store.get", "{ store: 'theirs', key: 'k' }", "Forbidden"),
+        ("data_store.entries", "{ store: 'theirs' }", "Forbidden"),
+        ("data_store.set", "{ store: 'theirs', key: 'k', value: 'taken' }", "Forbidden"),
+        ("data_store.clear", "{ store: 'theirs' }", "Forbidden"),
+        ("data_store.delete", "{ store: 'theirs', key: 'k' }", "Forbidden"),
+        ("files.list", "{ store: 'theirs' }", "Forbidden"),
+        ("flow.trigger", "{ workflow_id: 'p_000000', event: {} }", "NotFound"),
+        ("platform.request", "{ method: 'GET', path: '//169.254.169.254/v1/x', headers: {} }", ""),
+        ("platform.request", "{ method: 'GET', path: '/v1/../readyz', headers: {} }", ""),
+        ("platform.request", "{ method: 'DELETE', path: '/v1/data_stores/theirs', headers: {} }", ""),
+        ("secrets.get", "{ name: 'x' }", "NotFound"),
     ] {
-        let source = field.deploy(&format!("{ask} ask('{kind}', {payload}); await new Promise((y) => setTimeout(y, 50)); return 'sent';")).await;
-        // Whether its run goes on is its own affair.
-        let _ = field.server.raw(Method::POST, &endpoint(&source)).json(&json!({})).send().await;
+        let said = said(kind, payload).await;
+        let is_refused = if code.is_empty() {
+            said.contains("401") || said.contains("404") || said.contains(r#""ok":false"#)
+        } else {
+            said.contains(r#""ok":false"#) && said.contains(code)
+        };
+        assert!(is_refused && !said.contains("kept") && !said.contains("ready"), "{kind} {payload}: {said}");
         let kept = answer(field.server.raw(Method::GET, "/v1/data_stores/theirs/record?key=k").bearer_auth(&field.server.api_key)).await;
         assert!(kept.status == 200 && kept.text.contains("kept"), "{kind} {payload}: {}", kept.text);
         field.healthy().await;
@@ -137,23 +160,29 @@ async fn what_is_patched_catches_nothing_of_others() {
     let field = Field::start().await;
     let spy = "const seen = globalThis.seen ??= []; let busy = false; const see = (...all) => { if (busy || seen.length > 10000) return; busy = true; try { for (let n = 0; n < all.length; n++) seen[seen.length] = '' + all[n]; } catch {} busy = false; }; for (const [of, name] of [[JSON, 'stringify'], [JSON, 'parse'], [Array.prototype, Symbol.iterator], [Promise.prototype, 'then'], [Buffer.prototype, 'toString'], [Map.prototype, 'get'], [String.prototype, 'slice']]) { const was = of[name]; of[name] = function (...args) { see(args[0], this); return was.apply(this, args); }; }
       Object.prototype.toJSON = function () { see(Object.keys(this)); return this; };";
-    let spying = format!("{spy} setTimeout(() => {{}}, 5000); return 'spies';");
-    let source = field.deploy(&spying).await;
-    field.send(&source).await;
+    // It spies in one run, and tells in a later one of the same process.
+    let code = format!(
+        "export default {{ name: 'spy', version: '1', props: {{ http: {{ type: '$.interface.http', customResponse: true }} }}, run(event) {{
+           if (event.body.spy) {{ {spy} JSON.stringify(event.body.spy); }} this.http.respond({{ status: 200, body: process.pid + '|' + globalThis.seen.join('|') }}); }} }};"
+    );
+    let source = field.server.source(&code, json!({})).await;
+    let tells = async |body: serde_json::Value| {
+        let text = answer(field.server.raw(Method::POST, &endpoint(&source)).json(&body)).await.text;
+        let (pid, seen) = text.split_once('|').unwrap_or_else(|| panic!("{text}"));
+        (pid.to_owned(), seen.to_owned())
+    };
+    let (spy, _) = tells(json!({ "spy": "what-it-says-itself" })).await;
     let secret = "a-secret-of-the-neighbour-4711";
-    let code = "export default { name: 'keeper', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, token: { type: 'string', secret: true } }, run(e) { this.http.respond({ status: 200, body: this.token === e.body.token ? 'same' : 'other' }); } };";
+    let code = "export default { name: 'keeper', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, token: { type: 'string', secret: true } }, run(e) { this.http.respond({ status: 200, body: JSON.stringify([this.token, process.pid]) }); } };";
     let keeper = field.server.source(code, json!({ "token": secret })).await;
     for _ in 0..5 {
-        let got = answer(field.server.raw(Method::POST, &endpoint(&keeper)).json(&json!({ "token": secret }))).await;
-        assert_eq!(got.text, "same");
+        let got = answer(field.server.raw(Method::POST, &endpoint(&keeper)).json(&json!({ "token": secret }))).await.json;
+        assert_eq!(got[0], secret);
+        assert_ne!(got[1].to_string(), spy, "they share a process");
     }
-    // The same process as before looks at all that it has caught.
-    let path = format!("/sources/{}/runs", source["id"].as_str().expect("an id"));
-    assert!(!field.server.get(&path).await.text.contains(secret));
-    let tell = field.deploy(&format!("{spy} return seen.join('|') + JSON.stringify(globalThis.seen);")).await;
-    for _ in 0..2 {
-        let said = field.send(&tell).await.text;
-        assert!(!said.contains(secret), "{said}");
-    }
+    let (again, seen) = tells(json!({})).await;
+    assert_eq!(again, spy, "the process that spied is gone, and what it saw");
+    assert!(seen.contains("what-it-says-itself"), "it sees nothing at all: {seen}");
+    assert!(!seen.contains(secret), "{seen}");
     field.healthy().await;
 }

@@ -10,6 +10,7 @@ mod modes;
 mod names;
 mod neighbours;
 mod reach;
+mod rebinding;
 mod requests;
 mod resources;
 mod support;
