@@ -201,7 +201,15 @@ async fn crooked_paths_and_hosts_lead_nowhere_else() {
     for path in ["/v1/users/me", "/healthz", &format!("/e/{key}")] {
         let got = raw(&field.server, &head(path, "host: a\r\nhost: b\r\n")).await;
         assert!(status(&got) == 400 && got.contains("several_hosts"), "{path}: {got}");
+        let got = raw(&field.server, &head(&format!("http://evil.test{path}"), "host: a\r\n")).await;
+        assert!(status(&got) == 400 && got.contains("several_hosts"), "{path}: {got}");
+        for host in ["a@b", "a/b", "a b", "a\\b", "a?b", "a#b", "<a>", "a\u{e9}"] {
+            let got = raw(&field.server, &head(path, &format!("host: {host}\r\n"))).await;
+            assert!(status(&got) == 400 && got.contains("not_a_host"), "{path}, {host}: {got}");
+        }
     }
+    let both = raw(&field.server, &head("http://a/healthz", "host: A\r\n")).await;
+    assert_eq!(status(&both), 200, "{both}");
     for lines in [
         "content-length: 5\r\ncontent-length: 6\r\n",
         "content-length: -1\r\n",
@@ -350,6 +358,38 @@ async fn refusals_tell_nothing_of_the_server() {
         for told in [data, "panicked", ".rs:", "root:", "SELECT ", "sqlite"] {
             assert!(!got.text.contains(told), "`{told}` is told: {}", got.text);
         }
+    }
+    field.healthy().await;
+}
+
+/// The run page keeps the API key in storage of this server's origin: no answer of a component may be a page of that origin, however it is dressed.
+#[tokio::test]
+async fn a_page_of_a_component_has_an_origin_of_its_own() {
+    let field = Field::start().await;
+    let code = "export default { name: 'page', version: '1', props: { http: { type: '$.interface.http', customResponse: true } },
+        run(event) { this.http.respond({ status: 200, headers: event.body, body: '<script>steal(sessionStorage)</script>' }); } };";
+    let source = field.server.source(code, json!({})).await;
+    for headers in [
+        json!({ "content-type": "text/html" }),
+        json!({ "content-type": "TEXT/HTML;charset=utf-8", "content-security-policy": "script-src 'unsafe-inline'" }),
+        json!({ "content-type": "image/svg+xml" }),
+        json!({ "content-type": "text/plain, text/html" }),
+        json!({ "content-type": "text/plain;charset=utf-8,text/html" }),
+        json!({ "content-type": ["text/plain", "text/html"] }),
+        json!({ "content-type": "text/plain", "Content-Type": "text/html" }),
+        json!({ "content-type": "text/plainhtml" }),
+        json!({ "content-type": "" }),
+        json!({ "content-type": "text/plain", "x-content-type-options": "none" }),
+        json!({}),
+    ] {
+        let got = field.server.raw(Method::POST, &endpoint(&source)).json(&headers).send().await.expect("answers");
+        assert_eq!(got.status().as_u16(), 200, "{headers}");
+        let all = |name: &str| got.headers().get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect::<Vec<_>>();
+        let kinds = all("content-type");
+        let essence = kinds[0].split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+        let is_text = kinds.len() == 1 && !kinds[0].contains(',') && ["text/plain", "application/json"].contains(&essence.as_str());
+        let sandboxed = all("content-security-policy").iter().any(|policy| policy.starts_with("sandbox") && !policy.contains("allow-same-origin"));
+        assert!(sandboxed || (is_text && all("x-content-type-options") == ["nosniff"]), "{headers}: {:?}", got.headers());
     }
     field.healthy().await;
 }

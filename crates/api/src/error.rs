@@ -75,7 +75,12 @@ impl ApiError {
 
     /// A request that names several hosts.
     pub(crate) fn several_hosts() -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "several_hosts", "the request has more than one `Host` line, allowed is one")
+        Self::new(StatusCode::BAD_REQUEST, "several_hosts", "the request names more than one host, in `Host` lines or in its address; allowed is one")
+    }
+
+    /// A request whose host is none.
+    pub(crate) fn no_host() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "not_a_host", "the request's `Host` is no name or address of a host, with or without a port")
     }
 
     /// A body that is not the JSON it should be.

@@ -182,11 +182,22 @@ fn to_response(answer: EndpointResponse) -> Result<Response, ApiError> {
         }
     }
     let kind = headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
-    let inert = [&b"text/plain"[..], b"application/json"].iter().any(|inert| kind.as_bytes().starts_with(inert));
-    if !inert {
+    // Browsers go by the last of several, also of several in one line.
+    let inert = is_inert(kind) && headers.get_all(header::CONTENT_TYPE).iter().nth(1).is_none();
+    if inert {
+        // A browser that goes by what it finds in the body may find a page.
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    } else {
         headers.append(header::CONTENT_SECURITY_POLICY, SANDBOX);
     }
     Ok(response)
+}
+
+/// Whether no browser takes it for a page.
+fn is_inert(kind: &HeaderValue) -> bool {
+    let essence = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let inert = [&b"text/plain"[..], b"application/json"].iter().any(|inert| essence.eq_ignore_ascii_case(inert));
+    inert && !kind.as_bytes().contains(&b',')
 }
 
 #[cfg(test)]
@@ -214,7 +225,14 @@ mod tests {
         let response = to_response(answer(418, &given)).unwrap();
         assert_eq!(response.status().as_u16(), 418);
         let names: Vec<_> = response.headers().iter().map(|(n, v)| (n.as_str(), String::from_utf8_lossy(v.as_bytes()).into_owned())).collect();
-        let expected = [("x-a", "1"), ("set-cookie", "a"), ("set-cookie", "b"), ("x-utf", "é"), ("content-type", "text/plain; charset=utf-8")];
+        let expected = [
+            ("x-a", "1"),
+            ("set-cookie", "a"),
+            ("set-cookie", "b"),
+            ("x-utf", "é"),
+            ("content-type", "text/plain; charset=utf-8"),
+            ("x-content-type-options", "nosniff"),
+        ];
         assert_eq!(names, expected.map(|(n, v)| (n, v.to_owned())));
         for status in [100, 101, 199, 0, 600, 999] {
             assert!(to_response(answer(status, &[])).is_err(), "{status}");
@@ -225,7 +243,15 @@ mod tests {
     fn pages_of_endpoints_have_an_origin_of_their_own() {
         let sandboxed = |kind| to_response(answer(200, &[("Content-Type", kind)])).unwrap().headers().contains_key(header::CONTENT_SECURITY_POLICY);
         assert!(sandboxed("text/html") && sandboxed("image/svg+xml") && sandboxed("text/javascript") && sandboxed(""));
-        assert!(!sandboxed("application/json") && !sandboxed("text/plain; charset=utf-8"));
+        assert!(!sandboxed("application/json") && !sandboxed("text/plain; charset=utf-8") && !sandboxed("Text/Plain ;charset=utf-8"));
+        for dressed in ["text/plain, text/html", "text/plain;charset=utf-8,text/html", "application/json , text/html", "text/plainhtml", "application/jsonx"] {
+            assert!(sandboxed(dressed), "{dressed}");
+        }
+        let two = [("content-type", "text/plain"), ("Content-Type", "text/html")];
+        assert!(to_response(answer(200, &two)).unwrap().headers().contains_key(header::CONTENT_SECURITY_POLICY));
+        let sniffed = to_response(answer(200, &[("content-type", "text/plain"), ("x-content-type-options", "none")])).unwrap();
+        let told: Vec<_> = sniffed.headers().get_all(header::X_CONTENT_TYPE_OPTIONS).iter().collect();
+        assert_eq!(told, ["nosniff"]);
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use axum::extract::{Request, State};
 use axum::http::header;
+use axum::http::uri::Authority;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use millrace_model::domain::EndpointDomain;
@@ -15,15 +16,34 @@ use crate::{App, endpoints};
 
 /// A request to a host that stands for an endpoint is the endpoint's, whatever its path: no page of a stranger has this server's origin, and none of ours is there.
 pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response {
-    // What stands before this server may go by another of them (RFC 9112, 3.2).
-    if request.headers().get_all(header::HOST).iter().nth(1).is_some() {
-        return ApiError::several_hosts().into_response();
-    }
-    let host = request.headers().get(header::HOST).and_then(|h| h.to_str().ok()).or_else(|| request.uri().authority().map(|a| a.as_str())).unwrap_or("");
+    let host = match host(&request) {
+        Ok(host) => host,
+        Err(error) => return error.into_response(),
+    };
     match app.engine.endpoint_of_host(host).await {
         None => next.run(request).await,
         Some(key) => endpoints::handle_key(app, key, request).await,
     }
+}
+
+/// The one host that a request is for; empty where it names none. What stands before this server may go by another of several, and may cut
+/// what is no name in another place (RFC 9112, 3.2).
+fn host(request: &Request) -> Result<&str, ApiError> {
+    let mut lines = request.headers().get_all(header::HOST).iter();
+    let line = lines.next();
+    if lines.next().is_some() {
+        return Err(ApiError::several_hosts());
+    }
+    let line = line.map(|line| line.to_str().map_err(|_| ApiError::no_host())).transpose()?;
+    let target = request.uri().authority().map(Authority::as_str);
+    let host = match (line, target) {
+        (Some(line), Some(target)) if !line.is_empty() && !line.eq_ignore_ascii_case(target) => return Err(ApiError::several_hosts()),
+        (Some(line), _) if !line.is_empty() => line,
+        (_, target) => target.unwrap_or(""),
+    };
+    // Letters of other scripts come in ASCII (RFC 3986, 3.2.2; in brackets is an address of IPv6).
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(&byte);
+    if host.bytes().all(is_name) { Ok(host) } else { Err(ApiError::no_host()) }
 }
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {

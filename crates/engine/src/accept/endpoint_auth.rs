@@ -172,7 +172,7 @@ fn is_signed(key: &[u8], request: &EndpointRequest, now: Timestamp) -> bool {
     else {
         return false;
     };
-    let is_fresh = time.parse::<i64>().is_ok_and(|secs| (now.ms() - secs.saturating_mul(1000)).abs() <= CLOCK_SKEW_MS);
+    let is_fresh = time.parse::<i64>().is_ok_and(|secs| now.ms().abs_diff(secs.saturating_mul(1000)) <= CLOCK_SKEW_MS.unsigned_abs());
     let Some(mac) = mac(key, &[id.as_bytes(), b".", time.as_bytes(), b".", &request.body]) else { return false };
     let given = given.split(' ').take(SIGNATURES_MAX).filter_map(|one| STANDARD.decode(one.strip_prefix("v1,")?).ok());
     // All are compared, in constant time each.
@@ -220,6 +220,11 @@ mod tests {
         assert!(!is_signed(&key, &request(&headers, body), now.plus_ms(CLOCK_SKEW_MS + 1)));
         assert!(!is_signed(&key, &request(&headers, "{}"), now) && !is_signed(b"other", &request(&headers, body), now));
         assert!(!is_signed(&key, &request(&headers[..2], body), now) && !is_signed(&key, &request(&[], body), now));
+        // Times that nobody has, and numbers that are none.
+        for time in ["-9223372036854775808", "9223372036854775807", "-9223372036854775", "0", "", "NaN", "1e9", "99999999999999999999"] {
+            let headers = [headers[0], ("webhook-timestamp", time), headers[2]];
+            assert!(!is_signed(&key, &request(&headers, body), now), "{time}");
+        }
     }
 
     #[test]
