@@ -9,6 +9,7 @@ mod error;
 pub mod extract;
 mod guarded;
 mod index;
+mod known;
 mod packages;
 mod plugin;
 mod reach;
@@ -32,6 +33,7 @@ use tokio::sync::Semaphore;
 pub use crate::archive::unpack_tree;
 pub use crate::error::BundleError;
 pub use crate::index::{Index, IndexEntry, Unindexed};
+use crate::known::Known;
 pub use crate::tree::{Files, Folder};
 pub use crate::worker::{WorkerCommand, work};
 use crate::workshop::Workshop;
@@ -151,13 +153,33 @@ impl Bundler {
         }
     }
 
-    /// Indexes an uploaded tree (see [`Index::of`]).
-    pub async fn index(&self, files: BTreeMap<String, String>) -> Result<Index, BundleError> {
+    /// Indexes an uploaded tree (see [`Index::of`]). A server reads only the files anew that changed since it indexed the tree of that name.
+    pub async fn index(&self, tree: &str, files: BTreeMap<String, String>) -> Result<Index, BundleError> {
         match &self.work {
             Work::Here(_) => tokio::task::spawn_blocking(move || Index::of(&files, None))
                 .await
                 .map_err(|e| BundleError::Internal { what: "the index broke down", source: Box::new(e) }),
-            Work::InProcesses(command) => command.index(&self.config, files).await,
+            Work::InProcesses(command) => {
+                let known = Known::of(&self.config.cache_dir, &command.program, tree);
+                let earlier = match &known {
+                    Some(known) => known.read().await,
+                    None => None,
+                };
+                let index = command.index(&self.config, files, earlier).await?;
+                if let Some(known) = known {
+                    known.keep(&index).await;
+                }
+                Ok(index)
+            }
+        }
+    }
+
+    /// Forgets what it knows of the tree of that name.
+    pub async fn forget_index(&self, tree: &str) {
+        if let Work::InProcesses(command) = &self.work
+            && let Some(known) = Known::of(&self.config.cache_dir, &command.program, tree)
+        {
+            known.forget().await;
         }
     }
 

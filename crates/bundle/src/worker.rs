@@ -42,7 +42,7 @@ struct Question {
 #[derive(Serialize, Deserialize)]
 enum Job {
     Bundle(BundleRequest),
-    Index(BTreeMap<String, String>),
+    Index(BTreeMap<String, String>, Option<Index>),
     Facts(BTreeMap<String, String>, String),
 }
 
@@ -64,8 +64,8 @@ impl WorkerCommand {
         }
     }
 
-    pub(crate) async fn index(&self, config: &BundlerConfig, files: BTreeMap<String, String>) -> Result<Index, BundleError> {
-        match self.ask(config, Job::Index(files)).await? {
+    pub(crate) async fn index(&self, config: &BundlerConfig, files: BTreeMap<String, String>, earlier: Option<Index>) -> Result<Index, BundleError> {
+        match self.ask(config, Job::Index(files, earlier)).await? {
             Answer::Index(index) => Ok(index),
             _ => Err(failed("could not understand the bundler", "it answered something else")),
         }
@@ -145,7 +145,7 @@ pub async fn work(
             Ok(bundler) => bundler.bundle(request).await.map(Answer::Bundle),
             Err(error) => Err(error),
         },
-        Job::Index(files) => on_a_deep_stack(move || Index::of(&files, None)).map(Answer::Index),
+        Job::Index(files, earlier) => on_a_deep_stack(move || Index::of(&files, earlier.as_ref())).map(Answer::Index),
         Job::Facts(files, path) => on_a_deep_stack(move || extract::component(&files, &path)).map(|facts| Answer::Facts(Box::new(facts))),
     };
     let answer = match done {

@@ -97,12 +97,13 @@ async fn r2_4_an_update_replaces_what_was_there_and_a_removed_registry_leaves_wh
     let (status, _, stderr) = millrace(&server, &["registry", "add", folder, "--name", "ours"]);
     assert!(status == Some(1) && stderr.contains("there is a registry `ours`"), "{stderr}");
     let source = server.post("/sources", &json!({ "key": "acme-new-thing" })).await.data();
+    assert_eq!(millrace(&server, &["registry", "update", "ours"]).1["read_count"], 0, "nothing changed");
 
     write(dir.path(), "components/acme/actions/do-thing/do-thing.mjs", &ACTION.replace("1.0.0", "1.0.1"));
     std::fs::remove_dir_all(dir.path().join("components/acme/sources/new-thing")).expect("removes");
     let (status, updated, stderr) = millrace(&server, &["registry", "update", "ours"]);
     assert_eq!(status, Some(0), "{stderr}");
-    assert_eq!(updated["component_count"], 1);
+    assert_eq!((&updated["component_count"], &updated["read_count"]), (&json!(1), &json!(1)));
     assert_eq!(server.get("/components/search?query=thing").await.json["sources"], json!([]));
     let shown = server.get("/components/registry/acme-do-thing").await.data();
     assert_eq!((&shown["version"], &shown["versions"]), (&json!("1.0.1"), &json!(["1.0.1", "1.0.0"])));

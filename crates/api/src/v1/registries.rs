@@ -95,6 +95,7 @@ fn registry(r: &Registry) -> Value {
 
 fn view(view: &RegistryView) -> Value {
     let mut shown = registry(&view.registry);
+    shown["read_count"] = view.read.into();
     shown["unindexed_count"] = view.unindexed.len().into();
     shown["unindexed"] = view.unindexed.iter().take(UNINDEXED_SHOWN).map(|u| json!({ "path": u.path, "reason": u.reason })).collect();
     shown

@@ -52,6 +52,8 @@ pub struct RegistryView {
     pub registry: Registry,
     /// Files that should be components and could not be read as one.
     pub unindexed: Vec<Unindexed>,
+    /// How many files of components were read anew: the others are as they were when the registry was indexed last.
+    pub read: usize,
 }
 
 /// A component of a registry, not built.
@@ -98,7 +100,7 @@ impl Engine {
             .await
             .map_err(|e| EngineError::internal("reading the archive broke down", e))?
             .map_err(bundle_error)?;
-        let index = self.0.bundler.index(files.clone()).await.map_err(bundle_error)?;
+        let index = self.0.bundler.index(&tree_of(&caller.org_id, &name), files.clone()).await.map_err(bundle_error)?;
         let components: Vec<_> = index.entries.into_iter().filter(|c| c.key.len() <= KEY_BYTES_MAX).collect();
         if components.is_empty() {
             return Err(EngineError::invalid("archive", "the archive holds no component with a `key`"));
@@ -119,7 +121,7 @@ impl Engine {
         };
         let registry = self.0.store.put_registry(NewRegistry { registry, files, components }).await?;
         self.0.search_indexes.forget(&caller.org_id);
-        Ok(RegistryView { registry, unindexed: index.unindexed })
+        Ok(RegistryView { registry, unindexed: index.unindexed, read: index.read })
     }
 
     /// The organization's registries, oldest first.
@@ -132,6 +134,7 @@ impl Engine {
         if !self.0.store.delete_registry(&caller.org_id, name).await? {
             return Err(EngineError::not_found("registry", name));
         }
+        self.0.bundler.forget_index(&tree_of(&caller.org_id, name)).await;
         self.0.search_indexes.forget(&caller.org_id);
         Ok(())
     }
@@ -261,6 +264,11 @@ impl SearchIndexes {
     fn forget(&self, org: &OrgId) {
         self.0.lock().retain(|(o, _)| o != org);
     }
+}
+
+/// By which the bundler knows a registry's tree from others.
+fn tree_of(org: &OrgId, name: &str) -> String {
+    format!("{org}/{name}")
 }
 
 fn check_name(name: &str) -> Result<(), EngineError> {

@@ -22,7 +22,7 @@ pub(crate) fn all() -> Map<String, Value> {
     ];
     let replayed: Vec<_> = REPLAY.iter().copied().chain([("runs", "#ReplayRunCounts")]).collect();
     let replayed = [("ReplayWithRuns".to_owned(), record("A replay of many runs, with what became of them", &replayed))];
-    let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
+    let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("read_count", "integer"), ("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
     let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
     let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
     records
