@@ -217,12 +217,17 @@ impl Engine {
             return Ok(None);
         }
         let given = values.iter().filter(|(name, _)| own.iter().any(|def| def.name == **name)).map(|(name, value)| (name.clone(), value.clone())).collect();
-        let wrong = self.checked_values(&caller.org_id, own, &given, Site::Source).await.err();
+        let wrong = async || self.checked_values(&caller.org_id, own, &given, Site::Source).await.err();
         let decides = |def: &PropDef| def.required() && def.rest.get("reloadProps") == Some(&Value::Bool(true));
         let is_missing = |def: &PropDef| given.get(&def.name).is_none_or(Value::is_null);
-        match wrong {
-            Some(error) if own.iter().any(|def| decides(def) && is_missing(def)) => Err(error),
-            wrong => self.definitions(caller, subject, values, previous).await.map_err(|failure| wrong.unwrap_or(failure)),
+        if own.iter().any(|def| decides(def) && is_missing(def))
+            && let Some(error) = wrong().await
+        {
+            return Err(error);
+        }
+        match self.definitions(caller, subject, values, previous).await {
+            Err(failure) => Err(wrong().await.unwrap_or(failure)),
+            made => made,
         }
     }
 
