@@ -55,6 +55,27 @@ async fn s3_1_inactive_means_the_endpoint_is_gone_until_it_is_active_again() {
 }
 
 #[tokio::test]
+async fn s3_1_a_source_that_is_deployed_inactive_is_activated_later() {
+    let server = Server::start().await;
+    let source = server.post("/sources", &json!({ "component_code": HOOKED, "active": false })).await.data();
+    let path = format!("/sources/{}", id(&source));
+    assert_eq!((&source["active"], &source["inactive_reason"]), (&json!(false), &json!("it was deployed inactive")));
+    let ask = || async { answer(server.raw(Method::GET, &endpoint(&source))).await.status };
+    assert_eq!(ask().await, 404);
+    assert_eq!(seen(&server, id(&source)).await, json!(["deploy"]));
+    assert_eq!(server.put(&path, &json!({ "active": true })).await.data()["active"], true);
+    assert_eq!((ask().await, seen(&server, id(&source)).await), (200, json!(["deploy", "activate"])));
+    // One whose hook would fail deploys, and says why it cannot be made active.
+    let throwing = HOOKED.replace("async activate() {", "async activate() { throw new Error('no webhook');");
+    let waiting = server.post("/sources", &json!({ "component_code": throwing, "active": false })).await.data();
+    let path = format!("/sources/{}", id(&waiting));
+    assert_eq!(server.put(&path, &json!({ "active": true })).await.refusal(), (422, "hook_failed"));
+    let shown = server.get(&path).await.data();
+    assert!(shown["active"] == false && shown["inactive_reason"].as_str().is_some_and(|why| why.contains("no webhook")), "{shown}");
+    assert_eq!(server.post("/sources", &json!({ "component_code": HOOKED, "active": "no" })).await.refusal(), (422, "invalid_field"));
+}
+
+#[tokio::test]
 async fn s3_1_a_hook_that_throws_on_deploy_leaves_nothing_and_on_update_the_old_version() {
     let server = Server::start().await;
     let throwing = HOOKED.replace("async activate() {", "async activate() { throw new Error('no webhook');");

@@ -70,7 +70,7 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
     own_project(&app, &caller, &project).await?;
     let code = configure::component(&params)?;
     let configured_props = params.object("configured_props")?.unwrap_or_default();
-    let new = NewSource { code, name: None, configured_props, form: params.text("dynamic_props_id")?, made_from: None };
+    let new = NewSource { code, name: None, configured_props, form: params.text("dynamic_props_id")?, active: true, made_from: None };
     let workflow = params.text("workflow_id")?;
     if let Some(workflow) = &workflow {
         // Before any hook of the source runs.

@@ -20,6 +20,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         name: params.text("name")?,
         configured_props: params.object("configured_props")?.unwrap_or_default(),
         form: params.text("dynamic_props_id")?,
+        active: params.flag("active")?.unwrap_or(true),
         made_from: params.parsed("made_from")?,
     };
     let view = app.engine.create_source(&caller, new).await?;

@@ -37,6 +37,8 @@ pub struct NewSource {
     pub configured_props: Map<String, Value>,
     /// The id of the form that they were filled in with.
     pub form: Option<String>,
+    /// Whether it is to be active; where not, `activate` waits until it is.
+    pub active: bool,
     /// The file it is made from.
     pub made_from: Option<MadeFrom>,
 }
@@ -90,18 +92,22 @@ impl Engine {
         // The endpoint answers while `activate` runs (reference 3); timers wait for it.
         let mut interfaces = self.interfaces_of(&source, &defs, &Interfaces::default())?;
         interfaces.app_hooks = app_hooks::waiting(hooks, &source.org_id, &source.id);
+        if !new.active {
+            set_active(&mut interfaces, false);
+        }
         self.save_built(&new.code, &component, artifact).await?;
         self.insert_source(&mut source, &interfaces).await?;
         let program = self.prepare_source(source.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
-        for hook in [Hook::Deploy, Hook::Activate] {
+        let hooks: &[Hook] = if new.active { &[Hook::Deploy, Hook::Activate] } else { &[Hook::Deploy] };
+        for &hook in hooks {
             if let Err(failure) = self.run_hook(&program, hook).await? {
                 self.remove_source(&source).await?;
                 return Err(hook_error(hook, &failure));
             }
         }
-        source.active = true;
-        source.inactive_reason = None;
-        set_active(&mut interfaces, true);
+        source.active = new.active;
+        source.inactive_reason = (!new.active).then(|| "it was deployed inactive".into());
+        set_active(&mut interfaces, new.active);
         self.0.store.update_source(source.clone(), interfaces.clone()).await?;
         self.0.cache.forget_owner(source.id.as_str());
         self.0.wake_scheduler.notify_one();

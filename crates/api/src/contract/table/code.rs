@@ -68,7 +68,11 @@ pub(super) fn of_sources() -> Vec<Route> {
         get("/users/me/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
         get("/workspaces/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),
         get("/orgs/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),
-        post("/sources", DEPLOY, "Deploy a source", sources::create).takes(&code_params()).takes(&parts).takes(&[ORG]).one("Source"),
+        post("/sources", DEPLOY, "Deploy a source", sources::create)
+            .takes(&code_params())
+            .takes(&parts)
+            .takes(&[flag("active", "Whether it runs from now on; true unless said otherwise"), ORG])
+            .one("Source"),
         get("/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
         get("/sources/{id}", READ, "A source", sources::show).one("Source"),
         put("/sources/{id}", DEPLOY, "Change a source", sources::update)
