@@ -197,6 +197,14 @@ async fn storms_of_output_and_events_end_their_run() {
     }
 }
 
+/// Runs that have a place.
+async fn running(field: &Field) -> u64 {
+    let text = answer(field.server.raw(Method::GET, "/metrics").bearer_auth(&field.server.api_key)).await.text;
+    let count = text.lines().find_map(|line| line.strip_prefix("millrace_runs_running ")).unwrap_or_else(|| panic!("{text}"));
+    count.parse().expect("a number")
+}
+
+/// Of 256 places one source or workflow gets half, and an organization three quarters; the neighbour has one.
 #[tokio::test]
 async fn a_flood_of_requests_leaves_places_to_others() {
     let field = Field::start().await;
@@ -205,9 +213,12 @@ async fn a_flood_of_requests_leaves_places_to_others() {
     let flood: Vec<_> = (0..700).map(|_| tokio::spawn(field.server.raw(Method::POST, &url).json(&json!({})).send())).collect();
     let path = format!("/sources/{}/runs?status=running", slow["id"].as_str().expect("an id"));
     field.server.until("the flood is there", &path, |l| l["page_info"]["total_count"].as_u64() > Some(150)).await;
+    let mut most = 0;
     for _ in 0..10 {
         field.healthy().await;
+        most = most.max(running(&field).await);
     }
+    assert!((65..=129).contains(&most), "{most} runs had a place");
     assert!(flood.iter().any(|one| !one.is_finished()), "others were not served before the flood was over");
     for one in flood {
         let answer = one.await.expect("joins").expect("an answer");
@@ -235,9 +246,12 @@ async fn a_flood_of_one_organization_leaves_places_to_another() {
     for path in &paths {
         field.server.until("the flood is there", path, |l| l["page_info"]["total_count"].as_u64() > Some(50)).await;
     }
+    let mut most = 0;
     for _ in 0..10 {
         assert_eq!(answer(field.server.raw(Method::POST, &theirs).json(&json!({}))).await.text, "well");
+        most = most.max(running(&field).await);
     }
+    assert!((129..=193).contains(&most), "{most} runs had a place");
     assert!(flood.iter().any(|one| !one.is_finished()), "the other was not served before the flood was over");
     for one in flood {
         assert!(matches!(one.await.expect("joins").expect("an answer").status().as_u16(), 200 | 503));
