@@ -9,4 +9,5 @@ mod records;
 pub(crate) mod registries;
 mod replays;
 mod runs;
+mod walls;
 mod webhooks;

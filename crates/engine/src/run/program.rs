@@ -177,7 +177,8 @@ impl Engine {
     pub(crate) async fn program(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
         let key = deployment.map_or_else(|| owner.as_str(), DeploymentId::as_str);
         if let Some(program) = self.0.cache.program(key) {
-            return Ok(Some(program));
+            // Ids are looked up by code too, which may name any: what another organization runs is not there for this one.
+            return Ok(Some(program).filter(|program| program.identity().org_id == org));
         }
         let read_at = self.0.cache.generation();
         let program = match owner {
