@@ -40,6 +40,11 @@ async fn r2_2_lists_of_an_organization_have_both_spellings_of_their_path() {
     }
     assert_eq!(server.get("/users/me/webhooks").await.json["page_info"]["total_count"], 0);
     assert_eq!(server.get(&format!("/workspaces/{org}/accounts?query=slack")).await.data(), json!([]));
+    // A filter that nothing fits gives an empty list, also where there is no such app.
+    for path in [format!("/workspaces/{org}/accounts?query=no-such-app"), "/accounts?app=no-such-app".into(), "/accounts?app=app_none".into()] {
+        let listed = server.get(&path).await;
+        assert_eq!((listed.status, &listed.json["page_info"]["total_count"], &listed.json["data"]), (200, &json!(0), &json!([])), "{path}: {}", listed.text);
+    }
     assert_eq!(server.get("/workspaces/o_another").await.status, 404);
 }
 

@@ -347,6 +347,29 @@ async fn r4_7_a_workflow_with_limits_still_answers_for_itself_and_its_settings_a
     let refused = server.put(&path, &json!({ "settings": { "name": "x", "throttle": { "limit": 2 } } })).await;
     assert_eq!((refused.refusal(), &refused.json["details"]["field"]), ((422, "invalid_field"), &json!("settings.throttle")), "{}", refused.text);
     assert!(refused.text.contains("`limit`") && refused.text.contains("`runs`"), "{}", refused.text);
+    // A name that is none is refused wherever settings are taken, with those that are.
+    for wrong in ["retries", "Concurrency", "workers"] {
+        let settings = json!({ "concurrency": 2, wrong: 3 });
+        for refused in [
+            server.put(&path, &json!({ "settings": settings })).await,
+            server.post("/workflows", &json!({ "steps": [], "settings": settings })).await,
+            server.post("/workflows/test", &json!({ "steps": [], "settings": settings })).await,
+        ] {
+            assert_eq!(
+                (refused.refusal(), &refused.json["details"]["field"]),
+                ((422, "invalid_field"), &json!(format!("settings.{wrong}"))),
+                "{}",
+                refused.text
+            );
+            assert!(["auto_retry", "timeout_ms", "queue_max", "auto_deploy"].iter().all(|name| refused.text.contains(name)), "{}", refused.text);
+        }
+    }
+    assert_eq!(server.put(&path, &json!({ "settings": [1] })).await.refusal(), (422, "invalid_field"));
+    assert_eq!(server.get("/workflows").await.json["page_info"]["total_count"], 1);
+    // What a record shows can be written back.
+    let shown = server.get(&path).await.data()["settings"].clone();
+    assert_eq!(server.put(&path, &json!({ "settings": shown })).await.data()["settings"], shown);
+    assert!(shown.get("concurrency").is_none(), "nothing of what was refused is kept: {shown}");
     let changed = server.put(&path, &json!({ "settings": { "throttle": false, "auto_retry": true } })).await.data();
     assert_eq!((changed["settings"].get("throttle"), &changed["settings"]["auto_retry"]["max"]), (None, &json!(8)));
 }

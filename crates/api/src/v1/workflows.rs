@@ -10,18 +10,11 @@ use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
 use crate::wire::{self, Fields};
 
-/// What is refused is named by its own field.
 fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
-    let whole = params.parsed("settings");
-    if let (Err(_), Some(Value::Object(given))) = (&whole, params.0.get("settings")) {
-        for (name, value) in given {
-            if let Err(error) = serde_json::from_value::<SettingsRequest>(json!({ (name): value })) {
-                let field = format!("settings.{name}");
-                return Err(ApiError::field(&field, format!("`{field}` is not of the expected form: {error}")));
-            }
-        }
+    match params.0.get("settings") {
+        None | Some(Value::Null) => Ok(None),
+        Some(settings) => Ok(Some(SettingsRequest::read(settings)?)),
     }
-    whole
 }
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {

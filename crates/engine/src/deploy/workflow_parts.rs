@@ -1,40 +1,25 @@
-//! Triggers, steps and settings as they are asked for, and their way into a version.
+//! Triggers and steps as they are asked for, and their way into a version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::component::{Artifact, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId};
-use millrace_model::limits::{RETRIES_MAX, RETRY_FIRST_MS, Retry, Throttle};
 use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Settings, Step, Trigger, WorkflowVersion};
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
+use millrace_model::workflow::{Step, Trigger, WorkflowVersion};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::deploy::components::CodeRef;
 use crate::deploy::configure::Subject;
+use crate::deploy::settings::{SettingsRequest, settings_of};
 use crate::{Engine, EngineError};
 
 /// Steps of a workflow.
 const STEPS_MAX: usize = 100;
 /// Triggers of a workflow.
 const TRIGGERS_MAX: usize = 25;
-/// The longest wall-clock limit that a workflow may set, milliseconds.
-const TIMEOUT_MS_MAX: u64 = 750_000;
-/// The largest heap that a workflow may ask for, MiB.
-const MEMORY_MB_MAX: u32 = 10_240;
-
-/// Recipients of mails about errors.
-const RECIPIENTS_MAX: usize = 10;
-/// The largest number of runs that a limit may name.
-const LIMIT_MAX: u32 = 10_000;
-/// The longest interval of a throttle, milliseconds: 10,000 hours.
-const INTERVAL_MS_MAX: u64 = 10_000 * 3_600_000;
-/// The longest wait before a first retry, milliseconds.
-const RETRY_WAIT_MS_MAX: u64 = RETRY_FIRST_MS;
-
 /// A trigger in a request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -83,53 +68,6 @@ pub struct StepRequest {
     pub form: Option<String>,
     /// Skipped when true.
     pub disabled: bool,
-}
-
-/// Settings in a request.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct SettingsRequest {
-    /// The workflow's name.
-    pub name: Option<String>,
-    /// Whether it is deployed at once; default true.
-    pub auto_deploy: Option<bool>,
-    /// Wall-clock limit of a run.
-    pub timeout_ms: Option<Choice<u64>>,
-    /// Heap limit in MiB.
-    pub memory_mb: Option<Choice<u32>>,
-    /// Whether errors are mailed; default true.
-    pub error_notification: Option<bool>,
-    /// Who gets those mails; an empty list: the owner.
-    pub error_recipients: Option<Vec<String>>,
-    /// Whether events, results and logs are kept after a run has ended; default true.
-    pub keep_data: Option<bool>,
-    /// Whether a failed step is run again: `true`, or `{max, first_ms}`.
-    pub auto_retry: Option<Choice<Retry>>,
-    /// Runs at once.
-    pub concurrency: Option<Choice<u32>>,
-    /// `{runs, interval_ms}`: how many start in each interval.
-    pub throttle: Option<Choice<Throttle>>,
-    /// Runs that may wait in the queue.
-    pub queue_max: Option<Choice<u32>>,
-}
-
-/// A setting that can be taken away with `false`.
-#[derive(Clone, Debug)]
-pub enum Choice<T> {
-    /// `false`: none. `true`: the usual value, where there is one.
-    Flag(bool),
-    /// A value.
-    Value(T),
-}
-
-/// By hand, as serde's own tells of neither form what is wrong with it.
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Choice<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Bool(flag) => Ok(Self::Flag(flag)),
-            value => serde_json::from_value(value).map(Self::Value).map_err(D::Error::custom),
-        }
-    }
 }
 
 /// A workflow to be made.
@@ -318,89 +256,6 @@ impl Engine {
             });
         }
         Ok(triggers)
-    }
-}
-
-fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings, EngineError> {
-    let timeout_ms = chosen("timeout_ms", &request.timeout_ms, before.timeout_ms.as_ref(), None)?;
-    let memory_mb = chosen("memory_mb", &request.memory_mb, before.memory_mb.as_ref(), None)?;
-    if let Some(ms) = timeout_ms.filter(|ms| !(1..=TIMEOUT_MS_MAX).contains(ms)) {
-        return Err(EngineError::invalid("settings.timeout_ms", format!("`{ms}` is not a wall-clock limit; allowed are 1 to {TIMEOUT_MS_MAX} milliseconds")));
-    }
-    if let Some(mb) = memory_mb.filter(|mb| !(64..=MEMORY_MB_MAX).contains(mb)) {
-        return Err(EngineError::invalid("settings.memory_mb", format!("`{mb}` is not a memory limit; allowed are 64 to {MEMORY_MB_MAX} MiB")));
-    }
-    let auto_retry = chosen("auto_retry", &request.auto_retry, before.auto_retry.as_ref(), Some(Retry::default()))?;
-    if let Some(retry) = auto_retry.as_ref().filter(|r| !(1..=RETRIES_MAX).contains(&r.max) || !(1..=RETRY_WAIT_MS_MAX).contains(&r.first_ms)) {
-        let message = format!(
-            "`{{max: {}, first_ms: {}}}` are no retries; allowed are 1 to {RETRIES_MAX} of them, the first after 1 to {RETRY_WAIT_MS_MAX} milliseconds",
-            retry.max, retry.first_ms
-        );
-        return Err(EngineError::invalid("settings.auto_retry", message));
-    }
-    let concurrency = chosen("concurrency", &request.concurrency, before.concurrency.as_ref(), None)?;
-    let throttle = chosen("throttle", &request.throttle, before.throttle.as_ref(), None)?;
-    let queue_max = chosen("queue_max", &request.queue_max, before.queue_max.as_ref(), None)?;
-    for (name, value) in [("concurrency", concurrency), ("queue_max", queue_max)] {
-        if let Some(value) = value.filter(|v| !(1..=LIMIT_MAX).contains(v)) {
-            return Err(EngineError::invalid(
-                &format!("settings.{name}"),
-                format!("`{value}` is not a limit; allowed are 1 to {LIMIT_MAX}, or `false` for none"),
-            ));
-        }
-    }
-    if let Some(t) = throttle.filter(|t| t.runs > LIMIT_MAX || !(1..=INTERVAL_MS_MAX).contains(&t.interval_ms)) {
-        let message = format!(
-            "`{{runs: {}, interval_ms: {}}}` is not a throttle; allowed are 0 to {LIMIT_MAX} runs in 1 to {INTERVAL_MS_MAX} milliseconds, or `false` for none",
-            t.runs, t.interval_ms
-        );
-        return Err(EngineError::invalid("settings.throttle", message));
-    }
-    Ok(Settings {
-        auto_retry,
-        concurrency,
-        throttle,
-        queue_max,
-        timeout_ms,
-        memory_mb,
-        error_notification: request.error_notification.unwrap_or(before.error_notification),
-        error_recipients: match &request.error_recipients {
-            Some(given) => recipients("settings.error_recipients", given)?,
-            None => before.error_recipients.clone(),
-        },
-        keep_data: request.keep_data.unwrap_or(before.keep_data),
-    })
-}
-
-/// Addresses that mails about errors go to, each written as one.
-pub(crate) fn recipients(field: &str, given: &[String]) -> Result<Vec<String>, EngineError> {
-    let mut all: Vec<String> = Vec::with_capacity(given.len());
-    for text in given {
-        let mailbox: lettre::message::Mailbox = text.parse().map_err(|_| {
-            let shown: String = text.chars().take(80).collect();
-            EngineError::invalid(field, format!("`{shown}` is not an e-mail address; allowed are such as me@example.com, each an item of the list"))
-        })?;
-        let text = mailbox.to_string();
-        if !all.contains(&text) {
-            all.push(text);
-        }
-    }
-    if all.len() > RECIPIENTS_MAX {
-        return Err(EngineError::invalid(field, format!("{} recipients were given; allowed are at most {RECIPIENTS_MAX}", all.len())));
-    }
-    Ok(all)
-}
-
-/// A setting from now on; not given, it stays. `usual`: what `true` stands for.
-fn chosen<T: Clone>(name: &str, given: &Option<Choice<T>>, before: Option<&T>, usual: Option<T>) -> Result<Option<T>, EngineError> {
-    match given {
-        None => Ok(before.cloned()),
-        Some(Choice::Flag(false)) => Ok(None),
-        Some(Choice::Flag(true)) => match usual {
-            Some(usual) => Ok(Some(usual)),
-            None => Err(EngineError::invalid(&format!("settings.{name}"), format!("`{name}` needs a value, or `false` for none"))),
-        },
-        Some(Choice::Value(value)) => Ok(Some(value.clone())),
     }
 }
 

@@ -181,10 +181,13 @@ impl Engine {
         self.show_account(caller, account, with_credentials).await
     }
 
-    /// The accounts; with `app`, those of that slug or id.
+    /// The accounts; with `app`, those of that slug or id: none, where there is no such app.
     pub async fn list_accounts(&self, caller: &Caller, app: Option<&str>, with_credentials: bool, page: &Page) -> Result<Listing<AccountView>, EngineError> {
         let slug = match app {
-            Some(app) => Some(self.app(caller, app).await?.name_slug),
+            Some(app) => match self.find_app(&caller.org_id, app).await? {
+                Some(app) => Some(app.name_slug),
+                None => return Ok(Listing { items: Vec::new(), total_count: 0 }),
+            },
             None => None,
         };
         let listing = self.0.store.list_accounts(&caller.org_id, slug.as_deref(), page).await?;

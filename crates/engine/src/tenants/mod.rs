@@ -16,7 +16,7 @@ use millrace_model::tenant::{ApiKey, Caller, Organization, Scopes, User};
 use millrace_store::NewTenant;
 use serde::Deserialize;
 
-use crate::deploy::workflow_parts::recipients;
+use crate::deploy::settings::recipients;
 use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 

@@ -13,7 +13,10 @@ pub(super) fn of_workflows() -> Vec<Route> {
             "steps",
             "Each `{namespace, component_key | component_id | code, props}`, with the `dynamic_props_id` of the form that `props` were filled in with, if there was one",
         ),
-        object("settings", "`{name, auto_deploy, timeout_ms, error_notification, error_recipients, keep_data, …}`"),
+        object(
+            "settings",
+            "`{name, auto_deploy, timeout_ms, memory_mb, error_notification, error_recipients, keep_data, auto_retry, concurrency, throttle, queue_max}`; any other is refused",
+        ),
         text("name", "Its name"),
     ];
     let event = Param::new("event", Kind::Any, "The event");
