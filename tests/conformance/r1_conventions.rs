@@ -3,6 +3,8 @@
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 const SOURCE: &str = "export default { name: 's', version: '1', props: { http: '$.interface.http', n: { type: 'integer', optional: true }, text: { type: 'string', optional: true }, timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } } }, run() {} };";
 
@@ -26,6 +28,51 @@ async fn r1_3_requests_that_cannot_be() {
     let large = answer(server.raw(Method::POST, &endpoint(&source)).body(vec![b'x'; 513 * 1024])).await;
     assert_eq!(large.refusal(), (413, "too_large"));
     assert_eq!(answer(server.raw(Method::POST, "/e/ennothing")).await.status, 404);
+}
+
+/// What a client is told that sends everything before it reads anything.
+async fn told_at_last(server: &Server, path: &str, key: &str, bytes: usize) -> String {
+    let address = server.url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let head = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\nconnection: close\r\ncontent-length: {bytes}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.expect("a head is taken");
+    stream.write_all(&vec![b' '; bytes]).await.expect("a body is taken");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).await.expect("an answer is there to be read");
+    told
+}
+
+#[tokio::test]
+async fn r1_3_a_client_that_sends_all_before_it_reads_is_told_why_it_is_refused() {
+    let server = Server::start().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let path = endpoint(&source).trim_start_matches(server.url.as_str()).to_owned();
+    for (path, key, status) in [
+        ("/v1/components", server.api_key.as_str(), "413"),
+        (path.as_str(), "", "413"),
+        ("/v1/components", "wrong", "401"),
+        ("/e/ennothing", "", "413"),
+        ("/v1/nothing/here", "", "404"),
+    ] {
+        let told = told_at_last(&server, path, key, 20 << 20).await;
+        assert!(told.starts_with(&format!("HTTP/1.1 {status} ")) && told.contains("\"code\":"), "{path}: {told}");
+    }
+    // One that asks before it sends is told before it sends.
+    let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).await.expect("a connection");
+    let asks = format!("POST {path} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 9999999\r\n\r\n");
+    stream.write_all(asks.as_bytes()).await.expect("a head is taken");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).await.expect("an answer, and the end");
+    assert!(told.starts_with("HTTP/1.1 413 "), "{told}");
+    // A connection whose body was read to its end goes on.
+    let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).await.expect("a connection");
+    let refused = format!("POST /v1/components HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n", 2 << 20);
+    stream.write_all(refused.as_bytes()).await.expect("a head is taken");
+    stream.write_all(&vec![b' '; 2 << 20]).await.expect("a body is taken");
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await.expect("a second request is taken");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).await.expect("two answers");
+    assert!(told.starts_with("HTTP/1.1 401 ") && told.contains("HTTP/1.1 200 "), "{told}");
 }
 
 #[tokio::test]

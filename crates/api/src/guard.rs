@@ -2,8 +2,8 @@
 //! nothing is unpacked here.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use futures::StreamExt as _;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
@@ -26,6 +27,10 @@ const BODY_RATE_MIN: u64 = 8 << 10;
 const UNCOUNTED_BYTES: usize = 16 << 10;
 /// No more is counted of a body: what is larger is not kept in memory as a whole, but in the parts in which it is stored.
 const COUNTED_BYTES_MAX: usize = V1_BODY_BYTES_MAX;
+
+/// How much is read of a body that was refused, or that nobody asked for: a client that writes all before it reads would find the connection
+/// broken in the place of its answer.
+const DISCARDED_BYTES_MAX: u64 = 64 << 20;
 
 /// How much of bodies is in memory.
 #[derive(Debug)]
@@ -47,12 +52,15 @@ pub(crate) struct Part {
     counted: AtomicUsize,
     is_late: AtomicBool,
     is_too_much: AtomicBool,
+    /// What was not read of it.
+    rest: Mutex<Option<Body>>,
 }
 
 impl Part {
     fn of(bodies: &Arc<Bodies>) -> Self {
         let (came, counted) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { bodies: bodies.clone(), came, counted, is_late: AtomicBool::new(false), is_too_much: AtomicBool::new(false) }
+        let (is_late, is_too_much) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { bodies: bodies.clone(), came, counted, is_late, is_too_much, rest: Mutex::new(None) }
     }
 
     /// More of the body has come; false where there is no room for it.
@@ -80,13 +88,18 @@ pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>
     }
     let part = Arc::new(Part::of(&app.bodies));
     let (grace, told) = (app.config.body_timeout, part.clone());
-    let bounded = request.map(|body| Body::new(Bounded { body, started: Instant::now(), grace, timer: None, part: told }));
+    // Who expects to be told whether to send the body sends none before.
+    let comes = !request.headers().contains_key(header::EXPECT);
+    let bounded = request.map(|body| Body::new(Bounded { body, started: Instant::now(), grace, timer: None, comes, part: told }));
     (bounded, Some(part))
 }
 
 /// The answer, or what is said to a client whose body was given up.
 pub(crate) fn unless_given_up(app: &App, part: Option<Arc<Part>>, response: Response) -> Response {
     let Some(part) = part else { return response };
+    if let Some(rest) = part.rest.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        tokio::spawn(discard(rest, app.config.body_timeout));
+    }
     let refused = match (part.is_late.load(Ordering::Relaxed), part.is_too_much.load(Ordering::Relaxed)) {
         (true, _) => ApiError::body_too_slow(app.config.body_timeout),
         (_, true) => ApiError::no_memory_for_body(),
@@ -98,13 +111,42 @@ pub(crate) fn unless_given_up(app: &App, part: Option<Arc<Part>>, response: Resp
     response
 }
 
+/// Reads what is left of a body while its client gets the answer. It takes no memory, and no longer than a client may say nothing.
+async fn discard(rest: Body, within: Duration) {
+    if rest.size_hint().lower() > DISCARDED_BYTES_MAX {
+        return;
+    }
+    let read = async {
+        let mut room = DISCARDED_BYTES_MAX;
+        let mut chunks = rest.into_data_stream();
+        while let Some(Ok(chunk)) = chunks.next().await {
+            match room.checked_sub(chunk.len() as u64) {
+                Some(less) => room = less,
+                None => return,
+            }
+        }
+    };
+    // One that takes longer, or goes away, is left to itself.
+    let _ = tokio::time::timeout(within, read).await;
+}
+
 /// A body with a time limit that grows with what has come, and its part of the memory for bodies.
 struct Bounded {
     body: Body,
     started: Instant,
     grace: Duration,
     timer: Option<Pin<Box<Sleep>>>,
+    /// Whether the client sends it, whoever reads it or not.
+    comes: bool,
     part: Arc<Part>,
+}
+
+impl Drop for Bounded {
+    fn drop(&mut self) {
+        if self.comes && !self.body.is_end_stream() && !self.part.is_late.load(Ordering::Relaxed) {
+            *self.part.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::mem::take(&mut self.body));
+        }
+    }
 }
 
 impl http_body::Body for Bounded {
@@ -113,6 +155,7 @@ impl http_body::Body for Bounded {
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
         let this = &mut *self;
+        this.comes = true;
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             if let Some(Ok(frame)) = &frame
                 && !this.part.add(frame.data_ref().map_or(0, Bytes::len))
@@ -180,8 +223,6 @@ pub(crate) fn tell_browsers(headers: &mut HeaderMap, path: &str, is_https: bool)
 
 #[cfg(test)]
 mod tests {
-    use futures::StreamExt as _;
-
     use super::*;
 
     /// A body of pieces, each so many milliseconds after the one before; what is read of it.
@@ -193,7 +234,8 @@ mod tests {
             Some((Ok::<_, std::io::Error>(vec![b'x'; bytes]), pieces))
         });
         let part = Arc::new(Part::of(&Arc::new(Bodies::new(usize::MAX))));
-        let body = Bounded { body: Body::from_stream(stream), started: Instant::now(), grace: Duration::from_secs(10), timer: None, part: part.clone() };
+        let body =
+            Bounded { body: Body::from_stream(stream), started: Instant::now(), grace: Duration::from_secs(10), timer: None, comes: true, part: part.clone() };
         let mut data = Body::new(body).into_data_stream();
         let mut bytes = 0;
         while let Some(piece) = data.next().await {
@@ -210,6 +252,29 @@ mod tests {
         assert_eq!(read(&drip).await, Err(true), "each piece alone is in time");
         let flow: Vec<_> = (0..100).map(|_| (500, 8 << 10)).collect();
         assert_eq!(read(&flow).await, Ok(100 * (8 << 10)), "fifty seconds are no fault of a large body");
+    }
+
+    /// How many pieces are asked of a body that nobody wants, and after how many seconds that ends.
+    async fn discarded(wait: Duration, bytes: usize, pieces: usize) -> (usize, u64) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = asked.clone();
+        let stream = futures::stream::iter(0..pieces).then(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async move {
+                tokio::time::sleep(wait).await;
+                Ok::<_, std::io::Error>(vec![b'x'; bytes])
+            }
+        });
+        let began = Instant::now();
+        discard(Body::from_stream(stream), Duration::from_secs(30)).await;
+        (asked.load(Ordering::Relaxed), began.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_wants_is_read_within_bounds() {
+        assert_eq!(discarded(Duration::ZERO, 1 << 20, 40).await, (40, 0));
+        assert_eq!(discarded(Duration::ZERO, 1 << 20, 1_000).await.0, 65, "no more than there is room for");
+        assert_eq!(discarded(Duration::from_secs(4), 1, 1_000).await, (8, 30), "each piece comes, but not for ever");
     }
 
     #[test]
