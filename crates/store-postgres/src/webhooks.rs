@@ -118,7 +118,7 @@ pub(crate) async fn record(t: &Transaction<'_>, webhook: &WebhookId, tries: &[We
 
 pub(crate) async fn replay(c: &Client, replay: &WebhookReplay) -> StoreResult<u64> {
     let (one, status) = (replay.id.as_ref().map(|id| id.as_str()), if replay.id.is_some() { "" } else { "failed" });
-    execute(
+    let replayed = execute(
         c,
         "UPDATE webhook_deliveries SET status = 'queued', attempts = 0, next_at = $5, give_up_at = $6 WHERE id IN
            (SELECT id FROM webhook_deliveries
@@ -126,7 +126,12 @@ pub(crate) async fn replay(c: &Client, replay: &WebhookReplay) -> StoreResult<u6
             ORDER BY created_at, id LIMIT $7)",
         &[&replay.org_id.as_str(), &text(&replay.target_id), &one, &status, &replay.now.ms(), &replay.give_up_at.ms(), &i64::from(replay.limit)],
     )
-    .await
+    .await?;
+    if replayed > 0 {
+        let woken = "UPDATE webhooks SET paused_until = $2 WHERE id = $1 AND paused_until > $2";
+        execute(c, woken, &[&text(&replay.target_id), &replay.now.ms()]).await?;
+    }
+    Ok(replayed)
 }
 
 pub(crate) async fn expire(c: &Client, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {

@@ -117,6 +117,9 @@ pub(crate) fn replay(c: &Connection, replay: &WebhookReplay) -> StoreResult<u64>
             ORDER BY created_at, id LIMIT ?7)",
         params![replay.org_id.as_str(), replay.target_id, one, status, replay.now.ms(), replay.give_up_at.ms(), replay.limit],
     )?;
+    if replayed > 0 {
+        execute(c, "UPDATE webhooks SET paused_until = ?2 WHERE id = ?1 AND paused_until > ?2", params![replay.target_id, replay.now.ms()])?;
+    }
     Ok(replayed as u64)
 }
 

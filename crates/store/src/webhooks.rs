@@ -61,7 +61,7 @@ pub trait Webhooks: Send + Sync + 'static {
     async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>>;
     /// Deliveries to a target, newest first; with `status`, those in that state. Cursor: id.
     async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>>;
-    /// Queues deliveries again that are at their end. How many.
+    /// Queues deliveries again that are at their end, and ends the webhook's pause where there are any. How many.
     async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64>;
     /// Marks up to `limit` queued deliveries as failed whose time was over before `now`; `error` stands where none was tried. How many.
     async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64>;

@@ -244,6 +244,27 @@ async fn r2_16_an_endpoint_that_is_down_is_left_alone_for_a_while() {
     assert_eq!((server.get(&format!("/webhooks/{hook}")).await.data()["failures"].clone(), receiver.got().len()), (json!(0), 17));
 }
 
+#[tokio::test]
+async fn r2_16_a_replay_is_tried_at_once_though_the_circuit_is_open() {
+    let (server, receiver) = (Server::start_at(NOON, &[]).await, Receiver::start(Does::says("410 Gone")).await);
+    let (source, hook, _) = heard(&server, &receiver).await;
+    emit(&server, &source, json!({ "ns": [1] })).await;
+    let path = format!("/webhooks/{hook}/deliveries");
+    server.until("a dead letter", &format!("{path}?status=failed"), |l| l["page_info"]["total_count"] == 1).await;
+    receiver.does(Does::says("503 Down"));
+    emit(&server, &source, json!({ "ns": [2, 3, 4, 5, 6] })).await;
+    server.until("the circuit opens", &format!("/webhooks/{hook}"), |w| w["data"]["paused_until"].is_i64()).await;
+    // It is still down: one try, and the pause goes on from now.
+    assert_eq!(server.post(&format!("{path}/replay"), &Value::Null).await.json["data"]["queued"], 1);
+    server.until("a try", &format!("/webhooks/{hook}"), |w| w["data"]["failures"] == 6).await;
+    assert_eq!(receiver.got().len(), 7);
+    // It is up again, and gets what waited.
+    receiver.does(Does::says("200 OK"));
+    server.set_clock(NOON + 24 * 3600 * 1000);
+    server.until("all are delivered", &format!("{path}?status=delivered"), |l| l["page_info"]["total_count"] == 6).await;
+    assert_eq!(server.get(&format!("/webhooks/{hook}")).await.data()["paused_until"], Value::Null);
+}
+
 /// Each wait is three times as long as the one before, a fifth more or less, up to six hours; after a day the delivery is a dead letter.
 #[tokio::test]
 async fn r2_16_a_delivery_is_tried_for_a_day_ever_more_rarely_and_then_kept_as_a_dead_letter() {

@@ -174,6 +174,15 @@ pub async fn dead_letters_are_replayed(database: &dyn Database) {
     assert_eq!(org.store.replay_webhook_deliveries(again(Some(&all[3].id), 10)).await.expect("replays"), 1, "one that was delivered, by its id");
     assert_eq!(org.store.replay_webhook_deliveries(again(Some(&all[3].id), 10)).await.expect("answers"), 0, "it waits already");
     assert_eq!(org.store.replay_webhook_deliveries(again(None, 2)).await.expect("replays"), 2);
+    // Whoever asks for it has mended something: a circuit that is open lets a try through at once.
+    let paused = |until| Health { failures: 7, paused_until: Some(at(until)) };
+    let health = async || org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health);
+    for (until, limit, then) in [(5_000, 0, 5_000), (5_000, 1, 1_000), (900, 1, 900)] {
+        let [failed] = [tried(&all[0].id, DeliveryStatus::Failed, None)];
+        org.store.record_webhook_deliveries(&hook.id, vec![failed], paused(until)).await.expect("records");
+        org.store.replay_webhook_deliveries(again(None, limit)).await.expect("replays");
+        assert_eq!(health().await, Some(paused(then)), "{until} {limit}");
+    }
     assert_eq!(listed(&org, &hook, Some(DeliveryStatus::Failed)).await.iter().map(|d| &d.id).collect::<Vec<_>>(), [&all[2].id], "the oldest first");
     assert!(claim(&org, &hook, 999, 10).await.is_empty());
     let claimed = claim(&org, &hook, 1_000, 10).await;
