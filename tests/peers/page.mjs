@@ -20,7 +20,7 @@ class Node {
     this.attributes[name] = value;
   }
   append(...children) {
-    this.children.push(...children);
+    this.children.push(...children.map((child) => (child instanceof Node ? child : Object.assign(new Node("text"), { text: child }))));
   }
   replaceChildren(...children) {
     this.children = children;
@@ -33,6 +33,7 @@ class Node {
   }
   focus() {}
   lines() {
+    if (this.hidden) return [];
     const own = this.text === "" ? [] : [`${this.tag}${this.attributes.class ? `.${this.attributes.class}` : ""} ${this.text}`];
     return [...own, ...this.children.flatMap((child) => (typeof child === "string" ? [] : child.lines()))];
   }
@@ -63,7 +64,7 @@ for (const act of acts) {
     continue;
   }
   const before = shown();
-  main.all().find((node) => node.tag === "button" && node.text === act).listeners.click();
+  main.all().find((node) => node.tag === "button" && node.text === act && !node.hidden).listeners.click();
   while (shown() === before) await new Promise((done) => setTimeout(done, 20));
 }
 console.log(shown());

@@ -365,4 +365,22 @@ async fn s4_5_pages_deploy_a_source_find_one_and_delete_it() {
     let left = page::shown(&server, "/sources", &["Delete", "Really delete?"]);
     assert!(left.iter().any(|l| l.contains("mine")) && !left.iter().any(|l| l.contains("From Afar")), "{left:#?}");
     assert_eq!(sources().await["page_info"]["total_count"], 1);
+    // Those beyond a page's length come when they are asked for.
+    let component = shown["component_id"].clone();
+    for _ in 0..25 {
+        let same = json!({ "component_id": component, "name": "one of many", "configured_props": { "n": 1 } });
+        for made in futures::future::join_all((0..4).map(|_| server.post("/sources", &same))).await {
+            assert_eq!(made.status, 200, "{}", made.text);
+        }
+    }
+    let many = |lines: &[String]| lines.iter().filter(|l| l.starts_with("p one of many")).count();
+    for (path, line) in [("/sources", "p mine (dc_"), ("/", "summary mine")] {
+        let first = page::shown(&server, path, &[]);
+        assert!(!first.iter().any(|l| l.starts_with(line)), "{first:#?}");
+        has(&first, "button Show more");
+        let all = page::shown(&server, path, &["Show more"]);
+        has(&all, line);
+        assert!(path == "/" || (many(&first), many(&all)) == (100, 100), "{all:#?}");
+        assert!(!all.iter().any(|l| l == "button Show more"), "{all:#?}");
+    }
 }

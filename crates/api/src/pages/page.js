@@ -25,12 +25,16 @@ async function get(path) {
 }
 
 async function call(method, path, body) {
+  return (await request(method, path, body)).data;
+}
+
+async function request(method, path, body) {
   const headers = { authorization: `Bearer ${sessionStorage.getItem(storage)}` };
   if (body !== undefined) headers["content-type"] = "application/json";
   const response = await fetch(`/v1${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   const answer = await response.json();
   if (!response.ok) throw new Refused(response.status, answer.error);
-  return answer.data;
+  return answer;
 }
 
 function section(title, content, className = "") {
@@ -54,6 +58,22 @@ function actionButton(words, action) {
     }
   }));
   return button;
+}
+
+// A list of the API, a page at a time: into `list`, with a button behind it in `place`. `path` has its query begun; `show` makes what stands for an item.
+async function showList(place, list, path, limit, show) {
+  let after = "";
+  const next = async () => {
+    const { data, page_info: page } = await request("GET", `${path}&limit=${limit}${after}`);
+    list.append(...data.map(show));
+    after = `&after=${encodeURIComponent(page.end_cursor)}`;
+    more.hidden = data.length < limit;
+    return data.length;
+  };
+  const more = actionButton("Show more", next);
+  more.hidden = true;
+  place.append(list, more);
+  return next();
 }
 
 function replayButton(run, words, body) {
@@ -99,34 +119,34 @@ async function loadRun(id) {
 }
 
 async function showRuns(kind, item) {
-  const runs = await get(`/${kind}/${encodeURIComponent(item.id)}/runs?limit=20&include=id,status,created_at_ms,duration_ms`);
-  const table = document.createElement("table");
-  for (const run of runs) {
+  const place = document.createElement("div");
+  const path = `/${kind}/${encodeURIComponent(item.id)}/runs?include=id,status,created_at_ms,duration_ms`;
+  const count = await showList(place, document.createElement("table"), path, 20, (run) => {
     const row = document.createElement("tr");
     const first = document.createElement("td");
     first.append(element("a", new Date(run.created_at_ms).toLocaleString(), { href: `/runs/${encodeURIComponent(run.id)}` }));
     row.append(first, element("td", run.status, { class: run.status }), element("td", isFinal(run.status) ? `${run.duration_ms} ms` : ""));
-    table.append(row);
-  }
-  return runs.length > 0 ? table : element("p", "No runs yet.");
+    return row;
+  });
+  return count > 0 ? place : element("p", "No runs yet.");
 }
 
 async function loadOverview() {
   byId("title").textContent = "What is deployed";
-  byId("main").replaceChildren();
+  const place = document.createElement("div");
   for (const [kind, title] of [["workflows", "Workflows"], ["sources", "Sources"]]) {
-    const items = await get(`/${kind}?limit=100&include=id,name,active`);
-    byId("main").append(element("h2", title));
-    if (items.length === 0) byId("main").append(element("p", "None."));
-    for (const item of items) {
+    place.append(element("h2", title));
+    const count = await showList(place, document.createElement("div"), `/${kind}?include=id,name,active`, 100, (item) => {
       const details = document.createElement("details");
       details.append(element("summary", `${item.name}${item.active ? "" : " (not active)"}`));
       details.addEventListener("toggle", () => void guarded(async () => {
         if (details.open) details.replaceChildren(details.firstChild, await showRuns(kind, item));
       }));
-      byId("main").append(details);
-    }
+      return details;
+    });
+    if (count === 0) place.append(element("p", "None."));
   }
+  byId("main").replaceChildren(place);
 }
 
 // What the server gives these props by itself.
@@ -203,9 +223,10 @@ async function loadSearch() {
 
 async function loadSources() {
   byId("title").textContent = "Sources";
-  const sources = await get("/users/me/sources?limit=100&include=id,name,active");
-  byId("main").replaceChildren(element("a", "Deploy another", { href: "/sources/new" }));
-  for (const source of sources) {
+  const place = element("p", "");
+  place.append(element("a", "Deploy another", { href: "/sources/new" }));
+  const rest = document.createElement("div");
+  await showList(rest, document.createElement("div"), "/users/me/sources?include=id,name,active", 100, (source) => {
     const line = element("p", `${source.name} (${source.id})${source.active ? "" : ", not active"} `);
     let asked = false;
     line.append(actionButton("Delete", async (button) => {
@@ -215,10 +236,12 @@ async function loadSources() {
         return;
       }
       await call("DELETE", `/sources/${encodeURIComponent(source.id)}`);
+      // From the beginning: the next page may begin behind the one that is gone.
       await loadSources();
     }));
-    byId("main").append(line);
-  }
+    return line;
+  });
+  byId("main").replaceChildren(place, rest);
 }
 
 function loadPage() {
