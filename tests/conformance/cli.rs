@@ -72,6 +72,29 @@ fn r5_without_server_or_key_it_says_what_to_do() {
     }
 }
 
+#[test]
+fn r5_a_bare_command_shows_its_help_whatever_the_environment_names() {
+    let shell = Shell::alone();
+    for (args, shown) in [(&[][..], "serve "), (&["workflows"][..], "rollback ")] {
+        for env in [None, Some("http://127.0.0.1:1")] {
+            let mut command = shell.command(args);
+            if let Some(url) = env {
+                command.env("MILLRACE_URL", url).env("MILLRACE_API_KEY", "mr_x");
+            }
+            let output = command.output().expect("starts");
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{args:?} {env:?}");
+            assert!(
+                told.contains("Commands:") && told.contains(shown) && told.contains("Example") && !told.contains("bundle-worker"),
+                "{args:?} {env:?}: {told}"
+            );
+        }
+    }
+    let output = shell.command(&["workflows", "--json"]).env("MILLRACE_API_KEY", "mr_x").output().expect("starts");
+    let told: serde_json::Value = serde_json::from_slice(&output.stderr).expect("JSON");
+    assert_eq!((&told["code"], &told["error"], output.status.code()), (&json!("wrong_use"), &json!("no command is given"), Some(2)));
+}
+
 #[tokio::test]
 async fn r5_profiles_keep_servers_and_keys() {
     let server = Server::start().await;

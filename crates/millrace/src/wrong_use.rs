@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
 use serde_json::json;
 
@@ -19,12 +19,17 @@ pub(crate) fn tell<C: CommandFactory>(mut error: Error, args: &[OsString]) -> Ex
         error.exit();
     }
     let mut command = named::<C>(args);
+    // Where the environment names the server or the key, clap takes the line for one with arguments, and lists all commands, hidden ones too.
+    let is_bare = matches!(error.kind(), ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+    if error.kind() == ErrorKind::MissingSubcommand {
+        error = Error::raw(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, command.render_help());
+    }
     // What clap says by itself shows as given what the environment gives: the server and the key.
     if error.get(ContextKind::Usage).is_some() {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage(&mut command)));
     }
     if args.iter().any(|arg| arg == "--json") {
-        let text = error.render().to_string();
+        let text = if is_bare { "no command is given".to_owned() } else { error.render().to_string() };
         let said = text.split("\n\nUsage:").next().and_then(|said| said.split("\n\nFor more").next()).unwrap_or(&text);
         let said = said.trim().trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ");
         let hint = usage(&mut command).to_string();
