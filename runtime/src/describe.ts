@@ -1,16 +1,24 @@
 // What a module says of itself, as JSON: functions become markers.
 import type { Prepared } from "./instance.ts";
 import { functionsOf } from "./instance.ts";
-import type { ResolvedProp } from "./props.ts";
+import { kindOf } from "./errors.ts";
+import { isObject, type ResolvedProp } from "./props.ts";
 import type { Bag } from "./types.ts";
 
 const HOOKS = ["deploy", "activate", "deactivate"];
 const DEPTH_MAX = 12;
 
+function mustBe(field: string, value: unknown, allowed: string, fits: boolean): void {
+  if (value !== undefined && value !== null && !fits) throw new TypeError(`\`${field}\` of the component must be ${allowed}; it is ${kindOf(value)}`);
+}
+
 const text = (value: unknown): string | null => (typeof value === "string" ? value : typeof value === "number" ? String(value) : null);
 
 export function describe(prepared: Prepared): Bag {
   const { component } = prepared;
+  // Anything else would be left out without a word: a source without `run` emits its event.
+  mustBe("run", component.run, "a function", typeof component.run === "function");
+  mustBe("props", component.props, "an object", isObject(component.props));
   return {
     name: text(component.name),
     key: text(component.key),

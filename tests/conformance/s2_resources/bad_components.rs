@@ -109,6 +109,23 @@ async fn s2_7_1_additional_props_that_throw_refuse_the_deploy_with_their_words()
 }
 
 #[tokio::test]
+async fn s2_6_a_run_that_is_no_function_and_props_that_are_no_object_are_refused() {
+    let server = Server::start().await;
+    for (fields, words) in [
+        ("run: 'later'", "`run` of the component must be a function; it is a string"),
+        ("props: ['a'], run() {}", "`props` of the component must be an object; it is an array"),
+        ("props: '$.service.db', run() {}", "`props` of the component must be an object; it is a string"),
+    ] {
+        let refused = server.post("/sources", &json!({ "component_code": format!("export default {{ name: 'a', version: '1', {fields} }};") })).await;
+        assert_eq!(refused.refusal(), (422, "component_does_not_load"), "{}", refused.text);
+        assert!(refused.json["error"].as_str().is_some_and(|error| error.contains(words)), "{}", refused.text);
+    }
+    assert_eq!(sources(&server).await, 0);
+    // What is not set is not there.
+    server.source("export default { name: 'a', version: '1', props: undefined, run: null };", json!({})).await;
+}
+
+#[tokio::test]
 async fn s3_1_a_module_that_throws_or_never_ends_at_its_top_level_does_not_deploy() {
     let server = Server::start().await;
     let deploy = |top: &'static str| {
