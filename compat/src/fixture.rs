@@ -202,7 +202,7 @@ impl Answers {
         }
     }
 
-    /// Requests that nobody recorded, and answers that nobody asked for.
+    /// Requests that nobody recorded.
     pub fn unknown(&self) -> Vec<String> {
         self.now.lock().map(|mut now| std::mem::take(&mut now.unknown)).unwrap_or_default()
     }
