@@ -373,6 +373,9 @@ async fn s4_5_pages_deploy_a_source_find_one_and_delete_it() {
             assert_eq!(made.status, 200, "{}", made.text);
         }
     }
+    // The command line has them all.
+    let (status, listed, stderr) = millrace(&server, &["list", "sources"]);
+    assert_eq!((status, listed.as_array().map(Vec::len)), (Some(0), Some(101)), "{stderr}");
     let many = |lines: &[String]| lines.iter().filter(|l| l.starts_with("p one of many")).count();
     for (path, line) in [("/sources", "p mine (dc_"), ("/", "summary mine")] {
         let first = page::shown(&server, path, &[]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::profile::Profile;
 use crate::error::CliError;
@@ -163,6 +163,11 @@ impl Client {
                 None => return Ok(all),
             }
         }
+    }
+
+    /// All items of a list, as the answer of one page that holds them.
+    pub(crate) async fn whole(&self, path: &str) -> Result<Value, CliError> {
+        Ok(json!({ "data": self.all(path).await? }))
     }
 
     /// A source or workflow by id, slug or name; a slug is unique, so it wins over names.

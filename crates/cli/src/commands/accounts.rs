@@ -13,8 +13,8 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
     const COLUMNS: &[(&str, &str)] = &[("ID", "id"), ("APP", "app.name_slug"), ("NAME", "name"), ("HEALTHY", "healthy"), ("PROBLEM", "problem")];
     match command {
         AccountCommand::List { app } => {
-            let filter = app.map_or_else(String::new, |app| format!("&app={}", segment(&app)));
-            show.table(&client.get(&format!("/accounts?limit=100{filter}")).await?, COLUMNS)
+            let filter = app.map_or_else(String::new, |app| format!("?app={}", segment(&app)));
+            show.table(&client.whole(&format!("/accounts{filter}")).await?, COLUMNS)
         }
         AccountCommand::Add { app, name } if uses_oauth(client, &app).await? => {
             let link = client.call(Method::POST, "/accounts/connect", &json!({ "app": app, "name": name })).await?;

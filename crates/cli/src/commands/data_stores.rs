@@ -17,7 +17,7 @@ pub(super) async fn data_stores(client: &Client, show: Show, command: DataStoreC
     match command {
         DataStoreCommand::List => {
             let columns = [("ID", "id"), ("NAME", "name"), ("KEYS", "keys"), ("BYTES", "bytes")];
-            show.table(&client.get("/data_stores?limit=100").await?, &columns)
+            show.table(&client.whole("/data_stores").await?, &columns)
         }
         DataStoreCommand::Create { name } => show.record(&client.call(Method::POST, "/data_stores", &json!({ "name": name })).await?),
         DataStoreCommand::Show { store } => {

@@ -13,7 +13,7 @@ pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Re
     match command {
         KeyCommand::List => {
             let columns = [("ID", "id"), ("NAME", "name"), ("SCOPES", "scopes"), ("EXPIRES", "expires_at"), ("CREATED", "created_at")];
-            show.table(&client.get("/api_keys?limit=100").await?, &columns)
+            show.table(&client.whole("/api_keys").await?, &columns)
         }
         KeyCommand::Create { name, scopes, expires_in, rate } => {
             let expires_at = expires_in.map(|secs| SystemClock.now().secs().saturating_add(secs));

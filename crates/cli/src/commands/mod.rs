@@ -194,10 +194,10 @@ async fn list(client: &Client, show: Show, what: Option<Listed>) -> Result<(), C
     };
     match what {
         Listed::Streams => streams(client, show).await,
-        Listed::Sources => show.table(&client.get("/users/me/sources?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
+        Listed::Sources => show.table(&client.whole("/users/me/sources").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")]),
         Listed::Components => {
             let columns = [("KEY", "key"), ("VERSION", "version"), ("TYPE", "type"), ("NAME", "name"), ("ID", "id")];
-            show.table(&client.get("/components?limit=100&exclude=code").await?, &columns)
+            show.table(&client.whole("/components?exclude=code").await?, &columns)
         }
         Listed::Workflows => workflows::list(client, show).await,
     }

@@ -144,7 +144,7 @@ pub(super) async fn oauth_clients(client: &Client, show: Show, command: OauthCli
     match command {
         OauthClientCommand::List => {
             let columns = [("ID", "id"), ("NAME", "name"), ("SCOPES", "scopes"), ("CREATED", "created_at")];
-            show.table(&client.get("/oauth/clients?limit=100").await?, &columns)
+            show.table(&client.whole("/oauth/clients").await?, &columns)
         }
         OauthClientCommand::Create { name, scopes } => {
             let scopes = (!scopes.is_empty()).then_some(scopes);

@@ -13,7 +13,7 @@ pub(super) async fn webhooks(client: &Client, show: Show, command: WebhookComman
     match command {
         WebhookCommand::List => {
             let columns = [("ID", "id"), ("NAME", "name"), ("URL", "url"), ("ACTIVE", "active"), ("FAILURES", "failures")];
-            show.table(&client.get("/webhooks?limit=100").await?, &columns)
+            show.table(&client.whole("/webhooks").await?, &columns)
         }
         WebhookCommand::Add { address, name, description } => {
             let mut query = vec![("url", address)];

@@ -62,7 +62,7 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
 }
 
 pub(super) async fn list(client: &Client, show: Show) -> Result<(), CliError> {
-    show.table(&client.get("/workflows?limit=100").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")])
+    show.table(&client.whole("/workflows").await?, &[("ID", "id"), ("NAME", "name_slug"), ("ACTIVE", "active")])
 }
 
 /// Deploys a folder's workflow and remembers which one it is. Gives its record.
