@@ -104,6 +104,7 @@ impl UnderWay {
     }
 
     pub(crate) fn end(self, ended: Ended) {
+        self.sink.ended();
         // Whoever asked may have gone away.
         let _ = self.end.send(ended);
     }

@@ -259,6 +259,9 @@ pub trait EffectSink: Send + Sync {
     /// The host did not take it after all, and had nothing of it.
     fn taken_back(&self) {}
 
+    /// The call is over in its host: told in the order in which the calls of a host end, before whoever waits for one is.
+    fn ended(&self) {}
+
     /// A connection of the host was refused, of this call's or of another's that goes on: each address once, also as a line of output.
     fn refused(&self, _refusal: &Refusal) {}
 

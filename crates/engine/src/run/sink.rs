@@ -70,6 +70,8 @@ pub(crate) struct Collected {
     pub(crate) refusals: Vec<Refusal>,
     /// Where what comes after the end goes, once the run is settled.
     pub(crate) late: Option<Arc<Late>>,
+    /// Of a source's call.
+    pub(crate) visit: Option<Arc<Visit>>,
 }
 
 /// Whoever waits for the answer of a run.
@@ -173,6 +175,7 @@ impl Collector {
         let mut state = self.state.lock();
         self.kept.lock().progress = None;
         state.0.late.clone_from(&self.late);
+        state.0.visit.clone_from(&self.visit);
         std::mem::take(&mut *state)
     }
 }
@@ -191,6 +194,12 @@ impl EffectSink for Collector {
     fn taken_back(&self) {
         if let Some(visit) = &self.visit {
             visit.taken_back();
+        }
+    }
+
+    fn ended(&self) {
+        if let Some(visit) = &self.visit {
+            visit.ended();
         }
     }
 

@@ -138,7 +138,7 @@ impl Engine {
         base: Effects,
     ) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
-            let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected.db).await?;
+            let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected).await?;
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
             let leaves = self.add_emits(&mut effects, source, context, &collected, settling.take_counted(), &turn).await?;
@@ -166,7 +166,7 @@ impl Engine {
             serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
         };
         for _ in 0..TRIES_MAX {
-            let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected.db).await?;
+            let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected).await?;
             let mut effects = Effects {
                 logs: collected.logs.clone(),
                 log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use crate::run::program::SourceProgram;
-use crate::run::writes::{DbWrite, Settling, Standing};
+use crate::run::sink::Collected;
+use crate::run::writes::{Settling, Standing};
 use crate::{Engine, EngineError};
 
 /// What a source remembers between runs, with the version that settling checks.
@@ -77,13 +78,22 @@ impl Engine {
         Ok(Remembered { version: stored.version, dedupe })
     }
 
-    /// Waits for the turn of a source, and for what decides on the writes of a run or hook of its.
+    /// Waits for the turn of a source's run or hook: they come in the order in which they ended, so that hardly any has to wait for the fate of a later
+    /// write.
     ///
     /// # Errors
     /// Where a later write than one of these failed: what settles it not runs again, with what is stored.
-    pub(crate) async fn turn_to_settle(&self, source: &SourceId, writes: &[DbWrite]) -> Result<(Turn, Settling), EngineError> {
+    pub(crate) async fn turn_to_settle(&self, source: &SourceId, collected: &Collected) -> Result<(Turn, Settling), EngineError> {
+        let (writes, visit) = (&collected.db, &collected.visit);
         loop {
+            if let Some(visit) = visit {
+                visit.comes_first().await;
+            }
             let turn = self.0.turns.of(source).await;
+            // Who is next waits behind this one.
+            if let Some(visit) = visit {
+                visit.leave_line();
+            }
             match self.0.writes.settle(source, writes) {
                 Standing::Settles(settling) => return Ok((turn, settling)),
                 Standing::Lost => return Err(EngineError::internal("a write to `$.service.db` that followed could not be stored", source.to_string())),

@@ -4,13 +4,13 @@
 //! settles writes has a map of its own: the one here is behind then, and the next run begins in a new host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use millrace_model::ids::SourceId;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 /// How long a host that begins waits for runs that go on in an earlier one, which is given up. What ended there and has yet to settle is waited for
 /// as long as the disk takes.
@@ -55,6 +55,8 @@ struct Source {
     runs: BTreeMap<u64, Stage>,
     /// What became of the writes to each key, as long as an earlier one may follow.
     keys: HashMap<String, Key>,
+    /// Those that ended in a host and have yet to settle, in the order in which they ended; with whom to tell once one comes first.
+    line: BTreeMap<u64, Option<oneshot::Sender<()>>>,
 }
 
 /// Writes to one key, by when they were made.
@@ -147,6 +149,8 @@ pub(crate) struct Visit {
     writes: Arc<Writes>,
     source: SourceId,
     began: u64,
+    /// Its place in the line of those that ended.
+    place: OnceLock<u64>,
 }
 
 impl Visit {
@@ -160,16 +164,56 @@ impl Visit {
         self.reaches(Stage::Entered);
     }
 
-    /// The run has ended in its host.
+    /// The run has ended in its host: it stands in line to settle.
     pub(crate) fn ended(&self) {
         self.reaches(Stage::Ended);
     }
 
+    /// Waits until none is in line that ended before.
+    pub(crate) async fn comes_first(&self) {
+        let told = {
+            let mut sources = self.writes.sources.lock();
+            let line = sources.get_mut(&self.source).map(|source| &mut source.line);
+            let (Some(line), Some(place)) = (line, self.place.get()) else { return };
+            if line.first_key_value().is_none_or(|(first, _)| first >= place) {
+                return;
+            }
+            let Some(waiting) = line.get_mut(place) else { return };
+            let (tell, told) = oneshot::channel();
+            *waiting = Some(tell);
+            told
+        };
+        // It is told, or nobody is left who could.
+        let _ = told.await;
+    }
+
+    /// Lets the next one come first.
+    pub(crate) fn leave_line(&self) {
+        if let Some(source) = self.writes.sources.lock().get_mut(&self.source) {
+            self.leave_line_of(source);
+        }
+    }
+
+    fn leave_line_of(&self, source: &mut Source) {
+        if self.place.get().is_some_and(|place| source.line.remove(place).is_some())
+            && let Some(mut first) = source.line.first_entry()
+            && let Some(tell) = first.get_mut().take()
+        {
+            // It may have given up.
+            let _ = tell.send(());
+        }
+    }
+
     fn reaches(&self, stage: Stage) {
-        if let Some(run) = self.writes.sources.lock().get_mut(&self.source).and_then(|s| s.runs.get_mut(&self.began)) {
+        if let Some(source) = self.writes.sources.lock().get_mut(&self.source)
+            && let Some(run) = source.runs.get_mut(&self.began)
+        {
             // One that never came to a host wrote nothing.
             if stage == Stage::Given || *run == Stage::Given {
                 *run = stage;
+                if stage == Stage::Ended {
+                    source.line.insert(*self.place.get_or_init(|| self.writes.next()), None);
+                }
             }
         }
         if stage == Stage::Entered {
@@ -188,6 +232,7 @@ impl Drop for Visit {
         let mut sources = self.writes.sources.lock();
         if let Some(source) = sources.get_mut(&self.source) {
             source.runs.remove(&self.began);
+            self.leave_line_of(source);
             if source.runs.is_empty() {
                 sources.remove(&self.source);
             }
@@ -206,7 +251,7 @@ impl Writes {
         let mut sources = self.sources.lock();
         let began = self.next();
         sources.entry(source.clone()).or_default().runs.insert(began, Stage::Entered);
-        Arc::new(Visit { writes: self.clone(), source: source.clone(), began })
+        Arc::new(Visit { writes: self.clone(), source: source.clone(), began, place: OnceLock::new() })
     }
 
     /// A host's map begins with what so many settlements left.

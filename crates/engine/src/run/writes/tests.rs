@@ -126,3 +126,31 @@ async fn a_host_begins_once_all_has_settled() {
     waits.await.expect("ends");
     drop(idle);
 }
+
+#[tokio::test]
+async fn runs_settle_in_the_order_in_which_they_ended() {
+    let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
+    let [first, second, third, never] = [0; 4].map(|_| writes.enter(&source));
+    for run in [&third, &first, &second] {
+        run.given();
+    }
+    for run in [&first, &second, &third, &never] {
+        run.ended();
+    }
+    first.comes_first().await;
+    never.comes_first().await;
+    let waits = |run: &Arc<Visit>| {
+        let run = run.clone();
+        tokio::spawn(async move { run.comes_first().await })
+    };
+    let (mut next, mut last) = (waits(&second), waits(&third));
+    tokio::task::yield_now().await;
+    assert!(!next.is_finished() && !last.is_finished());
+    first.leave_line();
+    (&mut next).await.expect("ends");
+    first.comes_first().await;
+    assert!(!last.is_finished());
+    // What ends without settling holds nobody up.
+    drop((next, second));
+    (&mut last).await.expect("ends");
+}
