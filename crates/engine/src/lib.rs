@@ -293,7 +293,7 @@ impl Engine {
     /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
     pub async fn shutdown(&self, grace: Duration) {
         self.0.tasks.stop();
-        if tokio::time::timeout(grace, self.0.places.idle()).await.is_err() {
+        if tokio::time::timeout(grace, self.stay_until(self.0.places.idle())).await.is_err() {
             tracing::warn!(grace_s = grace.as_secs(), "some runs did not end in time; they run again at the next start");
         }
         self.0.runner.shutdown().await;
@@ -304,6 +304,7 @@ impl Engine {
                 tracing::warn!(run.id = %run, error = %error, "could not give a run back to the queue; its lease ends by itself");
             }
         }
+        self.check_out().await;
         self.0.store.close().await;
     }
 

@@ -207,7 +207,7 @@ impl Engine {
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => break,
+                () = stop.cancelled() => return,
                 () = tokio::time::sleep(CHECK_IN_EVERY) => {}
             }
             if let Err(error) = self.check_in().await {
@@ -216,6 +216,30 @@ impl Engine {
             for owner in self.0.streams.read() {
                 self.tell_others(|| News::Followed(owner));
             }
+        }
+    }
+
+    /// Waits for what is under way and says meanwhile that this server is there: its seats are others' only once its runs have settled.
+    pub(crate) async fn stay_until(&self, done: impl Future<Output = ()>) {
+        let mut done = std::pin::pin!(done);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut done => return,
+                () = tokio::time::sleep(CHECK_IN_EVERY) => {}
+            }
+            if !self.0.store.single_node()
+                && let Err(error) = self.check_in().await
+            {
+                tracing::warn!(error = error_chain(&error), "could not say that this server is there; others may take what was meant for it");
+            }
+        }
+    }
+
+    /// Nothing of this server goes on any more.
+    pub(crate) async fn check_out(&self) {
+        if self.0.store.single_node() {
+            return;
         }
         if let Err(error) = self.0.store.check_out(&self.0.node).await {
             tracing::debug!(error = error_chain(&error), "could not say that this server ends; the others see it soon");
