@@ -180,6 +180,9 @@ async fn r5_commands_work_and_give_json() {
     }
     let piped = shell.run(&["list", "sources"]).ok();
     assert!(!piped.contains('\u{1b}'), "no colours where there is no terminal: {piped:?}");
+    let unknown = shell.run(&["runs", "show", "run_nothing"]).fails(1);
+    assert!(unknown.contains("there is no run `run_nothing`") && unknown.contains("hint: `millrace runs list NAME`"), "{unknown}");
+    assert!(shell.run(&["accounts", "add", "nothing_app"]).fails(1).contains("hint: `millrace apps WORDS`"));
     shell.run(&["delete", "second"]).ok();
     assert!(shell.run(&["describe", "second"]).fails(1).contains("there is no source or workflow `second`"));
 }

@@ -281,6 +281,29 @@ async fn a_source_counts_right_while_both_servers_run_it() {
     assert_eq!(pair.post(&url, 1, &json!({ "ms": 0 })).await.text, "62");
 }
 
+/// Invariant 3 where a server stops: its runs under way keep the seat until they have settled.
+#[tokio::test]
+async fn a_source_counts_right_while_a_server_stops() {
+    let Some(Pair { mut a, b, database: _database }) = Pair::start(&[]).await else { return };
+    let code = "export default { name: 's', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, db: '$.service.db' },
+      async run(e) { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); await new Promise((done) => setTimeout(done, e.body.ms));
+        this.$emit({ n }); this.http.respond({ status: 200, body: String(n) }); } };";
+    let source = a.source(code, json!({})).await;
+    let slow = tokio::spawn(a.raw(Method::POST, &endpoint(&source)).json(&json!({ "ms": 2000 })).send());
+    let runs = format!("/sources/{}/runs", id(&source));
+    b.until("it is under way", &format!("{runs}?status=running"), |l| l["page_info"]["total_count"] == 1).await;
+    a.tell_to_end();
+    a.until_log("draining").await;
+    let next = answer(b.raw(Method::POST, &endpoint(&source).replace(&a.url, &b.url)).json(&json!({ "ms": 0 }))).await;
+    assert_eq!(next.text, "2", "it waited for the run before it");
+    // Answered, or cut off with the server: its run has settled, or runs again.
+    let _ = slow.await.expect("ends");
+    a.terminate();
+    b.until("both settle", &format!("{runs}?status=succeeded"), |l| l["page_info"]["total_count"] == 2).await;
+    let counts: BTreeSet<u64> = b.emitted(&source).await.iter().map(|event| event["n"].as_u64().expect("a number")).collect();
+    assert_eq!(counts, [1, 2].into());
+}
+
 #[tokio::test]
 async fn an_id_is_emitted_once_however_many_servers_see_it() {
     let Some(pair) = Pair::start(&[]).await else { return };

@@ -178,6 +178,10 @@ async fn s4_6_deploy_tells_where_the_code_threw_and_how_a_missing_account_is_giv
     assert!(!said.contains("--prop nope"), "{said}");
     let said = shell.run(&["deploy", "paid.mjs"]).fails(1);
     assert!(said.contains("millrace accounts add stripe") && said.contains("--prop stripe=apn_…"), "{said}");
+    // A place that is Node's own is none to look at.
+    shell.write(&[("norun.mjs", "export default { name: 'n', version: '1', run: 5 };")]);
+    let said = shell.run(&["deploy", "norun.mjs"]).fails(1);
+    assert!(said.contains("`run` of the component must be a function") && !said.contains("hint"), "{said}");
 }
 
 #[tokio::test]

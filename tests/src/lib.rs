@@ -313,11 +313,16 @@ impl Server {
         }
     }
 
+    /// SIGTERM, and no wait for its end.
+    pub fn tell_to_end(&self) {
+        let child = self.child.as_ref().expect("it runs");
+        Command::new("kill").arg(child.id().to_string()).status().expect("signals");
+    }
+
     /// SIGTERM; the exit code.
     pub fn terminate(&mut self) -> Option<i32> {
-        let mut child = self.child.take()?;
-        Command::new("kill").arg(child.id().to_string()).status().expect("signals");
-        child.wait().expect("reaps").code()
+        self.tell_to_end();
+        self.child.take()?.wait().expect("reaps").code()
     }
 
     pub async fn call_as(&self, key: &str, method: Method, path: &str, body: Option<&Value>) -> Answer {

@@ -94,6 +94,7 @@ impl CliError {
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Refused { status: 401, .. } => "run `millrace login`, or set MILLRACE_API_KEY to a valid key",
+            Self::Refused { status: 404, details, .. } => return where_to_look(details).map(str::to_owned),
             Self::Refused { details, .. } => return missing_props(details).or_else(|| thrown_at(details)),
             Self::Unreachable { .. } => "is the server running? start one with `millrace serve`, or name another with --url",
             Self::Unknown(_) => "`millrace list sources` and `millrace list workflows` show what there is",
@@ -171,6 +172,21 @@ fn listed(problems: &[String]) -> String {
     }
 }
 
+/// What shows the things of the kind that was named in vain.
+fn where_to_look(details: &Value) -> Option<&'static str> {
+    Some(match details["resource"].as_str()? {
+        "account" => "`millrace accounts list` shows what there is",
+        "app" => "`millrace apps WORDS` finds an app's slug",
+        "component" => "`millrace list components` and `millrace registry search WORDS` show what there is",
+        "data store" => "`millrace data-stores list` shows what there is",
+        "file store" => "`millrace files list` shows what there is",
+        "replay" => "`millrace replays list` shows what there is",
+        "run" => "`millrace runs list NAME` shows the runs of a workflow or source",
+        "webhook" => "`millrace webhooks list` shows what there is",
+        _ => return None,
+    })
+}
+
 /// The props that the server found missing or wrong, each with what it says of it.
 pub(crate) fn prop_problems(details: &Value) -> Vec<(&str, &str)> {
     details["props"].as_array().into_iter().flatten().filter_map(|p| Some((p["prop"].as_str()?, p["problem"].as_str().unwrap_or("")))).collect()
@@ -191,10 +207,10 @@ fn missing_props(details: &Value) -> Option<String> {
     (!flags.is_empty()).then(|| format!("give {}", flags.join(" ")))
 }
 
-/// Where the component's code threw: the frame whose source line the stack shows, with that line; else the first.
+/// Where the component's code threw: the frame whose source line the stack shows, with that line; else the first that is not Node's own.
 fn thrown_at(details: &Value) -> Option<String> {
     let lines: Vec<&str> = details["stack"].as_str()?.lines().map(str::trim).collect();
-    let is_frame = |line: &&str| line.starts_with("at ");
+    let is_frame = |line: &&str| line.starts_with("at ") && !line.contains("(node:");
     let is_source = |line: &str| line.split_once(" | ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     let shown = lines.windows(2).find(|pair| is_frame(&pair[0]) && is_source(pair[1])).map(|pair| pair.join("\n  "));
     shown.or_else(|| lines.iter().find(|line| is_frame(line)).map(|line| (*line).to_owned()))
