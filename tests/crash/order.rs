@@ -36,8 +36,8 @@ async fn a_later_write_fails(args: &[&str], when: &str) {
     for n in [1, 2] {
         assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))).await.status, 200);
     }
-    let fired = format!("name=\"{point}\"");
-    server.until("the commit fails", "/users/me", |_| server.log().contains(&fired) && server.log().contains("could not be settled")).await;
+    server.until_log(&format!("name=\"{point}\"")).await;
+    server.until_log("could not be settled").await;
     server.skew_clock(LATER_MS);
     let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
     server.until("both have settled", &runs, |list| list["page_info"]["total_count"] == 2).await;
