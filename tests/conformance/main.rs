@@ -12,6 +12,7 @@ mod master_key;
 mod nodes;
 mod operations;
 mod postgres;
+mod postgres_start;
 mod properties;
 mod r1_conventions;
 mod r2_endpoints;

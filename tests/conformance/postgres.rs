@@ -69,10 +69,10 @@ async fn the_main_job_on_postgres_and_after_a_kill() {
 }
 
 /// Starts a server that cannot use its database, and waits for its end.
-fn refused(database_url: &str) -> String {
+pub fn refused(database_url: &str, args: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut command = Command::new(binary());
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path()).env("MILLRACE_DATABASE_URL", database_url);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path()).args(args).env("MILLRACE_DATABASE_URL", database_url);
     let output = command.stdin(Stdio::null()).output().expect("starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -83,23 +83,24 @@ fn refused(database_url: &str) -> String {
 #[test]
 fn a_database_that_cannot_be_reached_is_named_without_its_password() {
     // Nothing listens on port 1.
-    let said = refused("postgres://me:hunter2@127.0.0.1:1/app");
+    let said = refused("postgres://me:hunter2@127.0.0.1:1/app", &["--database-wait-seconds", "0"]);
     assert!(said.contains("could not use the Postgres database `app` on `127.0.0.1:1` as `me`; check that it runs"), "{said}");
-    let said = refused("mysql://me:hunter2@127.0.0.1/app");
+    assert!(said.contains("--database-wait-seconds") && !said.contains("waiting for"), "{said}");
+    let said = refused("mysql://me:hunter2@127.0.0.1/app", &[]);
     assert!(said.contains("expected is postgres://user:password@host:port/database"), "{said}");
 }
 
 #[tokio::test]
 async fn a_database_that_cannot_be_used_says_what_to_do() {
     let Some(database) = database().await else { return };
-    let said = refused(&format!("{}_missing", database.url()));
-    assert!(said.contains("does not exist"), "{said}");
+    let said = refused(&format!("{}_missing", database.url()), &[]);
+    assert!(said.contains("does not exist") && !said.contains("waiting for"), "{said}");
     database
         .client()
         .await
         .batch_execute("CREATE TABLE schema_version (version BIGINT NOT NULL); INSERT INTO schema_version VALUES (999)")
         .await
         .expect("a newer schema");
-    let said = refused(&database.url());
+    let said = refused(&database.url(), &[]);
     assert!(said.contains("schema version 999") && said.contains("start the newer Millrace"), "{said}");
 }

@@ -216,6 +216,12 @@ impl Server {
 
     /// As [`Server::launch`]; false where it ended before it was ready.
     pub async fn try_launch(&mut self) -> bool {
+        self.begin();
+        self.until_ready().await
+    }
+
+    /// Starts the process, and does not wait for it.
+    pub fn begin(&mut self) {
         let listen = if self.url.is_empty() { "127.0.0.1:0" } else { self.url.trim_start_matches("http://") };
         let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
         let program = match (self.unprivileged, self.failing) {
@@ -251,6 +257,10 @@ impl Server {
             .expect("starts");
         let end = child.stdout.take().map(|end| pipe::Receiver::from_owned_fd(end.into()).expect("a pipe"));
         (self.child, self.end) = (Some(child), end);
+    }
+
+    /// Waits until it answers; false where it ended before it was ready.
+    pub async fn until_ready(&mut self) -> bool {
         let deadline = Instant::now() + DEADLINE;
         loop {
             if let Ok(text) = std::fs::read_to_string(self.data_dir().join("credentials.json"))

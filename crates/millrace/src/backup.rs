@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ServeArgs};
 use crate::data_dir::{DataDir, write_private};
+use crate::database::postgres;
 use crate::master_key;
 use crate::postgres_tools::PostgresTools;
 
@@ -217,15 +218,6 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
         eprintln!("the keys are restored into `{}`; the database is not in this backup", path.display());
     }
     Ok(())
-}
-
-/// The address of a Postgres database. It may hold a password, and is not shown.
-fn postgres(url: &str) -> Result<PostgresOptions> {
-    let options = PostgresOptions::at(url);
-    if options.place().is_none() {
-        bail!("the value of --database-url is not the address of a Postgres database; expected is postgres://user:password@host:port/database");
-    }
-    Ok(options)
 }
 
 /// A database in which no Millrace has been.

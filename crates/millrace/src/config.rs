@@ -1,6 +1,7 @@
 //! One typed tree of settings: flags, then the environment, then `millrace.toml`. An unknown key stops the start.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
@@ -48,6 +49,9 @@ pub struct ServeArgs {
     /// The Postgres database: postgres://user:password@host:port/database; without it SQLite in the data directory
     #[arg(long, env = "MILLRACE_DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<String>,
+    /// Seconds a start waits for a Postgres database that takes no connections yet; 0: it fails at once [default: 30]
+    #[arg(long, env = "MILLRACE_DATABASE_WAIT_SECONDS")]
+    pub database_wait_seconds: Option<u32>,
     /// Address and port to listen on [default: 127.0.0.1:8787]
     #[arg(long, env = "MILLRACE_LISTEN")]
     pub listen: Option<String>,
@@ -166,6 +170,7 @@ impl std::fmt::Debug for MasterKeyConfig {
 pub struct Config {
     pub data_dir: PathBuf,
     pub database_url: Option<String>,
+    pub database_wait: Duration,
     pub listen: String,
     pub base_url: Option<String>,
     pub endpoint_domain: Option<String>,
@@ -214,6 +219,7 @@ impl Config {
             metrics_listen: args.metrics_listen.or(file.metrics_listen),
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
             database_url: args.database_url.or(file.database_url),
+            database_wait: Duration::from_secs(u64::from(args.database_wait_seconds.or(file.database_wait_seconds).unwrap_or(30))),
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
             base_url: args.base_url.or(file.base_url).map(|url| url.trim_end_matches('/').to_owned()),
             endpoint_domain: args.endpoint_domain.or(file.endpoint_domain).map(|d| d.to_ascii_lowercase()),

@@ -4,6 +4,7 @@ mod backup;
 mod clock;
 mod config;
 mod data_dir;
+mod database;
 mod doctor;
 mod egress;
 mod http;

@@ -4,15 +4,13 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result};
 use millrace_api::ApiConfig;
 use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::IdSource;
 use millrace_runner::{Runner, RunnerConfig, Walls};
-use millrace_store::{Store, StoreError};
-use millrace_store_postgres::{PostgresOptions, PostgresStore};
-use millrace_store_sqlite::{SqliteOptions, SqliteStore};
+use millrace_store_postgres::PostgresOptions;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +19,7 @@ use tracing_subscriber::EnvFilter;
 use crate::clock::clock;
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::DataDir;
+use crate::database;
 use crate::egress::Surroundings;
 use crate::http;
 use crate::master_key::KeyPlace;
@@ -95,7 +94,7 @@ pub(crate) async fn bundle_worker() -> Result<()> {
 }
 
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
-    let store = open_store(config, data).await?;
+    let store = database::open(config, data).await?;
     let database = config.database_url.as_ref().map(|url| PostgresOptions::at(url).hosts()).unwrap_or_default();
     let egress = Surroundings::new(config.egress_allow.clone(), database).watch().await;
     let ids = Arc::new(if store.single_node() { IdSource::default() } else { IdSource::of_many() });
@@ -162,33 +161,6 @@ fn close_proc() {
     // SAFETY: a plain system call. It changes what others may see of this process, and whether it leaves a core file.
     if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } != 0 {
         tracing::warn!("could not close /proc/self to other processes");
-    }
-}
-
-/// Postgres where its address is given, else SQLite in the data directory.
-async fn open_store(config: &Config, data: &DataDir) -> Result<Arc<dyn Store>> {
-    let Some(url) = &config.database_url else {
-        let path = data.file("millrace.db");
-        data.refuse_lost(&path)?;
-        return match SqliteStore::open(&SqliteOptions::at(&path)) {
-            Ok(store) => Ok(Arc::new(store)),
-            Err(error @ StoreError::Damaged { .. }) => Err(anyhow!(error).context(format!(
-                "could not use the database `{}`, and left it as it is; keep a copy of it with its `-wal` file, restore a backup (docs/durability.md), and have the disk checked",
-                path.display()
-            ))),
-            Err(error) => Err(anyhow!(error).context(format!("could not open the database `{}`", path.display()))),
-        };
-    };
-    // The address may hold a password: it is never shown, not as part of what the parser says of it either.
-    let options = PostgresOptions::at(url);
-    let Some(place) = options.place() else {
-        bail!("the value of --database-url is not the address of a Postgres database; expected is postgres://user:password@host:port/database");
-    };
-    match PostgresStore::open(options).await {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(StoreError::Database(cause) | StoreError::Unavailable(cause)) => Err(anyhow!(cause)
-            .context(format!("could not use the Postgres {place}; check that it runs, that --database-url is right, and that its user may create tables"))),
-        Err(error) => Err(anyhow!(error).context(format!("could not open the Postgres {place}"))),
     }
 }
 

@@ -158,6 +158,18 @@ impl Database {
         self.cluster.url(&self.name)
     }
 
+    /// The socket that its server listens on.
+    #[allow(dead_code, reason = "not all tests put something between")]
+    pub fn socket(&self) -> PathBuf {
+        self.cluster.folder.join(".s.PGSQL.5432")
+    }
+
+    /// Its name there.
+    #[allow(dead_code, reason = "not all tests put something between")]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A connection past whatever is tested.
     pub async fn client(&self) -> tokio_postgres::Client {
         connect(&self.url()).await
