@@ -8,6 +8,7 @@ mod contract;
 mod f5_registry_facts;
 mod history;
 mod http_triggers;
+mod long_lists;
 mod master_key;
 mod nodes;
 mod operations;

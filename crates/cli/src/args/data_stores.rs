@@ -19,6 +19,9 @@ pub enum DataStoreCommand {
     Show {
         /// Id or name
         store: String,
+        /// How many keys
+        #[arg(short, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        n: u32,
     },
     /// Print what a data store holds under a key
     #[command(after_help = "Example: millrace data-stores get orders last-seen")]

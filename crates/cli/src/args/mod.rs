@@ -259,14 +259,17 @@ pub enum ClientCommand {
     #[command(after_help = "Example: millrace audit -n 50")]
     Audit {
         /// How many
-        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         n: u32,
     },
-    /// Show the outbox, or one message of it
-    #[command(after_help = "Examples:\n  millrace mail\n  millrace mail mail_Qa8Ium1")]
+    /// Show the outbox, newest first, or one message of it
+    #[command(after_help = "Examples:\n  millrace mail -n 20\n  millrace mail mail_Qa8Ium1")]
     Mail {
         /// A message's id
         id: Option<String>,
+        /// How many
+        #[arg(short, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        n: u32,
     },
 }
 

@@ -49,6 +49,9 @@ pub enum ReplayCommand {
     Runs {
         /// The replay's id
         id: String,
+        /// How many
+        #[arg(short, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+        n: u32,
     },
     /// Queue no more runs until it is resumed
     #[command(after_help = "Example: millrace replays pause rpl_Qa8Ium1")]

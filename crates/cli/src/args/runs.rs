@@ -5,14 +5,17 @@ use clap::Subcommand;
 /// Commands for runs.
 #[derive(Subcommand, Debug)]
 pub enum RunCommand {
-    /// List the runs of a workflow or source
-    #[command(after_help = "Example: millrace runs list order-mail --status failed")]
+    /// List the runs of a workflow or source, newest first
+    #[command(after_help = "Example: millrace runs list order-mail --status failed -n 500")]
     List {
         /// Id or name
         name: String,
         /// Only runs in this state
         #[arg(long, value_parser = ["queued", "running", "paused", "succeeded", "failed", "cancelled"])]
         status: Option<String>,
+        /// How many
+        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        n: u32,
     },
     /// Show a run with its steps, error and logs
     #[command(after_help = "Example: millrace runs show run_3MPlbwmoIbRQQTJuWs6qvEHMdKv")]

@@ -45,7 +45,7 @@ pub enum WebhookCommand {
         #[arg(long, value_parser = ["queued", "delivered", "failed"])]
         status: Option<String>,
         /// How many
-        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         n: u32,
     },
     /// Send a delivery again, or without one all dead letters

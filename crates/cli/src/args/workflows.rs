@@ -84,11 +84,14 @@ pub enum WorkflowCommand {
         #[arg(long, value_name = "STEP")]
         up_to: Option<String>,
     },
-    /// List a workflow's runs
-    #[command(after_help = "Example: millrace workflows runs order-mail")]
+    /// List a workflow's runs, newest first
+    #[command(after_help = "Example: millrace workflows runs order-mail -n 500")]
     Runs {
         /// Id, name or folder
         name: String,
+        /// How many
+        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        n: u32,
     },
     /// List a workflow's deployments
     #[command(after_help = "Example: millrace workflows deployments order-mail")]

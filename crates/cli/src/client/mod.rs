@@ -16,6 +16,8 @@ use crate::terminal::printer;
 /// A deploy may have to install packages.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Items that the server puts on a page at most (reference 1).
+const PAGE_MAX: usize = 100;
 /// What may stand in a path without being escaped.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
@@ -142,32 +144,43 @@ impl Client {
         CliError::Unreachable { url: self.profile.url.clone(), source: source.without_url() }
     }
 
-    /// All items of a list, page by page.
+    /// All items of a list.
     pub(crate) async fn all(&self, path: &str) -> Result<Vec<Value>, CliError> {
-        let (mut all, mut after) = (Vec::new(), String::new());
-        loop {
-            let joint = if path.contains('?') { '&' } else { '?' };
-            let mut page = match self.get(&format!("{path}{joint}limit=100{after}")).await {
-                // What the page follows was deleted meanwhile.
-                Err(error) if error.is_unknown_cursor() => {
-                    (all, after) = (Vec::new(), String::new());
-                    continue;
-                }
-                page => page?,
-            };
-            let Value::Array(items) = page["data"].take() else { return Ok(all) };
-            let is_full = items.len() == 100;
-            all.extend(items);
-            match page["page_info"]["end_cursor"].as_str().filter(|_| is_full) {
-                Some(cursor) => after = format!("&after={}", segment(cursor)),
-                None => return Ok(all),
-            }
-        }
+        let Value::Array(all) = self.first(path, u32::MAX).await?["data"].take() else { return Ok(Vec::new()) };
+        Ok(all)
     }
 
     /// All items of a list, as the answer of one page that holds them.
     pub(crate) async fn whole(&self, path: &str) -> Result<Value, CliError> {
         Ok(json!({ "data": self.all(path).await? }))
+    }
+
+    /// The first items of a list, so many at most, page by page; as the answer of one page that holds them, which says how many there are in all.
+    pub(crate) async fn first(&self, path: &str, count: u32) -> Result<Value, CliError> {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let (mut items, mut after) = (Vec::new(), String::new());
+        loop {
+            let limit = PAGE_MAX.min(count - items.len());
+            let mut page = match self.get(&format!("{path}{joint}limit={limit}{after}")).await {
+                // What the page follows was deleted meanwhile.
+                Err(error) if error.is_unknown_cursor() => {
+                    (items, after) = (Vec::new(), String::new());
+                    continue;
+                }
+                page => page?,
+            };
+            let Value::Array(found) = page["data"].take() else { return Ok(page) };
+            let is_last = found.len() < limit;
+            items.extend(found);
+            match page["page_info"]["end_cursor"].as_str().filter(|_| !is_last && items.len() < count) {
+                Some(cursor) => after = format!("&after={}", segment(cursor)),
+                None => {
+                    page["data"] = items.into();
+                    return Ok(page);
+                }
+            }
+        }
     }
 
     /// A source or workflow by id, slug or name; a slug is unique, so it wins over names.
@@ -203,7 +216,7 @@ impl Client {
         let mut by_name = None;
         let mut after = String::new();
         loop {
-            let page = match self.get(&format!("{}?limit=100{after}&include=id,name,name_slug", kind.list())).await {
+            let page = match self.get(&format!("{}?limit={PAGE_MAX}{after}&include=id,name,name_slug", kind.list())).await {
                 Err(error) if error.is_unknown_cursor() => {
                     after = String::new();
                     continue;
@@ -220,7 +233,7 @@ impl Client {
                     by_name = Some(Target { kind, id });
                 }
             }
-            let Some(cursor) = page["page_info"]["end_cursor"].as_str().filter(|_| items.len() == 100) else {
+            let Some(cursor) = page["page_info"]["end_cursor"].as_str().filter(|_| items.len() == PAGE_MAX) else {
                 return Ok(by_name);
             };
             after = format!("&after={}", segment(cursor));

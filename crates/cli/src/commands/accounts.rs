@@ -43,7 +43,7 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
 
 pub(super) async fn apps(client: &Client, show: Show, query: &str) -> Result<(), CliError> {
     let columns = [("SLUG", "name_slug"), ("NAME", "name"), ("AUTH", "auth_type")];
-    show.table(&client.get(&format!("/apps?limit=100&q={}", segment(query))).await?, &columns)
+    show.table(&client.whole(&format!("/apps?q={}", segment(query))).await?, &columns)
 }
 
 /// Whether accounts of an app are connected in a browser: it is an OAuth app, and has the operator's client.

@@ -98,7 +98,7 @@ async fn choice(client: &Client, component: &Value, def: &Value, body: &Value) -
     if def["type"] == "app" {
         let app = def["app"].as_str().unwrap_or_default();
         let value = |account: &Value| json!({ "authProvisionId": account["id"] });
-        let accounts = client.get(&format!("/accounts?limit=100&app={}", segment(app))).await?["data"].as_array().cloned().unwrap_or_default();
+        let accounts = client.all(&format!("/accounts?app={}", segment(app))).await?;
         if accounts.is_empty() {
             printer::note(&format!("no account of {app} is connected yet; connect one now:"));
             return Ok(Choice::Made(value(&super::accounts::connect(client, app, None).await?)));

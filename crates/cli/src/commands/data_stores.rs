@@ -9,9 +9,6 @@ use crate::client::{Client, segment};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
 
-/// Keys that `show` lists.
-const KEYS_SHOWN: u32 = 100;
-
 pub(super) async fn data_stores(client: &Client, show: Show, command: DataStoreCommand) -> Result<(), CliError> {
     let path = |store: &str| format!("/data_stores/{}", segment(store));
     match command {
@@ -20,13 +17,13 @@ pub(super) async fn data_stores(client: &Client, show: Show, command: DataStoreC
             show.table(&client.whole("/data_stores").await?, &columns)
         }
         DataStoreCommand::Create { name } => show.record(&client.call(Method::POST, "/data_stores", &json!({ "name": name })).await?),
-        DataStoreCommand::Show { store } => {
+        DataStoreCommand::Show { store, n } => {
             let mut answer = client.get(&path(&store)).await?;
-            let keys = client.get(&format!("{}/keys?limit={KEYS_SHOWN}", path(&store))).await?;
+            let keys = client.first(&format!("{}/keys", path(&store)), n).await?;
             let first: Vec<_> = keys["data"].as_array().into_iter().flatten().map(|item| item["key"].clone()).collect();
             let total = keys["page_info"]["total_count"].as_u64().unwrap_or(0);
             if total > first.len() as u64 {
-                printer::note(&format!("the first {} of {total} keys", first.len()));
+                printer::note(&format!("the first {} of {total} keys; -n shows more", first.len()));
             }
             answer["data"]["first_keys"] = first.into();
             show.record(&answer)

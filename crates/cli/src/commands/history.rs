@@ -75,10 +75,10 @@ pub(crate) fn log_line(line: &Value) -> String {
 
 pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Result<(), CliError> {
     match command {
-        RunCommand::List { name, status } => {
+        RunCommand::List { name, status, n } => {
             let target = client.resolve(&name).await?;
-            let status = status.map(|s| format!("&status={s}")).unwrap_or_default();
-            list_runs(client, show, &format!("{}/runs?limit=20{status}", target.path())).await
+            let status = status.map(|s| format!("?status={s}")).unwrap_or_default();
+            list_runs(client, show, &format!("{}/runs{status}", target.path()), n).await
         }
         RunCommand::Show { id } => show.shaped(&client.get(&format!("/runs/{}", segment(&id))).await?, short_run),
         RunCommand::Replay { id, from_step, from_failed } => {
@@ -95,9 +95,9 @@ pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Re
     }
 }
 
-pub(super) async fn list_runs(client: &Client, show: Show, path: &str) -> Result<(), CliError> {
+pub(super) async fn list_runs(client: &Client, show: Show, path: &str, count: u32) -> Result<(), CliError> {
     let columns = [("ID", "id"), ("STATUS", "status"), ("KIND", "kind"), ("MS", "duration_ms"), ("ERROR", "error.code"), ("MESSAGE", "error.message")];
-    show.table(&client.get(path).await?, &columns)
+    show.table(&client.first(path, count).await?, &columns)
 }
 
 /// Shows a run that was waited for; one that failed is a failure of the command.
@@ -169,15 +169,13 @@ fn error_text(summary: &Value) -> String {
     format!("{head}{place}\n  trace {}\n  event {}", text(&event["original_context"]["trace_id"]), event["original_event"])
 }
 
-pub(super) async fn mail(client: &Client, show: Show, id: Option<&str>) -> Result<(), CliError> {
-    let answer = client.get("/mail?limit=100").await?;
+pub(super) async fn mail(client: &Client, show: Show, id: Option<&str>, count: u32) -> Result<(), CliError> {
     let Some(id) = id else {
-        return show.table(&answer, &[("ID", "id"), ("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject")]);
+        return show.table(&client.first("/mail", count).await?, &[("ID", "id"), ("STATUS", "status"), ("TO", "recipient"), ("SUBJECT", "subject")]);
     };
-    let found = answer["data"].as_array().into_iter().flatten().find(|m| m["id"] == id);
-    match found {
+    match client.all("/mail").await?.into_iter().find(|m| m["id"] == id) {
         Some(mail) => show.record(&json!({ "data": mail })),
-        None => Err(CliError::Usage { message: format!("there is no message `{id}` among the last 100"), hint: "`millrace mail` lists them" }),
+        None => Err(CliError::Usage { message: format!("there is no message `{id}` in the outbox"), hint: "`millrace mail` lists them" }),
     }
 }
 

@@ -144,7 +144,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Retention(args) => operations::retention(client, show, args).await,
         ClientCommand::Organization(args) => operations::organization(client, show, args).await,
         ClientCommand::Audit { n } => operations::audit(client, show, n).await,
-        ClientCommand::Mail { id } => history::mail(client, show, id.as_deref()).await,
+        ClientCommand::Mail { id, n } => history::mail(client, show, id.as_deref(), n).await,
         // Answered before there is a client.
         ClientCommand::Login | ClientCommand::Logout | ClientCommand::Init(_) | ClientCommand::Profile(_) => Ok(()),
     }

@@ -129,7 +129,7 @@ pub(super) async fn retention(client: &Client, show: Show, args: RetentionArgs) 
 
 /// Who changed what, the newest of it, oldest first as a log is read.
 pub(super) async fn audit(client: &Client, show: Show, count: u32) -> Result<(), CliError> {
-    let mut answer = client.get(&format!("/audit?limit={count}")).await?;
+    let mut answer = client.first("/audit", count).await?;
     if let Some(records) = answer["data"].as_array_mut() {
         records.reverse();
         for record in records.iter_mut().filter(|_| !show.json) {

@@ -34,12 +34,12 @@ pub(super) async fn replays(client: &Client, show: Show, command: ReplayCommand)
         ReplayCommand::List => {
             let columns =
                 [("ID", "id"), ("STATUS", "status"), ("TOTAL", "total"), ("REPLAYED", "replayed"), ("SKIPPED", "skipped"), ("CLASS", "selection.class")];
-            show.table(&client.get("/replays?limit=100").await?, &columns)
+            show.table(&client.whole("/replays").await?, &columns)
         }
         ReplayCommand::Show { id } => show.record(&client.get(&format!("/replays/{}", segment(&id))).await?),
-        ReplayCommand::Runs { id } => {
+        ReplayCommand::Runs { id, n } => {
             let columns = [("RUN", "run_id"), ("STATUS", "status"), ("REPLAYS", "original_id")];
-            show.table(&client.get(&format!("/replays/{}/runs?limit=100", segment(&id))).await?, &columns)
+            show.table(&client.first(&format!("/replays/{}/runs", segment(&id)), n).await?, &columns)
         }
         ReplayCommand::Pause { id } => change(&id, "pause").await,
         ReplayCommand::Resume { id } => change(&id, "resume").await,
@@ -84,10 +84,10 @@ fn progress(replay: &Value) -> String {
 /// Errors by class, step and place.
 pub(super) async fn groups(client: &Client, show: Show, name: Option<&str>) -> Result<(), CliError> {
     let path = match name {
-        Some(name) => format!("{}/error_groups?limit=100", client.resolve(name).await?.path()),
-        None => "/error_groups?limit=100".to_owned(),
+        Some(name) => format!("{}/error_groups", client.resolve(name).await?.path()),
+        None => "/error_groups".to_owned(),
     };
-    let mut answer = client.get(&path).await?;
+    let mut answer = client.whole(&path).await?;
     if !show.json {
         for group in answer["data"].as_array_mut().into_iter().flatten() {
             for field in ["first_seen_ms", "last_seen_ms"] {

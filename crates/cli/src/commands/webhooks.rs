@@ -24,9 +24,9 @@ pub(super) async fn webhooks(client: &Client, show: Show, command: WebhookComman
         WebhookCommand::Show { id } => show.record(&client.get(&one(&id)).await?),
         WebhookCommand::Delete { id } => show.record(&client.call(Method::DELETE, &one(&id), &json!({})).await?),
         WebhookCommand::Deliveries { id, status, n } => {
-            let status = status.map(|s| format!("&status={s}")).unwrap_or_default();
+            let status = status.map(|s| format!("?status={s}")).unwrap_or_default();
             let columns = [("ID", "id"), ("STATUS", "status"), ("ATTEMPTS", "attempts"), ("ANSWER", "last_status"), ("ERROR", "last_error")];
-            show.table(&client.get(&format!("{}/deliveries?limit={n}{status}", one(&id))).await?, &columns)
+            show.table(&client.first(&format!("{}/deliveries{status}", one(&id)), n).await?, &columns)
         }
         WebhookCommand::Replay { id, delivery } => {
             let delivery = delivery.map(|d| format!("/{}", segment(&d))).unwrap_or_default();

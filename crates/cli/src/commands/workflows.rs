@@ -41,11 +41,11 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
         }
         WorkflowCommand::Run { name, event, no_wait } => run(client, show, &name, &event.event, no_wait).await,
         WorkflowCommand::Test { name, event, up_to } => test(client, show, &name, &event.event, up_to).await,
-        WorkflowCommand::Runs { name } => history::list_runs(client, show, &format!("{}/runs?limit=20", named(client, &name).await?.path())).await,
+        WorkflowCommand::Runs { name, n } => history::list_runs(client, show, &format!("{}/runs", named(client, &name).await?.path()), n).await,
         WorkflowCommand::Deployments { name } => {
             let path = named(client, &name).await?.path();
             let live = client.get(&format!("{path}?include=deployment_id")).await?["data"]["deployment_id"].take();
-            let mut answer = client.get(&format!("{path}/deployments?limit=100")).await?;
+            let mut answer = client.whole(&format!("{path}/deployments")).await?;
             if !show.json {
                 for deployment in answer["data"].as_array_mut().into_iter().flatten() {
                     deployment["live"] = json!(if deployment["id"] == live { "live" } else { "" });

@@ -158,7 +158,7 @@ impl Show {
         data(&format!("{}\n{body}", Style::new().bold().apply_to(head)))?;
         let total = answer["page_info"]["total_count"].as_u64().unwrap_or(0);
         if total > rows.len() as u64 {
-            note(&format!("{} of {total}", rows.len()));
+            note(&format!("{} of {total}; -n shows more", rows.len()));
         }
         Ok(())
     }
