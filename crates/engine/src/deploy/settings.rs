@@ -3,7 +3,7 @@
 use millrace_model::limits::{RETRIES_MAX, RETRY_FIRST_MS, Retry, Throttle};
 use millrace_model::workflow::Settings;
 use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use crate::EngineError;
@@ -23,7 +23,7 @@ const INTERVAL_MS_MAX: u64 = 10_000 * 3_600_000;
 const RETRY_WAIT_MS_MAX: u64 = RETRY_FIRST_MS;
 
 /// Settings in a request.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SettingsRequest {
     /// The workflow's name.
@@ -50,21 +50,6 @@ pub struct SettingsRequest {
     pub queue_max: Option<Choice<u32>>,
 }
 
-/// The names of a [`SettingsRequest`].
-const NAMES: [&str; 11] = [
-    "name",
-    "auto_deploy",
-    "timeout_ms",
-    "memory_mb",
-    "error_notification",
-    "error_recipients",
-    "keep_data",
-    "auto_retry",
-    "concurrency",
-    "throttle",
-    "queue_max",
-];
-
 impl SettingsRequest {
     /// Reads what a request gives as `settings`; what is refused is named by its own field. A name that is none is refused too: a limit that is
     /// written wrongly would otherwise be missed only when it was needed.
@@ -72,11 +57,14 @@ impl SettingsRequest {
         let Value::Object(given) = settings else {
             return Err(EngineError::invalid("settings", "`settings` is not of the expected form; allowed is an object"));
         };
+        // Their names, each without a value.
+        let known = serde_json::to_value(Self::default()).unwrap_or_default();
+        let known: Vec<String> = known.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
         for (name, value) in given {
             let shown: String = name.chars().take(80).collect();
             let field = format!("settings.{shown}");
-            if !NAMES.contains(&name.as_str()) {
-                return Err(EngineError::invalid(&field, format!("`{shown}` is not a setting of a workflow; allowed are {}", NAMES.join(", "))));
+            if !known.contains(name) {
+                return Err(EngineError::invalid(&field, format!("`{shown}` is not a setting of a workflow; allowed are {}", known.join(", "))));
             }
             if let Err(error) = Self::deserialize(json!({ (name): value })) {
                 return Err(EngineError::invalid(&field, format!("`{field}` is not of the expected form: {error}")));
@@ -87,7 +75,8 @@ impl SettingsRequest {
 }
 
 /// A setting that can be taken away with `false`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
 pub enum Choice<T> {
     /// `false`: none. `true`: the usual value, where there is one.
     Flag(bool),
