@@ -194,11 +194,20 @@ async fn crooked_paths_and_hosts_lead_nowhere_else() {
         let got = raw(&field.server, &head(&format!("/e/{key}{rest}"), "host: a\r\n")).await;
         assert!(got.ends_with(&format!("open: {rest}")), "{rest}: {got}");
     }
-    for host in ["", "host: \r\n", "host: evil.test\r\n", "host: a\r\nx-forwarded-host: evil.test\r\n"] {
+    for host in ["host: \r\n", "host: evil.test\r\n", "host: a\r\nx-forwarded-host: evil.test\r\n"] {
         let got = raw(&field.server, &head("/v1/users/me", host)).await;
         assert!(matches!(status(&got), 400 | 401) && !got.contains("evil"), "{host}: {got}");
     }
     for path in ["/v1/users/me", "/healthz", &format!("/e/{key}")] {
+        let got = raw(&field.server, &head(path, "")).await;
+        assert!(status(&got) == 400 && got.contains("\"code\":\"host_missing\""), "{path}: {got}");
+        let got = raw(&field.server, &head(&format!("http://a{path}"), "")).await;
+        assert!(status(&got) == 400 && got.contains("host_missing"), "{path}: {got}");
+        // Simple probes speak HTTP/1.0, where none is asked for; a client that has no name to give leaves it empty.
+        for (version, host) in [("1.0", ""), ("1.0", "host: a\r\n"), ("1.1", "host: \r\n")] {
+            let got = raw(&field.server, format!("GET {path} HTTP/{version}\r\n{host}connection: close\r\n\r\n").as_bytes()).await;
+            assert!(matches!(status(&got), 200 | 401) && !got.contains("host_missing"), "{path}, {version}, {host}: {got}");
+        }
         let got = raw(&field.server, &head(path, "host: a\r\nhost: b\r\n")).await;
         assert!(status(&got) == 400 && got.contains("several_hosts"), "{path}: {got}");
         let got = raw(&field.server, &head(&format!("http://evil.test{path}"), "host: a\r\n")).await;

@@ -78,6 +78,11 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "several_hosts", "the request names more than one host, in `Host` lines or in its address; allowed is one")
     }
 
+    /// A request that names no host, though its version asks for one.
+    pub(crate) fn host_missing() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "host_missing", "the request has no `Host` line, which HTTP/1.1 asks for; send one, or HTTP/1.0")
+    }
+
     /// A request whose host is none.
     pub(crate) fn no_host() -> Self {
         Self::new(StatusCode::BAD_REQUEST, "not_a_host", "the request's `Host` is no name or address of a host, with or without a port")

@@ -1,8 +1,8 @@
 //! Domains that stand for endpoints.
 
 use axum::extract::{Request, State};
-use axum::http::header;
 use axum::http::uri::Authority;
+use axum::http::{Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use millrace_model::domain::EndpointDomain;
@@ -26,13 +26,16 @@ pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response
     }
 }
 
-/// The one host that a request is for; empty where it names none. What stands before this server may go by another of several, and may cut
-/// what is no name in another place (RFC 9112, 3.2).
+/// The one host that a request is for; empty where it names none, as HTTP/1.0 may. What stands before this server may go by another of several, may
+/// cut what is no name in another place, and may put in one that is missing (RFC 9112, 3.2).
 fn host(request: &Request) -> Result<&str, ApiError> {
     let mut lines = request.headers().get_all(header::HOST).iter();
     let line = lines.next();
     if lines.next().is_some() {
         return Err(ApiError::several_hosts());
+    }
+    if line.is_none() && request.version() == Version::HTTP_11 {
+        return Err(ApiError::host_missing());
     }
     let line = line.map(|line| line.to_str().map_err(|_| ApiError::no_host())).transpose()?;
     let target = request.uri().authority().map(Authority::as_str);
