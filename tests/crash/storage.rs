@@ -1,6 +1,8 @@
 //! A disk that is full, slow or damaged: clear answers, nothing lost, and the server goes on by itself where it can.
 
+use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -93,14 +95,7 @@ async fn a_full_disk_is_told_and_the_server_goes_on_once_there_is_room() {
 #[tokio::test]
 async fn a_file_system_without_room_loses_nothing() {
     let mut server = Server::new_at_rest(&["--egress-allow", "127.0.0.0/8"]);
-    let data = server.data_dir();
-    std::fs::create_dir_all(&data).expect("a folder");
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]).arg(&data).stderr(Stdio::null()).status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no file system can be mounted here (root is needed)");
-        return;
-    }
-    let _mount = Mount(data.clone());
+    let Some(disk) = Mount::at(&server.data_dir(), 6) else { return };
     server.launch().await;
     let source = server.source(SOURCE, json!({})).await;
     let url = endpoint(&source);
@@ -118,7 +113,7 @@ async fn a_file_system_without_room_loses_nothing() {
         }
     }
     // The same server finds the room that it is given, and has lost nothing; nor has one that is killed and started again.
-    assert!(Command::new("mount").args(["-o", "remount,size=64m"]).arg(&data).status().expect("mount").success());
+    disk.resize(1_024);
     until_ready_says(&server, "ready", &Value::Null).await;
     assert_eq!(send(&server, &url, 1).await.status, 200);
     settled(&server, &source, acknowledged + 1).await;
@@ -128,7 +123,56 @@ async fn a_file_system_without_room_loses_nothing() {
     server.kill();
 }
 
-struct Mount(std::path::PathBuf);
+/// Small events fit where large ones no longer do: the room is told before there is none, whatever the database is.
+#[tokio::test]
+async fn little_room_on_the_disk_is_told_while_events_are_accepted() {
+    let database = match cluster() {
+        Some(cluster) => Some(cluster.database().await),
+        None => None,
+    };
+    let on_postgres = database.iter().map(|database| Some(database.url()));
+    for url in std::iter::once(None).chain(on_postgres) {
+        let args = url.as_ref().map(|url| ["--database-url", url]);
+        let mut server = Server::new_at_rest(args.as_ref().map_or(&[], |args| &args[..]));
+        let Some(disk) = Mount::at(&server.data_dir(), 64) else { return };
+        server.launch().await;
+        let said = ready(&server).await;
+        assert_eq!((said.status, &said.json["status"], &said.json["code"]), (200, &json!("degraded"), &json!("storage_low")), "{}", said.text);
+        assert!(said.json["error"].as_str().is_some_and(|e| e.contains(" MiB are free") && e.contains("make room")), "{}", said.text);
+        assert_eq!(server.post("/data_stores", &json!({ "name": "d" })).await.status, 200);
+        let free = async || {
+            let text = answer(server.raw(Method::GET, "/metrics").bearer_auth(&server.api_key)).await.text;
+            text.lines().find_map(|line| line.strip_prefix("millrace_data_dir_free_bytes ")?.parse::<u64>().ok()).expect("a gauge")
+        };
+        assert!((1..64 << 20).contains(&free().await));
+        disk.resize(1_024);
+        let said = ready(&server).await;
+        assert_eq!((said.status, &said.json), (200, &json!({ "status": "ready" })));
+        assert!((960 << 20..1_024 << 20).contains(&free().await));
+        server.kill();
+    }
+}
+
+/// A file system of its own, in memory.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// So many MiB at a new folder; `None`, with a word on it, where that may not be.
+    fn at(folder: &Path, mib: u32) -> Option<Self> {
+        std::fs::create_dir_all(folder).expect("a folder");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]).arg(folder).stderr(Stdio::null()).status();
+        if mounted.is_ok_and(|status| status.success()) {
+            return Some(Self(folder.to_owned()));
+        }
+        writeln!(std::io::stderr(), "skipped: no file system can be mounted here (root is needed)").expect("writes");
+        None
+    }
+
+    fn resize(&self, mib: u32) {
+        let resized = Command::new("mount").args(["-o", &format!("remount,size={mib}m")]).arg(&self.0).status();
+        assert!(resized.expect("mount").success());
+    }
+}
 
 impl Drop for Mount {
     fn drop(&mut self) {

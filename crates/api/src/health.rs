@@ -17,7 +17,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
     let readiness = app.engine.readiness().await;
     let (status, said) = match readiness {
         Readiness::Ready => return Json(json!({ "status": "ready" })).into_response(),
-        Readiness::Degraded { .. } => (StatusCode::OK, "degraded"),
+        _ if readiness.accepts() => (StatusCode::OK, "degraded"),
         _ => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
     (status, Json(json!({ "status": said, "code": readiness.code(), "error": readiness.to_string() }))).into_response()

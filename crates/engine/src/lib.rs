@@ -46,7 +46,7 @@ pub use millrace_model::error_chain;
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Interfaces, Mail, PauseEnd, RunFilter, SubscriptionKey};
 pub use observe::history::{Export, RetentionView};
 pub use observe::metrics::{Door, Metrics};
-pub use observe::readiness::Readiness;
+pub use observe::readiness::{FREE_BYTES_MIN, Readiness};
 pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::traces::TraceConfig;
 pub use observe::views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
@@ -74,6 +74,8 @@ pub struct EngineConfig {
     pub base_url: String,
     /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
     pub endpoint_domain: Option<String>,
+    /// The folder of all that the server keeps in files; the room on its disk is told.
+    pub data_dir: PathBuf,
     /// Where built modules are kept for hosts.
     pub artifact_dir: PathBuf,
     /// Runs under way at once.
@@ -116,6 +118,7 @@ impl Default for EngineConfig {
         Self {
             base_url: "http://127.0.0.1:8787".into(),
             endpoint_domain: None,
+            data_dir: ".".into(),
             artifact_dir: "artifacts".into(),
             running_max: 256,
             waiting_max: 10_000,

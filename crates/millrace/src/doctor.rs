@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use millrace_engine::{check_smtp, error_chain};
+use millrace_engine::{FREE_BYTES_MIN, check_smtp, error_chain};
 use millrace_model::egress::{Allow, Target};
 use millrace_model::{Clock as _, SystemClock};
 use millrace_runner::{RunnerConfig, examine};
@@ -19,9 +19,7 @@ use crate::data_dir;
 use crate::egress::Surroundings;
 use crate::outside;
 
-/// Less room than this, and a server cannot go on for long; bytes.
-const DISK_BYTES_MIN: u64 = 256 << 20;
-/// Less than this is little.
+/// Less room than this is little, bytes.
 const DISK_BYTES_GOOD: u64 = 2 << 30;
 /// How long somebody else's server may take.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -159,27 +157,17 @@ fn data_directory(path: &Path, checks: &mut Checks) -> bool {
     is_running
 }
 
-#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 fn disk(path: &Path, checks: &mut Checks) {
     const NAME: &str = "disk";
     let there = path.ancestors().find(|p| p.exists()).unwrap_or(Path::new("."));
-    let Ok(text) = std::ffi::CString::new(there.as_os_str().as_encoded_bytes()) else { return };
-    let mut found = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: the path and the room for the answer live as long as the call; all zeros are an answer too.
-    let found = unsafe {
-        if libc::statvfs(text.as_ptr(), found.as_mut_ptr()) != 0 {
-            return checks.warn(
-                NAME,
-                format!("the room in `{}` is not known: {}", there.display(), std::io::Error::last_os_error()),
-                "look at it yourself: `df`",
-            );
-        }
-        found.assume_init()
+    let found = match rustix::fs::statvfs(there) {
+        Ok(found) => found,
+        Err(error) => return checks.warn(NAME, format!("the room in `{}` is not known: {error}", there.display()), "look at it yourself: `df`"),
     };
     let (free, files) = (found.f_bavail.saturating_mul(found.f_frsize), found.f_favail);
     let said = format!("{} MiB are free for `{}`", free >> 20, path.display());
     let mend = "make room, or put the data directory elsewhere; a full disk refuses events until there is room again";
-    if free < DISK_BYTES_MIN || (found.f_files > 0 && files < 1_000) {
+    if free < FREE_BYTES_MIN || (found.f_files > 0 && files < 1_000) {
         checks.fail(NAME, format!("{said}, and {files} more files"), mend);
     } else if free < DISK_BYTES_GOOD {
         checks.warn(NAME, said, mend);

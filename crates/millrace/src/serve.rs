@@ -124,6 +124,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),
         endpoint_domain: config.endpoint_domain.clone(),
+        data_dir: config.data_dir.clone(),
         artifact_dir: data.file("artifacts"),
         keep: config.keep,
         keep_audit_days: Some(config.keep_audit_days),

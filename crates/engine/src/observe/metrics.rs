@@ -153,6 +153,9 @@ impl Engine {
         gauge("millrace_hosts_blank", "Processes that wait for code", hosts.blank_hosts.to_string());
         gauge("millrace_calls_running", "Calls under way in hosts", hosts.calls.to_string());
         gauge("millrace_calls_waiting", "Calls that wait for a host", hosts.waiting.to_string());
+        if let Some(bytes) = self.free_bytes() {
+            gauge("millrace_data_dir_free_bytes", "Room for the server on the disk of its data directory", bytes.to_string());
+        }
         if let Some(bytes) = resident_bytes() {
             gauge("process_resident_memory_bytes", "Memory of the server's own process", bytes.to_string());
         }

@@ -9,6 +9,8 @@ use crate::Engine;
 
 /// Beyond this a commit that does not end is taken to hang: nothing new is asked for.
 const HANGS: Duration = Duration::from_secs(15);
+/// With less room than this on the disk of its data directory a server cannot go on for long; bytes.
+pub const FREE_BYTES_MIN: u64 = 256 << 20;
 
 /// How ready a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,11 @@ pub enum Readiness {
     Degraded {
         /// How long a commit takes, or took a moment ago.
         commit: Duration,
+    },
+    /// Events are accepted; there is little room left on the disk of the data directory.
+    StorageLow {
+        /// How much.
+        free_bytes: u64,
     },
     /// A commit does not end.
     Hanging {
@@ -36,7 +43,7 @@ pub enum Readiness {
 impl Readiness {
     /// Whether events are accepted.
     pub const fn accepts(self) -> bool {
-        matches!(self, Self::Ready | Self::Degraded { .. })
+        matches!(self, Self::Ready | Self::Degraded { .. } | Self::StorageLow { .. })
     }
 
     /// A stable code in snake case.
@@ -44,6 +51,7 @@ impl Readiness {
         match self {
             Self::Ready => "ready",
             Self::Degraded { .. } => "slow_storage",
+            Self::StorageLow { .. } => "storage_low",
             Self::Hanging { .. } => "storage_hangs",
             Self::StorageFull => "storage_full",
             Self::DatabaseFailing => "database_unavailable",
@@ -59,6 +67,12 @@ impl fmt::Display for Readiness {
             Self::Degraded { commit } => {
                 write!(f, "a commit takes {} ms, so acknowledgements wait; look at the disk of the database", commit.as_millis())
             }
+            Self::StorageLow { free_bytes } => write!(
+                f,
+                "{} MiB are free on the disk of the data directory, and less than {} are little; make room, on a full disk no events are accepted",
+                free_bytes >> 20,
+                FREE_BYTES_MIN >> 20
+            ),
             Self::Hanging { commit } => {
                 write!(f, "a commit has not ended for {} s; look at the disk of the database", commit.as_secs())
             }
@@ -70,6 +84,12 @@ impl fmt::Display for Readiness {
 }
 
 impl Engine {
+    /// Room for the server on the disk of its data directory; none where that is not told.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        let found = rustix::fs::statvfs(&self.0.config.data_dir).ok()?;
+        Some(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+
     /// Whether events are accepted, and what stands against it.
     pub async fn readiness(&self) -> Readiness {
         if self.0.tasks.stopping() {
@@ -80,7 +100,11 @@ impl Engine {
             return if commit >= HANGS { Readiness::Hanging { commit } } else { Readiness::Degraded { commit } };
         }
         match self.0.store.ping().await {
-            Ok(()) => Readiness::Ready,
+            // What the test writes fits where a large event no longer does.
+            Ok(()) => match self.free_bytes().filter(|free| *free < FREE_BYTES_MIN) {
+                Some(free_bytes) => Readiness::StorageLow { free_bytes },
+                None => Readiness::Ready,
+            },
             Err(StoreError::StorageFull) => Readiness::StorageFull,
             Err(_) => Readiness::DatabaseFailing,
         }
