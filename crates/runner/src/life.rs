@@ -15,7 +15,7 @@ use crate::ask::Outgoing;
 use crate::death::Death;
 use crate::host::{Host, Load, PROTOCOL, Phase};
 use crate::processor::{self, Meter};
-use crate::sandbox::{HostGroup, Private, THREADS_MAX, Usage};
+use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage};
 use crate::types::IsolateSpec;
 use crate::wire::{self, WireError};
 
@@ -25,8 +25,12 @@ const STDERR_KEPT: usize = 16 << 10;
 const BATCH_MAX: usize = 64;
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often it is looked what a host keeps in its temporary folder, and how many threads it has.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often it is looked how many threads a host has, and how much memory.
+const LOOK: Duration = Duration::from_millis(500);
+/// Memory beyond the limit of a process that is looked over: what is closed to writing by right, as the linker does. MiB.
+const MARGIN_MB: u64 = 64;
+/// At every so many of these looks it is looked what it keeps in its temporary folder.
+const LOOKS_AT_FILES: u32 = 4;
 
 /// A host's process and what belongs to it.
 pub(crate) struct Life {
@@ -136,29 +140,62 @@ impl Life {
         }
     }
 
-    /// Ends once it keeps more files, or has more threads, than it may: limits of the kernel's there are for one file, and for the threads of all
-    /// processes of a user.
+    /// Ends once it keeps more files, or has more threads or memory, than it may: limits of the kernel's there are for one file, for the threads of all
+    /// processes of a user, and for memory that can be written to: what native code fills and then closes to writing is not counted.
     async fn too_much(&self) -> Death {
-        loop {
+        let memory_kib_max = (u64::from(self.heap_mb) + BESIDE_HEAP_MB + MARGIN_MB) << 10;
+        for look in 1u32.. {
             tokio::time::sleep(LOOK).await;
-            if self.child.id().and_then(threads).is_some_and(|threads| threads > THREADS_MAX) {
-                return Death::TooManyThreads { max: THREADS_MAX };
+            if let Some(taken) = self.child.id().and_then(Taken::of) {
+                if taken.threads > THREADS_MAX as u64 {
+                    return Death::TooManyThreads { max: THREADS_MAX };
+                }
+                if taken.memory_kib > memory_kib_max {
+                    return Death::ProcessFull { heap_mb: self.heap_mb };
+                }
+            }
+            if look % LOOKS_AT_FILES != 0 {
+                continue;
             }
             let (tmp, pid) = (self.private.tmp().to_owned(), self.child.id());
             match tokio::task::spawn_blocking(move || Private::usage(&tmp, pid)).await {
                 Ok(Usage::Bytes(bytes)) if bytes <= self.tmp_bytes_max => {}
                 Ok(_) => return Death::TmpFull { bytes_max: self.tmp_bytes_max },
                 // The runtime ends.
-                Err(_) => std::future::pending().await,
+                Err(_) => break,
             }
         }
+        std::future::pending().await
     }
 }
 
-/// How many threads a process has; None where it is gone.
-fn threads(pid: u32) -> Option<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
+/// What a process has taken of the machine.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Taken {
+    threads: u64,
+    /// Memory that belongs to no file, wherever it is by now, and what the kernel needs to know where it is.
+    memory_kib: u64,
+}
+
+impl Taken {
+    /// None where it is gone.
+    fn of(pid: u32) -> Option<Self> {
+        std::fs::read_to_string(format!("/proc/{pid}/status")).ok().map(|status| Self::read(&status))
+    }
+
+    fn read(status: &str) -> Self {
+        let mut taken = Self::default();
+        for line in status.lines() {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            let value = || value.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0);
+            match name {
+                "Threads" => taken.threads = value(),
+                "RssAnon" | "RssShmem" | "VmSwap" | "VmPTE" => taken.memory_kib += value(),
+                _ => {}
+            }
+        }
+        taken
+    }
 }
 
 /// Ends a process and all of its group, and reaps it.
@@ -229,4 +266,17 @@ async fn last_words(stderr: Option<ChildStderr>) -> String {
         }
     }
     String::from_utf8_lossy(&kept).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Taken;
+
+    #[test]
+    fn what_a_process_has_taken_is_read_from_its_status() {
+        let status = "Name:\tRssAnon: 7 kB\nVmSize:\t  999 kB\nVmPTE:\t      30 kB\nVmSwap:\t     200 kB\nRssAnon:\t    1000 kB\nRssFile:\t   50000 kB\nRssShmem:\t   4000 kB\nThreads:\t12\n";
+        assert_eq!(Taken::read(status), Taken { threads: 12, memory_kib: 5230 });
+        assert_eq!(Taken::read(""), Taken::default());
+        assert!(Taken::of(std::process::id()).is_some_and(|own| own.threads > 0 && own.memory_kib > 0));
+    }
 }

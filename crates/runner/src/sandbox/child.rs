@@ -16,6 +16,8 @@ const FILES_MAX: u64 = 1024;
 const WIRE_FD: i32 = 3;
 /// Memory beside the heap: Node itself (80 MiB), buffers, threads. MiB.
 pub(crate) const BESIDE_HEAP_MB: u64 = 512;
+/// Of the first thread: without a bound the kernel would let it grow beside the limit of data. Bytes.
+const STACK_BYTES: u64 = 8 << 20;
 /// Numbers of the host itself that Node reads: `process.memoryUsage()` fails without them. Nothing else in /proc is open, for there is
 /// the environment of the server.
 const OWN_PROC_FILES: [&CStr; 3] = [c"/proc/self/stat", c"/proc/self/statm", c"/proc/self/status"];
@@ -103,6 +105,7 @@ impl Confinement {
         limit(libc::RLIMIT_NOFILE, files_max()?)?;
         limit(libc::RLIMIT_FSIZE, self.file_bytes_max)?;
         limit(libc::RLIMIT_DATA, self.data_bytes_max)?;
+        limit(libc::RLIMIT_STACK, STACK_BYTES)?;
         limit(libc::RLIMIT_MEMLOCK, 0)?;
         if self.walled {
             drop_capabilities()?;

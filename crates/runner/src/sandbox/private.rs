@@ -78,7 +78,8 @@ impl Private {
         Ok(paths)
     }
 
-    /// What is kept in a host's `tmp`: in files, and in files that were unlinked and are open still.
+    /// What is kept in a host's `tmp`: in files, and in files that were unlinked and are open still. Such a file that is open no more, and that memory
+    /// leads to, cannot be counted.
     pub(crate) fn usage(tmp: &Path, pid: Option<u32>) -> Usage {
         Self::usage_while(tmp, pid, || {})
     }
@@ -117,6 +118,9 @@ impl Private {
                 }
             }
         }
+        if pid.is_some_and(|pid| maps_removed(&root, pid)) {
+            return Usage::Uncountable;
+        }
         let open = pid.and_then(|pid| std::fs::read_dir(format!("/proc/{pid}/fd")).ok());
         for entry in open.into_iter().flatten().flatten() {
             if let Ok(meta) = std::fs::metadata(entry.path())
@@ -144,6 +148,19 @@ impl Drop for Private {
             tracing::warn!(path = %path.display(), %error, "the folder of a host could not be removed");
         }
     }
+}
+
+/// Whether memory of a process leads to a file below a folder that was removed: it stays on the disk for as long, as large as it was.
+fn maps_removed(folder: &OwnedFd, pid: u32) -> bool {
+    const REMOVED: &[u8] = b" (deleted)";
+    let (Ok(mut path), Ok(maps)) =
+        (rustix::fs::readlink(format!("/proc/self/fd/{}", folder.as_raw_fd()), Vec::new()), std::fs::read(format!("/proc/{pid}/maps")))
+    else {
+        return false;
+    };
+    path = CString::new([path.as_bytes(), b"/"].concat()).unwrap_or(path);
+    let below = |line: &[u8]| line.windows(path.count_bytes()).any(|part| part == path.as_bytes());
+    maps.split(|byte| *byte == b'\n').any(|line| line.ends_with(REMOVED) && below(line))
 }
 
 /// Links where it can: the same file, at once. The file is made read-only first, for rights of files are all that keeps an old kernel's

@@ -20,6 +20,11 @@ const F_SETSIG: i32 = 10;
 const F_SETOWN_EX: i32 = 15;
 const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
+/// `FS_IOC_SETFLAGS`, its form of 32 bits, `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, `FS_IOC_ENABLE_VERITY`, `FS_IOC_SET_ENCRYPTION_POLICY`.
+const ATTRIBUTES_OF_FILES: [u64; 6] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685, 0x800c_6613];
+const F_SETPIPE_SZ: i32 = 1031;
+const PR_SCHED_CORE: i32 = 62;
+const CLOSE_RANGE_UNSHARE: u64 = 2;
 
 /// Refused whatever the arguments.
 const REFUSED: &[c_long] = &[
@@ -53,6 +58,12 @@ const REFUSED: &[c_long] = &[
     libc::SYS_msgget,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
+    // All processes of the machine share how many reads and writes may be queued with the kernel.
+    libc::SYS_io_setup,
+    // Rules keep files that were removed on the disk, where nobody sees them. The host's own walls stand by now.
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
     // Taking connections. A socket that was bound to no port listens on one of the kernel's choice, which Landlock does not see.
     libc::SYS_listen,
     libc::SYS_accept4,
@@ -124,11 +135,16 @@ const REFUSED: &[c_long] = &[
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
-    // setxattrat, removexattrat, open_tree_attr, file_setattr: numbers that libc does not name yet, the same on all machines.
+    // statmount, listmount, lsm_set_self_attr, setxattrat, removexattrat, open_tree_attr, file_setattr, listns: numbers that libc does not name yet,
+    // the same on all machines. The first two tell what /proc/self/mountinfo would, which is closed.
+    457,
+    458,
+    460,
     463,
     466,
     467,
     469,
+    470,
 ];
 
 #[cfg(target_arch = "x86_64")]
@@ -156,6 +172,9 @@ const PRETENDED: &[c_long] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_utimensat,
+    // What all processes of the machine have written goes to its disks at once: the server's own commits would wait for it. `fsync` stays.
+    libc::SYS_sync,
+    libc::SYS_syncfs,
 ];
 
 #[cfg(target_arch = "x86_64")]
@@ -194,6 +213,8 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     let arg = |n: u8, op: SeccompCmpOp, value: u64| SeccompCondition::new(n, SeccompCmpArgLen::Dword, op, value);
     let number = |n: i32| u64::from(n.cast_unsigned());
     let rule = |conditions: Vec<SeccompCondition>| SeccompRule::new(conditions);
+    const SHARED_MEMORY: u64 = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
+    const GROWS_DOWN: u64 = libc::MAP_GROWSDOWN as u64;
     let (inet, inet6, netlink) = (number(libc::AF_INET), number(libc::AF_INET6), number(libc::AF_NETLINK));
     // Local sockets too: they lead to the services of the machine. Names are looked up without them. The routing table stays open: without it
     // `os.networkInterfaces()` throws, and reading is all that can be done with it.
@@ -225,11 +246,23 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     for (level, name) in BY_NUMBER {
         option.push(rule(vec![arg(1, Eq, number(level))?, arg(2, Eq, name)?])?);
     }
+    // The source address of packets and, with it, the interface they leave by; and groups, in whose name the machine would call for what is sent to many.
+    /// `IPV6_2292PKTINFO`, `IPV6_PKTINFO`, `IPV6_JOIN_GROUP`, `IPV6_JOIN_ANYCAST`; `IP_ADD_MEMBERSHIP`, `IP_ADD_SOURCE_MEMBERSHIP`, `IP_MSFILTER`.
+    const OF_IPV6: [u64; 4] = [2, 50, 20, 27];
+    const OF_IPV4: [u64; 3] = [35, 39, 41];
+    /// `MCAST_JOIN_GROUP`, `MCAST_JOIN_SOURCE_GROUP`, `MCAST_MSFILTER`, of both.
+    const GROUPS: [u64; 3] = [42, 46, 48];
+    for (level, names) in [(libc::IPPROTO_IPV6, &OF_IPV6[..]), (libc::IPPROTO_IP, &OF_IPV4), (libc::IPPROTO_IPV6, &GROUPS), (libc::IPPROTO_IP, &GROUPS)] {
+        for name in names {
+            option.push(rule(vec![arg(1, Eq, number(level))?, arg(2, Eq, *name)?])?);
+        }
+    }
     option.push(rule(vec![arg(1, Eq, number(libc::IPPROTO_TCP))?, arg(2, Eq, number(libc::TCP_ULP))?])?);
     // A descriptor's owner gets a signal of one's choice when something arrives: so a process of the same user is ended without `kill`.
     // Landlock sees it from Linux 6.12 on.
-    let owner = [libc::F_SETOWN, F_SETOWN_EX, F_SETSIG, libc::F_NOTIFY];
-    let owner = owner.into_iter().map(|command| rule(vec![arg(1, Eq, number(command))?])).collect::<Result<Vec<_>, seccompiler::BackendError>>()?;
+    // And a lease makes whoever opens the file wait for 45 seconds: artifacts are the same files for all hosts. Room in pipes is counted for all processes of a user.
+    let commands = [libc::F_SETOWN, F_SETOWN_EX, F_SETSIG, libc::F_NOTIFY, libc::F_SETLEASE, F_SETPIPE_SZ];
+    let commands = commands.into_iter().map(|command| rule(vec![arg(1, Eq, number(command))?])).collect::<Result<Vec<_>, seccompiler::BackendError>>()?;
     /// The bits of a socket's type that are no flags.
     const TYPE: u64 = 0xf;
     /// An old name for raw sockets.
@@ -242,20 +275,30 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     Ok(BTreeMap::from([
         (libc::SYS_socket, socket),
         (libc::SYS_setsockopt, option),
-        // Threads yes, processes no.
-        (libc::SYS_clone, vec![rule(vec![arg(0, MaskedEq(number(libc::CLONE_THREAD)), 0)?])?]),
+        // Threads yes, processes no. Descriptors that one thread has for itself alone are not seen in /proc/<pid>/fd, where removed files are counted.
+        (libc::SYS_clone, vec![rule(vec![arg(0, MaskedEq(number(libc::CLONE_THREAD)), 0)?])?, rule(vec![arg(0, MaskedEq(number(libc::CLONE_FILES)), 0)?])?]),
+        (libc::SYS_close_range, vec![rule(vec![arg(2, MaskedEq(CLOSE_RANGE_UNSHARE), CLOSE_RANGE_UNSHARE)?])?]),
+        // Memory that the limit of a process's data does not count: shared with nobody, and stacks that grow by themselves.
+        (libc::SYS_mmap, vec![rule(vec![arg(3, MaskedEq(SHARED_MEMORY), SHARED_MEMORY)?])?, rule(vec![arg(3, MaskedEq(GROWS_DOWN), GROWS_DOWN)?])?]),
         // Signals to itself only. Landlock says the same, on newer kernels.
         (libc::SYS_kill, vec![rule(vec![arg(0, Ne, OWN_PID)?])?]),
         (libc::SYS_tgkill, vec![rule(vec![arg(0, Ne, OWN_PID)?])?]),
         (libc::SYS_prlimit64, vec![rule(vec![arg(0, Ne, 0)?, arg(0, Ne, OWN_PID)?])?]),
-        // It ends with the server.
-        (libc::SYS_prctl, vec![rule(vec![arg(0, Eq, number(libc::PR_SET_PDEATHSIG))?])?]),
-        (libc::SYS_fcntl, owner),
-        // Typing into a terminal, and its clipboard; the owner of a descriptor by another way.
+        // It ends with the server, the server looks into it (its descriptors, its sockets), and it keeps no processor's other half idle.
+        (
+            libc::SYS_prctl,
+            [libc::PR_SET_PDEATHSIG, libc::PR_SET_DUMPABLE, PR_SCHED_CORE]
+                .into_iter()
+                .map(|option| rule(vec![arg(0, Eq, number(option))?]))
+                .collect::<Result<_, seccompiler::BackendError>>()?,
+        ),
+        (libc::SYS_fcntl, commands),
+        // Typing into a terminal, and its clipboard; the owner of a descriptor by another way; attributes of files, also of an artifact that it only reads.
         (
             libc::SYS_ioctl,
             [libc::TIOCSTI, libc::TIOCLINUX, FIOSETOWN, SIOCSPGRP]
                 .into_iter()
+                .chain(ATTRIBUTES_OF_FILES)
                 .map(|request| rule(vec![arg(1, Eq, request)?]))
                 .collect::<Result<_, seccompiler::BackendError>>()?,
         ),

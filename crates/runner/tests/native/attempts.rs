@@ -48,10 +48,10 @@ pub(crate) fn all(victim: c_int) -> Value {
 
 /// One attempt by its number and arguments.
 macro_rules! attempt {
-    ($rows:ident, $expected:literal, $name:literal, $call:expr $(, $arg:expr)* $(,)?) => {{
+    ($rows:ident, $expected:literal, $name:expr, $call:expr $(, $arg:expr)* $(,)?) => {{
         // SAFETY: an attack: what it points to is its own.
         let result = unsafe { libc::syscall($call $(, $arg)*) };
-        $rows.push(($name.to_owned(), $expected.to_owned(), ended(result)));
+        $rows.push(((*$name).to_owned(), $expected.to_owned(), ended(result)));
     }};
 }
 
@@ -95,6 +95,22 @@ fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
     attempt!(rows, "EPERM", "kill all", libc::SYS_kill, -1, libc::SIGKILL);
     attempt!(rows, "EPERM", "kill the group", libc::SYS_kill, 0, libc::SIGKILL);
     attempt!(rows, "EPERM", "outlive the server", libc::SYS_prctl, libc::PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    attempt!(rows, "EPERM", "close itself to the server", libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+    attempt!(rows, "EPERM", "keep a processor's other half idle", libc::SYS_prctl, 62, 1, 0, 0, 0);
+    attempt!(
+        rows,
+        "EPERM",
+        "descriptors of a thread's own",
+        libc::SYS_clone,
+        libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_SIGHAND | libc::CLONE_THREAD,
+        0,
+        0,
+        0,
+        0
+    );
+    attempt!(rows, "EPERM", "descriptors of a thread's own (close_range)", libc::SYS_close_range, 900, 901, 2);
+    attempt!(rows, "EPERM", "a lease, for which others wait", libc::SYS_fcntl, 3, libc::F_SETLEASE, libc::F_WRLCK);
+    attempt!(rows, "EPERM", "room in pipes, which all share", libc::SYS_fcntl, 3, 1031, 1 << 20);
     attempt!(rows, "EPERM", "which signal an owner gets", libc::SYS_fcntl, 3, 10, libc::SIGKILL);
     let more = libc::rlimit { rlim_cur: 1 << 50, rlim_max: 1 << 50 };
     attempt!(rows, "EPERM", "more descriptors", libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, &raw const more, 0);
@@ -113,6 +129,16 @@ fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
 fn kernel(rows: &mut Vec<Row>) {
     attempt!(rows, "EPERM", "io_uring_setup", libc::SYS_io_uring_setup, 8, 0);
     attempt!(rows, "EPERM", "io_uring_enter", libc::SYS_io_uring_enter, 0, 1, 0, 0, 0, 0);
+    let mut queue = 0u64;
+    attempt!(rows, "EPERM", "a queue of reads and writes", libc::SYS_io_setup, 60_000, &raw mut queue);
+    attempt!(rows, "EPERM", "rules of its own (Landlock), which keep files", libc::SYS_landlock_create_ruleset, 0, 0, 1);
+    attempt!(rows, "EPERM", "a rule of its own", libc::SYS_landlock_add_rule, 0, 0, 0, 0);
+    attempt!(rows, "EPERM", "what is mounted (statmount)", 457, 0, 0, 0, 0);
+    attempt!(rows, "EPERM", "what is mounted (listmount)", 458, 0, 0, 0, 0);
+    attempt!(rows, "EPERM", "memory that counts as shared", libc::SYS_mmap, 0, 4096, 3, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
+    attempt!(rows, "EPERM", "memory that grows by itself", libc::SYS_mmap, 0, 4096, 3, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN, -1, 0);
+    let more = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    attempt!(rows, "EPERM", "a stack without end", libc::SYS_prlimit64, 0, libc::RLIMIT_STACK, &raw const more, 0);
     attempt!(rows, "EPERM", "userfaultfd", libc::SYS_userfaultfd, 1);
     attempt!(rows, "EPERM", "bpf", libc::SYS_bpf, 0, 0, 0);
     attempt!(rows, "EPERM", "perf_event_open", libc::SYS_perf_event_open, 0, 0, -1, -1, 0);
@@ -250,6 +276,13 @@ fn options(rows: &mut Vec<Row>, tcp: c_int, udp: c_int) {
         ("packets within packets", udp, libc::IPPROTO_UDP, 100),
         ("the kernel's TLS", tcp, libc::IPPROTO_TCP, libc::TCP_ULP),
         ("a source route of IPv6", tcp, libc::IPPROTO_IPV6, 57),
+        ("a source address and a device of IPv6", udp, libc::IPPROTO_IPV6, 50),
+        ("a source address and a device of IPv6 (2292)", udp, libc::IPPROTO_IPV6, 2),
+        ("a group", udp, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP),
+        ("a group, of a source", udp, libc::IPPROTO_IP, 39),
+        ("a group of either family", udp, libc::IPPROTO_IP, 42),
+        ("a group of IPv6", udp, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP),
+        ("a group of either family, of IPv6", udp, libc::IPPROTO_IPV6, 42),
     ] {
         // SAFETY: an attack: what it points to is its own.
         let result = unsafe {
@@ -378,7 +411,48 @@ fn files(rows: &mut Vec<Row>, server: c_int) {
     attempt!(rows, "EPERM", "a file by its handle", libc::SYS_open_by_handle_at, libc::AT_FDCWD, 0, 0);
     attempt!(rows, "EPERM", "a device", libc::SYS_mknodat, libc::AT_FDCWD, link.as_ptr(), libc::S_IFCHR | 0o600, 0);
     attempt!(rows, "EPERM", "an attribute", libc::SYS_setxattr, link.as_ptr(), link.as_ptr(), 0, 0, 0);
+    // SAFETY: plain system calls on a path that lives as long as they do.
+    let own = unsafe { libc::open(link.as_ptr(), libc::O_CREAT | libc::O_RDWR, 0o600) };
+    let flags = 0x80u64;
+    for (name, request) in
+        [("flags", 0x4008_6602u64), ("a project", 0x401c_5820), ("a version", 0x4008_7602), ("a seal (verity)", 0x4080_6685), ("a cipher", 0x800c_6613)]
+    {
+        attempt!(rows, "EPERM", &format!("attributes of a file: {name}"), libc::SYS_ioctl, own, request, &raw const flags);
+    }
+    // SAFETY: as above.
+    unsafe { libc::unlink(link.as_ptr()) };
     let target = CString::new("/etc/passwd").expect("a path");
     attempt!(rows, "EXDEV EACCES EPERM", "a hard link to a file outside", libc::SYS_linkat, libc::AT_FDCWD, target.as_ptr(), libc::AT_FDCWD, link.as_ptr(), 0);
     attempt!(rows, "EXDEV EACCES EPERM", "take a file from outside", libc::SYS_renameat2, libc::AT_FDCWD, target.as_ptr(), libc::AT_FDCWD, link.as_ptr(), 0);
+}
+
+/// Fills memory and closes it to writing, piece by piece: the kernel's limit counts only what can be written to. Tells how much it got.
+pub(crate) fn hoard_memory() -> Value {
+    const PIECE: usize = 64 << 20;
+    for piece in 0..32 {
+        // SAFETY: the memory is its own, and is given up with the process.
+        unsafe {
+            let at = libc::mmap(std::ptr::null_mut(), PIECE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+            if at == libc::MAP_FAILED {
+                return json!(format!("refused after {piece} pieces"));
+            }
+            std::ptr::write_bytes(at.cast::<u8>(), 1, PIECE);
+            libc::mprotect(at, PIECE, libc::PROT_READ);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    json!("2 GiB")
+}
+
+/// Keeps a file on the disk that has no name and no descriptor, by memory that leads to it, and waits.
+pub(crate) fn hoard_files() -> Value {
+    let path = std::env::temp_dir().join("hoarded");
+    std::fs::write(&path, vec![1; 1 << 20]).expect("writes");
+    let file = std::fs::File::open(&path).expect("opens");
+    // SAFETY: the memory is its own, and is given up with the process.
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_PRIVATE, std::os::fd::AsRawFd::as_raw_fd(&file), 0) };
+    drop(file);
+    std::fs::remove_file(&path).expect("removes");
+    std::thread::sleep(std::time::Duration::from_secs(30));
+    json!(format!("kept: {}", at != libc::MAP_FAILED))
 }

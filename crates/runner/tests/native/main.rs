@@ -113,6 +113,11 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
     let found = ask(&isolate("attacker"), json!({ "kind": "attack", "victim": victim })).await.expect("answers");
     // A call of another machine's set of numbers ends the process: it has a host of its own.
     let ended = ask(&isolate("other numbers"), json!({ "kind": "other numbers" })).await;
+    for (kind, code) in [("hoard memory", "OutOfMemory"), ("hoard files", "PayloadTooLarge")] {
+        let ended = ask(&isolate(kind), json!({ "kind": kind })).await;
+        let got = ended.map_or_else(|failure| failure.code, |said| said.to_string());
+        assert_eq!(got, code, "{kind}");
+    }
     // Frames of any kind, in any order: each run ends, well or not, and the next one has a host.
     for seed in 1..=FUZZED {
         let isolate = isolate("fuzzed");
@@ -158,6 +163,8 @@ fn serve_as_host() {
                 let result = match kind {
                     Some("attack") => attempts::all(frame["victim"].as_i64().unwrap_or(0) as c_int),
                     Some("other numbers") => other_numbers(),
+                    Some("hoard memory") => attempts::hoard_memory(),
+                    Some("hoard files") => attempts::hoard_files(),
                     Some("fuzz") => fuzz(&mut wire, frame["seed"].as_u64().unwrap_or(1), &frame["id"]),
                     _ => json!(std::process::id()),
                 };
