@@ -109,6 +109,10 @@ impl Client {
         self.send(self.request(method, path).json(body)).await
     }
 
+    pub(crate) async fn delete(&self, path: &str) -> Result<Value, CliError> {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+
     /// The whole answer, or the refusal.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value, CliError> {
         let response = printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send()).await.map_err(|e| self.unreachable(e))?;
@@ -211,32 +215,10 @@ impl Client {
         self.find(wanted, name).await?.ok_or_else(|| CliError::Unknown(name.to_owned()))
     }
 
-    /// Looks through the whole list.
+    /// Looks through the whole list, for its slug first.
     pub(crate) async fn find(&self, kind: Kind, name: &str) -> Result<Option<Target>, CliError> {
-        let mut by_name = None;
-        let mut after = String::new();
-        loop {
-            let page = match self.get(&format!("{}?limit={PAGE_MAX}{after}&include=id,name,name_slug", kind.list())).await {
-                Err(error) if error.is_unknown_cursor() => {
-                    after = String::new();
-                    continue;
-                }
-                page => page?,
-            };
-            let items = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-            for item in items {
-                let id = item["id"].as_str().unwrap_or("").to_owned();
-                if item["name_slug"] == name {
-                    return Ok(Some(Target { kind, id }));
-                }
-                if by_name.is_none() && item["name"] == name {
-                    by_name = Some(Target { kind, id });
-                }
-            }
-            let Some(cursor) = page["page_info"]["end_cursor"].as_str().filter(|_| items.len() == PAGE_MAX) else {
-                return Ok(by_name);
-            };
-            after = format!("&after={}", segment(cursor));
-        }
+        let all = self.all(&format!("{}?include=id,name,name_slug", kind.list())).await?;
+        let found = ["name_slug", "name"].into_iter().find_map(|field| all.iter().find(|item| item[field] == name));
+        Ok(found.map(|item| Target { kind, id: item["id"].as_str().unwrap_or("").to_owned() }))
     }
 }

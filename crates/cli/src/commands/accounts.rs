@@ -37,7 +37,7 @@ pub(super) async fn accounts(client: &Client, show: Show, command: AccountComman
             warn(&account["data"]);
             show.shaped(&account, without_warnings)
         }
-        AccountCommand::Delete { id } => show.record(&client.call(Method::DELETE, &format!("/accounts/{}", segment(&id)), &json!({})).await?),
+        AccountCommand::Delete { id } => show.record(&client.delete(&format!("/accounts/{}", segment(&id))).await?),
     }
 }
 

@@ -229,7 +229,7 @@ fn order(item: &Item<'_>) -> (u8, bool) {
 async fn make(client: &Client, project: &Project, item: &Item<'_>) -> Result<(), CliError> {
     let target = item.there.as_ref().map(|there| Target { kind: item.kind, id: there["id"].as_str().unwrap_or("").to_owned() });
     match (item.local, target) {
-        (Local::Gone, Some(target)) => client.call(Method::DELETE, &target.path(), &json!({})).await.map(|_| ()),
+        (Local::Gone, Some(target)) => client.delete(&target.path()).await.map(|_| ()),
         (Local::Gone, None) => Ok(()),
         (Local::Workflow(file), target) => deploy::deploy(client, file, target.as_ref(), &mark(project, &item.path)).await.map(|_| ()),
         (Local::Source(source), target) => {

@@ -43,6 +43,6 @@ pub(super) async fn data_stores(client: &Client, show: Show, command: DataStoreC
         DataStoreCommand::Delete { store, key: Some(key) } => {
             show.record(&client.call(Method::DELETE, &format!("{}/record", path(&store)), &json!({ "key": key })).await?)
         }
-        DataStoreCommand::Delete { store, key: None } => show.record(&client.call(Method::DELETE, &path(&store), &json!({})).await?),
+        DataStoreCommand::Delete { store, key: None } => show.record(&client.delete(&path(&store)).await?),
     }
 }

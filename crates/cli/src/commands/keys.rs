@@ -21,7 +21,7 @@ pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Re
             let body = json!({ "name": name, "scopes": scopes, "rate_per_minute": rate, "expires_at": expires_at });
             show.record(&client.call(Method::POST, "/api_keys", &body).await?)
         }
-        KeyCommand::Revoke { id } => show.record(&client.call(Method::DELETE, &format!("/api_keys/{}", segment(&id)), &json!({})).await?),
+        KeyCommand::Revoke { id } => show.record(&client.delete(&format!("/api_keys/{}", segment(&id))).await?),
         KeyCommand::Rotate { id: None, .. } => show.record(&client.call(Method::POST, "/master_key/rotate", &json!({})).await?),
         KeyCommand::Rotate { id: Some(id), grace } => {
             let path = format!("/api_keys/{}/rotate", segment(&id));

@@ -97,7 +97,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Publish { file } => components::publish(client, show, &file).await,
         ClientCommand::Unpublish { key } => {
             let key = component_key(&key)?;
-            show.record(&client.call(Method::DELETE, &format!("/components/{}", segment(key)), &json!({})).await?)
+            show.record(&client.delete(&format!("/components/{}", segment(key))).await?)
         }
         ClientCommand::Dev { file, dc, props } => dev::dev(client, show, dev::Dev { file, attach: dc, props: parse_props(&props)? }).await,
         ClientCommand::Apply { folder, dry_run, yes, prune, adopt, force } => {
@@ -116,7 +116,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         }
         ClientCommand::Delete { name } => {
             let target = client.resolve(&name).await?;
-            show.record(&client.call(Method::DELETE, &target.path(), &json!({})).await?)
+            show.record(&client.delete(&target.path()).await?)
         }
         ClientCommand::Run { name, event } => {
             let target = client.resolve(&name).await?;

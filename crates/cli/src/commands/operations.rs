@@ -150,7 +150,7 @@ pub(super) async fn oauth_clients(client: &Client, show: Show, command: OauthCli
             let scopes = (!scopes.is_empty()).then_some(scopes);
             show.record(&client.call(Method::POST, "/oauth/clients", &json!({ "name": name, "scopes": scopes })).await?)
         }
-        OauthClientCommand::Delete { id } => show.record(&client.call(Method::DELETE, &format!("/oauth/clients/{}", segment(&id)), &json!({})).await?),
+        OauthClientCommand::Delete { id } => show.record(&client.delete(&format!("/oauth/clients/{}", segment(&id))).await?),
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn registries(client: &Client, show: Show, command: RegistryCom
             let columns = [("NAME", "name"), ("COMPONENTS", "component_count"), ("FILES", "file_count"), ("REVISION", "revision"), ("ORIGIN", "origin")];
             show.table(&json!({ "data": client.all("/registries").await? }), &columns)
         }
-        RegistryCommand::Remove { name } => show.record(&client.call(Method::DELETE, &format!("/registries/{}", segment(&name)), &json!({})).await?),
+        RegistryCommand::Remove { name } => show.record(&client.delete(&format!("/registries/{}", segment(&name))).await?),
         RegistryCommand::Search { words, app, limit } => {
             let limit = limit.to_string();
             let mut query = vec![("query", words.join(" ")), ("limit", limit)];

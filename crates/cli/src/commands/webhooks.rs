@@ -22,7 +22,7 @@ pub(super) async fn webhooks(client: &Client, show: Show, command: WebhookComman
             show.record(&client.send(client.request(Method::POST, "/webhooks").query(&query)).await?)
         }
         WebhookCommand::Show { id } => show.record(&client.get(&one(&id)).await?),
-        WebhookCommand::Delete { id } => show.record(&client.call(Method::DELETE, &one(&id), &json!({})).await?),
+        WebhookCommand::Delete { id } => show.record(&client.delete(&one(&id)).await?),
         WebhookCommand::Deliveries { id, status, n } => {
             let status = status.map(|s| format!("?status={s}")).unwrap_or_default();
             let columns = [("ID", "id"), ("STATUS", "status"), ("ATTEMPTS", "attempts"), ("ANSWER", "last_status"), ("ERROR", "last_error")];

@@ -37,7 +37,7 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
         WorkflowCommand::Describe { name } => show.shaped(&client.get(&named(client, &name).await?.path()).await?, short),
         WorkflowCommand::Delete { name } => {
             let target = named(client, &name).await?;
-            show.record(&client.call(Method::DELETE, &target.path(), &json!({})).await?)
+            show.record(&client.delete(&target.path()).await?)
         }
         WorkflowCommand::Run { name, event, no_wait } => run(client, show, &name, &event.event, no_wait).await,
         WorkflowCommand::Test { name, event, up_to } => test(client, show, &name, &event.event, up_to).await,

@@ -131,6 +131,18 @@ fn relative_imports(text: &str) -> Vec<String> {
     found
 }
 
+/// A folder with these files, which goes with its name.
+#[cfg(test)]
+pub(crate) fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("writes");
+    }
+    folder
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,32 +158,23 @@ mod tests {
 
     #[test]
     fn endings_are_found_as_node_and_typescript_find_them() {
-        let dir = std::env::temp_dir().join(format!("millrace-endings-{}", std::process::id()));
-        std::fs::create_dir_all(dir.join("lib")).expect("a folder");
-        for (file, text) in [
+        let folder = folder_with(&[
             ("a.ts", "import './b.js'; import '../c.mjs'; import './lib'; import './gone';"),
             ("b.ts", ""),
             ("lib/index.js", "module.exports = require('../a')"),
-        ] {
-            std::fs::write(dir.join(file), text).expect("writes");
-        }
-        let code = Code::read(&dir.join("a.ts")).expect("reads");
+        ]);
+        let code = Code::read(&folder.path().join("a.ts")).expect("reads");
         assert_eq!(code.files.keys().collect::<Vec<_>>(), ["a.ts", "b.ts", "lib/index.js"]);
-        std::fs::remove_dir_all(dir).expect("cleans");
     }
 
     #[test]
     fn files_are_taken_along_below_their_common_root() {
-        let dir = std::env::temp_dir().join(format!("millrace-files-{}", std::process::id()));
-        std::fs::create_dir_all(dir.join("sources/x")).expect("a folder");
-        std::fs::write(dir.join("app.mjs"), "export default {}").expect("writes");
-        std::fs::write(dir.join("sources/x/x.mjs"), "import app from \"../../app.mjs\";").expect("writes");
-        let code = Code::read(&dir.join("sources/x/x.mjs")).expect("reads");
+        let folder = folder_with(&[("app.mjs", "export default {}"), ("sources/x/x.mjs", "import app from \"../../app.mjs\";")]);
+        let code = Code::read(&folder.path().join("sources/x/x.mjs")).expect("reads");
         assert_eq!(code.entry, "sources/x/x.mjs");
         let body = code.body();
         assert_eq!(body["component_files"], json!({ "app.mjs": "export default {}" }));
         assert_eq!((&body["component_code"], &body["component_entry"]), (&"import app from \"../../app.mjs\";".into(), &"sources/x/x.mjs".into()));
         assert_eq!(code.files.keys().collect::<Vec<_>>(), ["app.mjs", "sources/x/x.mjs"]);
-        std::fs::remove_dir_all(dir).expect("cleans");
     }
 }

@@ -214,36 +214,24 @@ fn names(folder: &Path) -> Result<Vec<String>, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("millrace-{name}-{}", std::process::id()));
-        for (path, text) in files {
-            let path = folder.join(path);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            std::fs::write(path, text).expect("writes");
-        }
-        folder
-    }
+    use crate::files::folder_with;
 
     #[test]
     fn a_folder_is_a_project() {
-        let folder = folder(
-            "project",
-            &[
-                ("millrace.yaml", "project: shop\n"),
-                ("sources/feed.mjs", "import './lib/x.mjs'"),
-                ("sources/lib/x.mjs", ""),
-                ("sources/feed.yaml", "name: The feed\nprops: { url: 'https://x' }\n"),
-                ("sources/bare.ts", "export default {}"),
-                ("sources/slack.app.mjs", "export default {}"),
-                ("sources/named.yml", "code_file: other.mjs\nactive: false\n"),
-                ("sources/other.mjs", ""),
-                ("sources/rss.yaml", "key: rss-new-item\n"),
-                ("workflows/hello/workflow.yaml", "steps: []\n"),
-                ("workflows/shared/x.mjs", ""),
-            ],
-        );
-        let project = Project::read(&folder).expect("reads");
+        let folder = folder_with(&[
+            ("millrace.yaml", "project: shop\n"),
+            ("sources/feed.mjs", "import './lib/x.mjs'"),
+            ("sources/lib/x.mjs", ""),
+            ("sources/feed.yaml", "name: The feed\nprops: { url: 'https://x' }\n"),
+            ("sources/bare.ts", "export default {}"),
+            ("sources/slack.app.mjs", "export default {}"),
+            ("sources/named.yml", "code_file: other.mjs\nactive: false\n"),
+            ("sources/other.mjs", ""),
+            ("sources/rss.yaml", "key: rss-new-item\n"),
+            ("workflows/hello/workflow.yaml", "steps: []\n"),
+            ("workflows/shared/x.mjs", ""),
+        ]);
+        let project = Project::read(folder.path()).expect("reads");
         assert_eq!(project.name, "shop");
         let sources: Vec<(&str, &str, bool)> = project.sources.iter().map(|s| (s.path.as_str(), s.name.as_str(), s.active())).collect();
         assert_eq!(
@@ -254,13 +242,12 @@ mod tests {
         let body = project.sources[1].body().expect("a body");
         assert_eq!((&body["configured_props"]["url"], &body["component_entry"]), (&json!("https://x"), &json!("feed.mjs")));
         assert_eq!(project.sources[3].body().expect("a body"), json!({ "key": "rss-new-item", "configured_props": {}, "name": "rss" }));
-        std::fs::remove_dir_all(folder).expect("cleans");
     }
 
     #[test]
     fn all_that_is_wrong_is_told_at_once() {
-        let folder = folder("wrong-project", &[("sources/a.yaml", "nmae: x\n"), ("sources/b.yaml", "name: b\n"), ("workflows/c/workflow.yaml", "steps: 1\n")]);
-        let text = Project::read(&folder).err().expect("refuses").to_string();
+        let folder = folder_with(&[("sources/a.yaml", "nmae: x\n"), ("sources/b.yaml", "name: b\n"), ("workflows/c/workflow.yaml", "steps: 1\n")]);
+        let text = Project::read(folder.path()).err().expect("refuses").to_string();
         assert!(
             text.contains("3 problems")
                 && text.contains("a.yaml")
@@ -269,9 +256,6 @@ mod tests {
                 && text.contains("`steps` is a number"),
             "{text}"
         );
-        std::fs::remove_dir_all(&folder).expect("cleans");
-        std::fs::create_dir_all(&folder).expect("a folder");
-        assert!(matches!(Project::read(&folder), Err(CliError::EmptyProject(_))));
-        std::fs::remove_dir_all(folder).expect("cleans");
+        assert!(matches!(Project::read(folder_with(&[]).path()), Err(CliError::EmptyProject(_))));
     }
 }

@@ -149,7 +149,7 @@ async fn remove_sources(client: &Client, mark: &Mark, kept: &[String]) -> Result
         let is_ours = made_from["project"] == mark.project.as_str() && made_from["path"].as_str().is_some_and(|path| path.starts_with(&below));
         let id = source["id"].as_str().unwrap_or("");
         if is_ours && !kept.iter().any(|k| k == id) {
-            client.call(Method::DELETE, &format!("/sources/{id}"), &json!({})).await?;
+            client.delete(&format!("/sources/{id}")).await?;
             printer::note(&format!("deleted the source {} of a trigger that is gone", source["name_slug"].as_str().unwrap_or(id)));
         }
     }

@@ -270,52 +270,38 @@ fn read_ids(path: &Path) -> Ids {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("millrace-{name}-{}", std::process::id()));
-        for (path, text) in files {
-            let path = folder.join(path);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            std::fs::write(path, text).expect("writes");
-        }
-        folder
-    }
+    use crate::files::folder_with;
 
     #[test]
     fn steps_bring_their_code_from_json_and_yaml() {
-        let folder = folder(
-            "workflow",
-            &[
-                ("steps/a.mjs", "import '../lib/b.mjs';"),
-                ("lib/b.mjs", ""),
-                ("w.json", r#"{"steps":[{"namespace":"a","code_file":"steps/a.mjs"}]}"#),
-                ("workflow.yaml", "steps:\n  - namespace: a\n    code_file: ./steps/a.mjs\nsettings: { concurrency: 2 }\n"),
-            ],
-        );
-        let yaml = WorkflowFile::read(&folder).expect("reads");
-        assert_eq!(yaml.name, folder.file_name().expect("a name").to_string_lossy());
+        let folder = folder_with(&[
+            ("steps/a.mjs", "import '../lib/b.mjs';"),
+            ("lib/b.mjs", ""),
+            ("w.json", r#"{"steps":[{"namespace":"a","code_file":"steps/a.mjs"}]}"#),
+            ("workflow.yaml", "steps:\n  - namespace: a\n    code_file: ./steps/a.mjs\nsettings: { concurrency: 2 }\n"),
+        ]);
+        let yaml = WorkflowFile::read(folder.path()).expect("reads");
+        assert_eq!(yaml.name, folder.path().file_name().expect("a name").to_string_lossy());
         let expected = json!([{ "namespace": "a", "code": "import '../lib/b.mjs';", "code_files": { "lib/b.mjs": "" }, "code_entry": "steps/a.mjs" }]);
         assert_eq!(yaml.steps().expect("steps"), expected);
         assert_eq!((&yaml.settings()["concurrency"], &yaml.settings()["queue_max"]), (&json!(2), &json!(false)));
-        let json = WorkflowFile::read(&folder.join("w.json")).expect("reads");
+        let json = WorkflowFile::read(&folder.path().join("w.json")).expect("reads");
         assert_eq!(json.steps().expect("steps"), expected);
         let (one, other) = (yaml.fingerprints(), json.fingerprints());
         let differ: Vec<&str> = one.iter().filter(|(part, print)| other[*part] != **print).map(|(part, _)| *part).collect();
         assert_eq!(differ, ["settings"]);
-        std::fs::remove_dir_all(folder).expect("cleans");
     }
 
     #[test]
     fn all_problems_are_told_with_their_lines() {
         let wrong = "steps:\n  - { namespace: a, code: x }\n  - namespace: a\n    code_file: gone.mjs\n  - { namespace: trigger, code: x }\n  - { namespace: b, code: ./b.mjs }\n";
-        let folder = folder("wrong", &[("workflow.yml", wrong), ("b.mjs", ""), ("two/workflow.json", "{}"), ("two/workflow.yaml", "")]);
+        let folder = folder_with(&[("workflow.yml", wrong), ("b.mjs", ""), ("two/workflow.json", "{}"), ("two/workflow.yaml", "")]);
         let problem = |path: &Path| WorkflowFile::read(path).err().expect("refuses").to_string();
-        let text = problem(&folder);
+        let text = problem(folder.path());
         assert!(text.contains("line 6: `code` is the code itself; `code_file: ./b.mjs` names a file"), "{text}");
         assert!(text.contains("3 problems") && text.contains("line 4: could not read") && text.contains("line 5: a step cannot be called `trigger`"), "{text}");
-        assert!(problem(&folder.join("two")).contains("`workflow.json` stands beside it"));
-        assert!(problem(&folder.join("gone")).contains("could not read"));
-        std::fs::remove_dir_all(folder).expect("cleans");
+        assert!(problem(&folder.path().join("two")).contains("`workflow.json` stands beside it"));
+        assert!(problem(&folder.path().join("gone")).contains("could not read"));
     }
 
     #[test]
@@ -329,12 +315,11 @@ mod tests {
 
     #[test]
     fn ids_are_kept_by_server_and_file() {
-        let folder = folder("ids", &[("w.json", r#"{"steps":[]}"#), ("v.json", r#"{"steps":[]}"#)]);
-        let file = WorkflowFile::read(&folder.join("w.json")).expect("reads");
+        let folder = folder_with(&[("w.json", r#"{"steps":[]}"#), ("v.json", r#"{"steps":[]}"#)]);
+        let file = WorkflowFile::read(&folder.path().join("w.json")).expect("reads");
         file.remember_id("http://a", "p_1").expect("writes");
         file.remember_id("http://b", "p_2").expect("writes");
         assert_eq!((file.known_id("http://a").as_deref(), file.known_id("http://b").as_deref()), (Some("p_1"), Some("p_2")));
-        assert_eq!(WorkflowFile::read(&folder.join("v.json")).expect("reads").known_id("http://a"), None);
-        std::fs::remove_dir_all(folder).expect("cleans");
+        assert_eq!(WorkflowFile::read(&folder.path().join("v.json")).expect("reads").known_id("http://a"), None);
     }
 }

@@ -134,8 +134,8 @@ async fn names_are_found_page_by_page_and_slugs_win() {
     let first = json!({ "page_info": { "end_cursor": "ZGM" }, "data": many });
     let second = json!({ "page_info": {}, "data": [{ "id": "dc_last", "name": "x", "name_slug": "feed" }] });
     let server = Server::start(vec![
-        ("GET /v1/users/me/sources?limit=100&after=ZGM", 200, second),
-        ("GET /v1/users/me/sources?limit=100", 200, first),
+        ("GET /v1/users/me/sources?include=id,name,name_slug&limit=100&after=ZGM", 200, second),
+        ("GET /v1/users/me/sources?include=id,name,name_slug&limit=100", 200, first),
         ("DELETE /v1/sources/dc_last", 200, json!({ "data": { "id": "dc_last" } })),
         ("GET /v1/workflows", 200, json!({ "data": [] })),
     ])
@@ -151,7 +151,7 @@ async fn the_second_deploy_of_a_workflow_file_is_an_update() {
     std::fs::write(folder.join("w.json"), r#"{"name":"w","triggers":[{"type":"http"}],"steps":[]}"#).expect("writes");
     let made = json!({ "data": { "id": "p_1", "name": "w", "triggers": [] } });
     let server = Server::start(vec![
-        ("GET /v1/workflows?limit", 200, json!({ "data": [] })),
+        ("GET /v1/workflows?include", 200, json!({ "data": [] })),
         ("GET /v1/users/me/sources", 200, json!({ "data": [] })),
         ("POST /v1/workflows", 200, made.clone()),
         ("GET /v1/workflows/p_1", 200, made.clone()),
