@@ -106,3 +106,28 @@ async fn a_client_that_goes_away_while_its_event_is_stored_leaves_no_run_stuck()
         assert_eq!(server.get(&format!("{runs}?status={status}")).await.json["page_info"]["total_count"], 0);
     }
 }
+
+/// Its name may be on the disk before what is in it.
+#[tokio::test]
+async fn an_artifact_that_a_loss_of_power_emptied_is_written_anew() {
+    let mut server = Server::new_at_rest(&[]);
+    server.launch().await;
+    let code = "export default { name: 'one', version: '1', props: { http: '$.interface.http' }, run(e) { this.$emit({ n: e.body.n }); } };";
+    let source = server.source(code, json!({})).await;
+    server.kill();
+    let mut emptied = 0;
+    for entry in std::fs::read_dir(server.data_dir().join("artifacts")).expect("reads") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|ending| ending == "mjs") {
+            std::fs::remove_file(&path).expect("removes");
+            std::fs::write(&path, "").expect("writes");
+            emptied += 1;
+        }
+    }
+    assert!(emptied > 0, "there is no artifact");
+    server.launch().await;
+    assert_eq!(answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": 7 }))).await.status, 200);
+    let path = format!("/sources/{}/runs?status=succeeded", source["id"].as_str().expect("an id"));
+    server.until("its run succeeds", &path, |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(server.emitted(&source).await[0]["n"], 7);
+}

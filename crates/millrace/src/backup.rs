@@ -13,7 +13,7 @@ use millrace_store_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ServeArgs};
-use crate::data_dir::{DataDir, write_private};
+use crate::data_dir::{DataDir, rename, write_private};
 use crate::database::postgres;
 use crate::master_key;
 use crate::postgres_tools::PostgresTools;
@@ -249,7 +249,7 @@ impl Part {
     }
 
     fn finish(self, folder: &Path) -> Result<()> {
-        std::fs::rename(&self.0, folder).with_context(|| format!("could not give the backup its name `{}`", folder.display()))
+        rename(&self.0, folder).with_context(|| format!("could not give the backup its name `{}`", folder.display()))
     }
 }
 
@@ -285,5 +285,5 @@ fn copy_private(from: &Path, to: &Path) -> Result<()> {
     let part = to.with_extension("part");
     let mut target = std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&part).with_context(describe)?;
     let copied = std::fs::File::open(from).and_then(|mut source| std::io::copy(&mut source, &mut target)).and_then(|_| target.sync_all());
-    copied.and_then(|()| std::fs::rename(&part, to)).with_context(describe)
+    copied.and_then(|()| rename(&part, to)).with_context(describe)
 }

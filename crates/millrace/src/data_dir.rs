@@ -92,5 +92,19 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&part)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    std::fs::rename(part, path)
+    rename(&part, path)
+}
+
+/// Renames for good: once this returns, a loss of power does not bring the old name back.
+///
+/// # Errors
+/// Where the file system refuses it.
+pub fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::rename(from, to)?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(folder)?.sync_all() {
+        // Some file systems (of networks, of other systems) know no such thing for folders.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP | libc::EBADF)) => Ok(()),
+        synced => synced,
+    }
 }

@@ -10,7 +10,7 @@ use millrace_engine::{MasterKey, MasterKeyError, MasterKeys};
 use millrace_model::IdSource;
 
 use crate::config::MasterKeyConfig;
-use crate::data_dir::write_private;
+use crate::data_dir::{rename, write_private};
 
 /// The place of the master key.
 pub struct KeyPlace(Place);
@@ -80,7 +80,7 @@ impl MasterKeys for KeyPlace {
 
     fn take_over(&self) -> Result<(), MasterKeyError> {
         match &self.0 {
-            Place::File(path) => std::fs::rename(beside(path), path).map_err(|e| file_error(path, &e)),
+            Place::File(path) => rename(&beside(path), path).map_err(|e| file_error(path, &e)),
             Place::Given { .. } | Place::Command(_) => Ok(()),
         }
     }

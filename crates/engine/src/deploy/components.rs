@@ -12,6 +12,7 @@ use millrace_model::slug::slugify;
 use millrace_model::tenant::Caller;
 use millrace_runner::{Call, IsolateSpec, ModuleSpec};
 use serde_json::{json, value::to_raw_value};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::run::sink::Ignore;
 use crate::tenants::secrets::sha256_hex;
@@ -239,7 +240,7 @@ impl Engine {
     /// The file of a stored artifact, written from the store where it is missing.
     pub(crate) async fn stored_artifact_path(&self, id: &str) -> Result<std::path::PathBuf, EngineError> {
         let path = self.0.config.artifact_dir.join(format!("{id}.mjs"));
-        if tokio::fs::try_exists(&path).await.unwrap_or(false) {
+        if is_written(&path).await {
             return Ok(path);
         }
         let artifact = self.0.store.artifact(id).await?.ok_or_else(|| EngineError::internal("an artifact is missing in the store", id.to_owned()))?;
@@ -249,7 +250,7 @@ impl Engine {
     pub(crate) async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
         let dir = &self.0.config.artifact_dir;
         let path = dir.join(format!("{}.mjs", artifact.id));
-        if tokio::fs::try_exists(&path).await.unwrap_or(false) {
+        if is_written(&path).await {
             return Ok(path);
         }
         let failed = |e| EngineError::internal("could not write an artifact for its host", e);
@@ -263,12 +264,28 @@ impl Engine {
         Ok(path)
     }
 
-    /// A reader sees the whole file or none.
+    /// A reader sees the whole file or none, also after a loss of power: its name may be on the disk before what is in it.
     async fn write_whole(&self, path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
         let part = path.with_extension(format!("{}.part", self.0.ids.base62(8)));
-        tokio::fs::write(&part, bytes).await?;
-        tokio::fs::rename(&part, path).await
+        let written = async {
+            let mut file = tokio::fs::File::create(&part).await?;
+            file.write_all(bytes).await?;
+            file.flush().await?;
+            file.sync_all().await?;
+            tokio::fs::rename(&part, path).await
+        };
+        let written = written.await;
+        if written.is_err() {
+            // On a full disk each attempt would leave some.
+            let _ = tokio::fs::remove_file(&part).await;
+        }
+        written
     }
+}
+
+/// Whether an artifact is there. One without anything in it is what a loss of power left of it.
+async fn is_written(path: &std::path::Path) -> bool {
+    tokio::fs::metadata(path).await.is_ok_and(|file| file.len() > 0)
 }
 
 /// Whether a text is a SHA-256 in hex.
