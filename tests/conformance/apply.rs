@@ -128,6 +128,33 @@ async fn only_what_the_project_made_is_deleted_and_only_when_asked() {
     assert!(shell.run(&["apply", "shop/nothing"]).fails(1).contains("could not read"));
 }
 
+/// `git mv`: what is moved is what it was, and is not deleted as what is gone.
+#[tokio::test]
+async fn what_is_moved_within_the_project_stays_what_it_was() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let (named_tick, named_buy) = ("name: tick\nprops: { n: 7 }\n", format!("name: buy\ntriggers: [{{ type: http }}]\n{STEP}"));
+    shop(&shell);
+    shell.write(&[("shop/sources/tick.yaml", named_tick), ("shop/workflows/buy/workflow.yaml", &named_buy)]);
+    shell.run(&["apply", "shop", "--yes"]).ok();
+    let records = async || {
+        let (sources, workflows) = (server.get("/users/me/sources").await.json, server.get("/workflows").await.json);
+        let ids = |list: &Value| list["data"].as_array().into_iter().flatten().map(|r| r["id"].to_string()).collect::<Vec<_>>();
+        (ids(&sources), ids(&workflows))
+    };
+    let before = records().await;
+    let moved = |from: &str, to: &str| std::fs::rename(shell.path(from), shell.path(to)).expect("moved");
+    moved("shop/sources/tick.mjs", "shop/sources/tock.mjs");
+    moved("shop/sources/tick.yaml", "shop/sources/tock.yaml");
+    moved("shop/workflows/buy", "shop/workflows/purchase");
+    let applied = shell.run(&["apply", "shop", "--yes", "--prune", "--json"]).json();
+    let expected = [("sources/tock", "update"), ("workflows/purchase", "update"), ("workflows/watch", "unchanged")];
+    assert_eq!(actions(&applied), expected.map(|(path, action)| (path.to_owned(), action.to_owned())));
+    assert_eq!(records().await, before);
+    let again = shell.run(&["apply", "shop", "--yes", "--prune"]);
+    assert!(again.stderr.contains("nothing to do"), "{again:?}");
+}
+
 #[tokio::test]
 async fn what_fails_leaves_the_others_applied_and_is_told() {
     let server = Server::start().await;

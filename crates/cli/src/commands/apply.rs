@@ -128,7 +128,8 @@ fn plan<'a>(project: &'a Project, sources: &[Value], workflows: &[Value], apply:
             // The sources of triggers go with their workflows.
             let owner = path.split("/triggers/").next().unwrap_or(&path).to_owned();
             let is_trigger = owner != path && project.workflows.iter().any(|(p, _)| *p == owner);
-            if is_trigger || plan.iter().any(|i| i.path == path && i.kind == kind) {
+            let planned = |i: &Item<'_>| i.path == path && i.kind == kind || i.there.as_ref().is_some_and(|there| there["id"] == record["id"]);
+            if is_trigger || plan.iter().any(planned) {
                 continue;
             }
             let (action, reason) =
@@ -159,6 +160,8 @@ fn item<'a>(
         if action == Action::Unchanged && apply.force {
             (action, reason) = (Action::Update, "--force".into());
         }
+    } else if let Some(other) = there.iter().find(|r| r["name"] == name && moved(project, kind, r)) {
+        (found, action, reason) = (Some(other), Action::Update, format!("it was {}", other["made_from"]["path"].as_str().unwrap_or_default()));
     } else if let Some(other) = there.iter().find(|r| r["name"] == name) {
         if !apply.adopt {
             return Err(CliError::NotOurs {
@@ -171,6 +174,16 @@ fn item<'a>(
         (found, action, reason) = (Some(other), Action::Update, "one of this name is there and is adopted".into());
     }
     Ok(Item { action, kind, path: path.to_owned(), name: name.to_owned(), reason, there: found.cloned(), local: Local::Gone })
+}
+
+/// Whether it was made from a file of this project that is not there any longer.
+fn moved(project: &Project, kind: Kind, record: &Value) -> bool {
+    let from = &record["made_from"]["path"];
+    let still_there = match kind {
+        Kind::Source => project.sources.iter().any(|source| from == source.path.as_str()),
+        Kind::Workflow => project.workflows.iter().any(|(path, _)| from == path.as_str()),
+    };
+    record["made_from"]["project"] == project.name.as_str() && !still_there
 }
 
 /// What is there beside what is to be.
