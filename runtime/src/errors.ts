@@ -121,14 +121,36 @@ export class FlowExit extends Error {
   }
 }
 
+/** How deep a value may be nested (facts 4.11). The server reads no deeper. */
+const NESTED_MAX = 256;
+
+/** Whether more arrays and objects than allowed are open at once. */
+function nestedTooDeep(json: string): boolean {
+  // Each level has two brackets.
+  if (json.length <= 2 * NESTED_MAX) return false;
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const unit = json[at];
+    if (unit === '"') {
+      while (json[++at] !== '"') if (json[at] === "\\") at++;
+    } else if (unit === "[" || unit === "{") {
+      if (++depth > NESTED_MAX) return true;
+    } else if (unit === "]" || unit === "}") depth--;
+  }
+  return false;
+}
+
 /** JSON text of a value that code hands out, or a clear error that names it. */
 export function jsonText(value: unknown, what: string, replacer?: (key: string, value: unknown) => unknown): string | undefined {
   if (typeof value === "function" || typeof value === "symbol") throw new TypeError(`${what} is a ${typeof value}, which is not JSON-serializable`);
+  let json: string | undefined;
   try {
-    return JSON.stringify(value, replacer);
+    json = JSON.stringify(value, replacer);
   } catch (error) {
     throw new TypeError(`${what} is not JSON-serializable: ${error instanceof Error ? error.message.split("\n")[0] : text(error)}`);
   }
+  if (json !== undefined && nestedTooDeep(json)) throw new RangeError(`JSON Nested Property Limit Exceeded: ${what} is nested more than ${NESTED_MAX} levels deep`);
+  return json;
 }
 
 /** What a value is, for messages. */

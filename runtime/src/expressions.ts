@@ -1,7 +1,7 @@
 // `{{expressions}}` in props of steps: JavaScript over `steps`, evaluated here, where code runs, never in the server.
 import { JSON } from "./kept.ts";
 
-type Evaluate = (steps: unknown, process: unknown) => unknown;
+type Evaluate = (steps: unknown, process: unknown, event: unknown) => unknown;
 
 const ENV = { env: {} };
 const CACHE_MAX = 5000;
@@ -34,7 +34,8 @@ function evaluateText(text: string, steps: unknown, where: string): unknown {
   const value = (part: Part): unknown => {
     if ("text" in part) return part.text;
     try {
-      return part.evaluate(steps, ENV);
+      // `event` is what older workflows call the trigger's.
+      return part.evaluate(steps, ENV, (steps as { trigger?: { event?: unknown } }).trigger?.event);
     } catch (error) {
       const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
       throw new Error(`the expression {{${part.source}}} in ${where} failed: ${why}`, { cause: error });
@@ -63,7 +64,7 @@ function parse(text: string, where: string): Template {
     while (close >= 0) {
       const source = text.slice(open + 2, close);
       try {
-        const compiled = new Function("steps", "process", `"use strict"; return (${source}\n);`) as Evaluate;
+        const compiled = new Function("steps", "process", "event", `"use strict"; return (${source}\n);`) as Evaluate;
         found = { source: source.trim(), evaluate: compiled };
         break;
       } catch (error) {

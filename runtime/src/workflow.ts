@@ -41,9 +41,10 @@ export async function runWorkflow(frame: CallFrame, call: CallContext): Promise<
   for (const step of frame["steps"] as StepSpec[]) {
     if (step.disabled) continue;
     const { namespace } = step;
-    const earlier = results[namespace];
+    // Names such as `constructor` and `__proto__` are names of steps like others.
+    const earlier = Object.hasOwn(results, namespace) ? results[namespace] : undefined;
     if (earlier) {
-      steps[namespace] = earlier;
+      setOwn(steps, namespace, earlier);
       continue;
     }
     // A run that failed through what an earlier step left behind, or that nobody waits for, starts no further step.
@@ -81,8 +82,13 @@ async function runStep(step: StepSpec, steps: Bag, $: Dollar, call: CallContext)
   if ($.flow.exit !== undefined) return { exit: $.flow.exit };
   if (paused) return { paused: { ...paused, duration_ms } };
   // Later steps see what was recorded: a copy, as after a restart.
-  steps[namespace] = JSON.parse(text) as Bag;
+  setOwn(steps, namespace, JSON.parse(text));
   return undefined;
+}
+
+/** A property of the object itself, also where the name means something else. */
+function setOwn(object: Bag, name: string, value: unknown): void {
+  Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
 export async function runAction(module: string, props: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown): Promise<unknown> {

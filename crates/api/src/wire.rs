@@ -7,9 +7,10 @@ use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{ComponentType, PropDef, SavedComponent};
 use millrace_model::event::Event;
+use millrace_model::json::shown as shown_json;
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::timer_value;
-use millrace_model::run::{LogLine, Run, RunResult, RunStatus};
+use millrace_model::run::{LogLine, Run, RunResult, RunStatus, StepResult};
 use millrace_model::source::Owner;
 use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
 use millrace_model::tenant::{ApiKey, Organization};
@@ -195,7 +196,7 @@ pub(crate) fn webhook_delivery(d: &WebhookDelivery) -> Value {
     let next_at = (d.status == DeliveryStatus::Queued).then(|| d.next_at.ms());
     json!({
         "id": d.id, "webhook_id": d.target_id, "status": d.status.as_str(), "attempts": d.attempts, "last_status": d.last_status, "last_error": d.last_error,
-        "next_attempt_at_ms": next_at, "body": serde_json::from_str::<Value>(&d.body).unwrap_or_default(), "created_at": d.created_at.secs(),
+        "next_attempt_at_ms": next_at, "body": shown_json(&d.body), "created_at": d.created_at.secs(),
     })
 }
 
@@ -211,7 +212,7 @@ pub(crate) fn event(e: &Event, expand: bool) -> Value {
     metadata.insert("name".into(), json!(e.name));
     let mut shown = json!({ "id": e.id.to_string(), "indexed_at_ms": e.id.ms, "metadata": metadata });
     if expand || e.payload.len() <= EVENT_SHOWN_BYTES {
-        shown["event"] = serde_json::from_str(&e.payload).unwrap_or(Value::Null);
+        shown["event"] = shown_json(&e.payload);
     } else {
         let preview = &e.payload[..e.payload.floor_char_boundary(EVENT_PREVIEW_BYTES)];
         shown["event"] = json!({ "$truncated": true, "$bytes": e.payload.len(), "$preview": preview });
@@ -285,7 +286,6 @@ pub(crate) fn whole_deployment(view: &DeploymentView, config: &ApiConfig) -> Val
 }
 
 pub(crate) fn run(r: &Run) -> Value {
-    let json_text = |text: &Option<String>| text.as_deref().and_then(|t| serde_json::from_str::<Value>(t).ok()).unwrap_or(Value::Null);
     let result: RunResult = r.result.as_deref().and_then(|t| serde_json::from_str(t).ok()).unwrap_or_default();
     let (source_id, workflow_id) = match &r.owner {
         Owner::Source(id) => (Some(id), None),
@@ -293,10 +293,19 @@ pub(crate) fn run(r: &Run) -> Value {
     };
     json!({
         "id": r.id, "workflow_id": workflow_id, "source_id": source_id, "deployment_id": r.deployment_id, "status": r.status, "kind": r.kind, "attempt": r.attempt, "trigger_id": r.trigger_id,
-        "event": serde_json::from_str::<Value>(&r.event).unwrap_or_default(), "context": serde_json::from_str::<Value>(&r.context).unwrap_or_default(),
-        "steps": result.steps, "return_value": result.return_value, "exit_reason": result.exit_reason, "paused": if r.status == RunStatus::Paused { json!(result.paused) } else { Value::Null }, "duration_ms": result.duration_ms, "error": json_text(&r.error),
+        "event": shown_json(&r.event), "context": shown_json(&r.context),
+        "steps": result.steps.iter().map(step_result).collect::<Vec<_>>(), "return_value": result.return_value, "exit_reason": result.exit_reason, "paused": if r.status == RunStatus::Paused { json!(result.paused) } else { Value::Null }, "duration_ms": result.duration_ms, "error": r.error.as_deref().map(shown_json),
         "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(), "started_at_ms": r.started_at.map(|t| t.ms()), "finished_at_ms": r.finished_at.map(|t| t.ms()),
     })
+}
+
+fn step_result(s: &StepResult) -> Value {
+    let mut shown = json!({ "namespace": s.namespace, "status": s.status });
+    if let Some(duration) = s.duration_ms {
+        shown["duration_ms"] = json!(duration);
+    }
+    shown["exports"] = shown_json(s.exports.get());
+    shown
 }
 
 pub(crate) fn run_with_logs(view: &RunView) -> Value {

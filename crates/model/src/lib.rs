@@ -18,6 +18,7 @@ pub mod file;
 pub mod form;
 pub mod http;
 pub mod ids;
+pub mod json;
 pub mod limits;
 pub mod made_from;
 pub mod page;

@@ -4,6 +4,7 @@ mod context;
 mod flow;
 mod limits;
 mod pauses;
+mod values;
 
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;

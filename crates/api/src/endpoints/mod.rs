@@ -8,7 +8,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
 use millrace_engine::{CalledBack, PauseEnd};
@@ -163,14 +163,20 @@ fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
 
 /// What code answered. Header names and values that HTTP does not allow are left out, as are those that the connection sets.
 fn to_response(answer: EndpointResponse) -> Result<Response, ApiError> {
-    let mut response = Response::new(Body::from(answer.body));
-    *response.status_mut() = status(answer.status)?;
+    let status = status(answer.status)?;
+    // Answers of these have no body; a length would make clients wait for one.
+    let empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED);
+    let mut response = Response::new(if empty { Body::empty() } else { Body::from(answer.body) });
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     for (name, value) in answer.headers {
         let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::try_from(value.into_bytes())) else { continue };
         if !matches!(name, header::CONTENT_LENGTH | header::TRANSFER_ENCODING | header::CONNECTION | header::UPGRADE | header::TRAILER) {
             headers.append(name, value);
         }
+    }
+    if empty {
+        return Ok(response);
     }
     let kind = headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
     // Browsers go by the last of several, also of several in one line.
@@ -227,6 +233,15 @@ mod tests {
         assert_eq!(names, expected.map(|(n, v)| (n, v.to_owned())));
         for status in [100, 101, 199, 0, 600, 999] {
             assert!(to_response(answer(status, &[])).is_err(), "{status}");
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_that_have_no_body_have_no_length() {
+        for status in [204, 205, 304] {
+            let response = to_response(answer(status, &[("etag", "a")])).unwrap();
+            assert_eq!((response.headers().len(), response.headers().get("etag").is_some()), (1, true), "{status}");
+            assert!(axum::body::to_bytes(response.into_body(), 10).await.unwrap().is_empty());
         }
     }
 

@@ -5,6 +5,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use millrace_model::data_store::DataStore;
+use millrace_model::json::shown;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -68,7 +69,7 @@ pub(crate) async fn clear(State(app): State<App>, Auth(caller): Auth, Path(which
 
 pub(crate) async fn get(State(app): State<App>, Auth(caller): Auth, Path(which): Path, query: ListQuery) -> Result<Response, ApiError> {
     let entry = app.engine.data_store_entry(&caller, &which, &key(&query.params)?).await?;
-    let value: Value = serde_json::from_str(&entry.value).unwrap_or_default();
+    let value = shown(&entry.value);
     Ok(Fields::of(&query.params).data(json!({ "key": entry.key, "value": value, "expires_at_ms": entry.expires_at.map(|at| at.ms()) })))
 }
 

@@ -10,6 +10,7 @@ use futures::stream;
 use millrace_engine::{Engine, RunFilter, StepEnd, StreamItem};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
+use millrace_model::json::shown;
 use millrace_model::page::Page;
 use millrace_model::run::{Run, RunStatus};
 use millrace_model::tenant::Caller;
@@ -221,7 +222,7 @@ fn step(namespace: &str, end: Option<&StepEnd>) -> Value {
         None => json!({ "namespace": namespace, "status": "running" }),
         Some(end) => json!({
             "namespace": namespace, "status": "finished", "duration_ms": end.duration_ms,
-            "exports": serde_json::from_str::<Value>(&end.exports).unwrap_or_default(),
+            "exports": shown(&end.exports),
         }),
     }
 }

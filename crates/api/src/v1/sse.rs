@@ -12,10 +12,11 @@ use futures::{Stream, StreamExt as _, stream};
 use millrace_engine::{Engine, StreamItem};
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, WorkflowId};
+use millrace_model::json::shown;
 use millrace_model::page::Page;
 use millrace_model::subscription::{DEFERRED, ERRORS};
 use millrace_model::tenant::Caller;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_stream::wrappers::BroadcastStream;
@@ -39,7 +40,7 @@ pub(crate) fn respond(frames: impl Stream<Item = SseEvent> + Send + 'static) -> 
 }
 
 fn event_frame(event: &Event) -> SseEvent {
-    let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
+    let payload = shown(&event.payload);
     let data = json!({ "e": payload, "k": "emit", "ts": event.id.ms, "id": event.id.to_string(), "name": event.name });
     SseEvent::default().id(event.id.to_string()).data(data.to_string())
 }

@@ -118,7 +118,7 @@ impl Client {
         let response = printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send()).await.map_err(|e| self.unreachable(e))?;
         if response.status().is_success() {
             let text = response.text().await.map_err(|e| self.unreachable(e))?;
-            return Ok(serde_json::from_str(&text).unwrap_or(Value::Null));
+            return Ok(millrace_model::json::read(&text).unwrap_or(Value::Null));
         }
         Err(self.refusal(response).await)
     }

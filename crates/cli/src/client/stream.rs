@@ -115,7 +115,7 @@ impl Frames {
             let field =
                 |name: &str| text.lines().filter_map(|l| l.strip_prefix(name)?.strip_prefix(':')).map(|v| v.strip_prefix(' ').unwrap_or(v)).collect::<Vec<_>>();
             let data = field("data").join("\n");
-            if let Ok(data) = serde_json::from_str(&data) {
+            if let Ok(data) = millrace_model::json::read(&data) {
                 let name = field("event").first().copied().unwrap_or("message");
                 if each(Frame { name, id: field("id").first().copied(), data })?.is_break() {
                     return Ok(ControlFlow::Break(()));

@@ -1,6 +1,10 @@
 //! A request to an endpoint as the event that code sees (reference 3).
 
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8};
 use millrace_model::http::EndpointRequest;
+use millrace_model::json;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
@@ -28,7 +32,7 @@ pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> Strin
         }
     }
     let content_type = headers.get("content-type").and_then(Value::as_str).unwrap_or("").to_ascii_lowercase();
-    let raw = String::from_utf8_lossy(&request.body);
+    let raw = text_of(&content_type, &request.body);
     let body = request.parsed.clone().or_else(|| parse_body(&content_type, &raw));
     let mut event = json!({
         "method": request.method,
@@ -47,6 +51,14 @@ pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> Strin
     event.to_string()
 }
 
+/// The body as text, in the charset that its type names; UTF-8 where it names none or one that is not known.
+fn text_of<'a>(content_type: &str, body: &'a [u8]) -> Cow<'a, str> {
+    let charset = content_type.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("charset="));
+    let encoding = charset.and_then(|label| Encoding::for_label(label.trim_matches('"').as_bytes())).unwrap_or(UTF_8);
+    // In UTF-8 a byte order mark stays: signatures are of the body as it was sent.
+    if encoding == UTF_8 { String::from_utf8_lossy(body) } else { encoding.decode(body).0 }
+}
+
 /// JSON and form bodies are parsed; what does not parse stays text. An empty body is absent.
 fn parse_body(content_type: &str, raw: &str) -> Option<Value> {
     if raw.is_empty() {
@@ -54,7 +66,7 @@ fn parse_body(content_type: &str, raw: &str) -> Option<Value> {
     }
     let essence = content_type.split(';').next().unwrap_or("").trim();
     if essence == "application/json" || essence.ends_with("+json") {
-        return Some(serde_json::from_str(raw).unwrap_or_else(|_| Value::from(raw)));
+        return Some(json::read(raw.trim_start_matches('\u{feff}')).unwrap_or_else(|_| Value::from(raw)));
     }
     if essence == "application/x-www-form-urlencoded" {
         return Some(pairs(raw.as_bytes()));
@@ -111,6 +123,21 @@ mod tests {
         assert_eq!(workflow["body"], json!({ "a": "b" }));
         assert_eq!(workflow["client_ip"], "127.0.0.1");
         assert!(workflow.get("bodyRaw").is_none() && workflow.get("timestamp").is_none());
+    }
+
+    #[test]
+    fn a_body_is_text_of_the_charset_that_it_names() {
+        let body = |content_type: &str, bytes: &[u8]| {
+            let request = EndpointRequest { body: bytes.to_vec(), ..request(content_type, "") };
+            serde_json::from_str::<Value>(&http_event(&request, Receiver::Source)).expect("JSON")
+        };
+        assert_eq!(body("application/json; charset=ISO-8859-1", b"{\"a\":\"\xe9\"}")["body"], json!({ "a": "é" }));
+        assert_eq!(body("text/xml; charset=\"windows-1252\"", b"<a>\x80</a>")["body"], "<a>€</a>");
+        assert_eq!(body("text/plain;charset=utf-16", b"\xff\xfea\0\xe9\0")["body"], "aé");
+        assert_eq!(body("text/plain; charset=nonsense", "é".as_bytes())["body"], "é");
+        let marked = body("application/json", b"\xef\xbb\xbf{\"a\":1}");
+        assert_eq!((&marked["body"], &marked["bodyRaw"]), (&json!({ "a": 1 }), &json!("\u{feff}{\"a\":1}")));
+        assert_eq!(body("application/json", br#"{"a":"\ud83d"}"#)["body"], json!({ "a": "\u{fffd}" }));
     }
 
     #[test]

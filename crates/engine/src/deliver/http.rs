@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use millrace_model::error_chain;
+use millrace_model::json;
 use millrace_store::Delivery;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Request, StatusCode};
@@ -46,7 +47,7 @@ struct BasicAuth {
 /// Sends the request under the rules by which hosts connect: what is decided on is what is connected to, for each redirect anew.
 /// `parent`: the `traceparent` that it carries, unless it has one.
 pub(crate) async fn send(reach: &Reach, delivery: &Delivery, parent: Option<&str>) -> Tried {
-    let request = serde_json::from_str(&delivery.payload).map_err(|e| format!("the request cannot be read: {e}")).and_then(build);
+    let request = json::read(&delivery.payload).and_then(serde_json::from_value).map_err(|e| format!("the request cannot be read: {e}")).and_then(build);
     let mut request = match request {
         Ok(request) => request,
         Err(error) => return Tried::never(error),

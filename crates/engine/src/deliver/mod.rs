@@ -14,6 +14,7 @@ use std::time::Duration;
 use lettre::message::Mailboxes;
 use millrace_model::error_chain;
 use millrace_model::ids::MailId;
+use millrace_model::json;
 use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Mail, MailStatus};
 use serde::Deserialize;
 use serde_json::Value;
@@ -240,7 +241,7 @@ fn recipients(to: &Value) -> Result<Vec<String>, String> {
 
 /// Where a delivery goes, without what may be secret.
 pub(crate) fn target(delivery: &Delivery) -> String {
-    let payload: Value = serde_json::from_str(&delivery.payload).unwrap_or_default();
+    let payload = json::shown(&delivery.payload);
     let text = |field: &str| payload[field].as_str().unwrap_or("").to_owned();
     match delivery.kind {
         DeliveryKind::Http => {

@@ -6,6 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
+use millrace_model::json;
 use millrace_store::Delivery;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -88,7 +89,7 @@ pub(crate) async fn put(client: &reqwest::Client, config: Option<&S3Config>, del
 
 /// The object's address and contents.
 fn object(config: &S3Config, delivery: &Delivery) -> Result<(Url, Vec<u8>), String> {
-    let object: Object = serde_json::from_str(&delivery.payload).map_err(|e| format!("the object cannot be read: {e}"))?;
+    let object: Object = json::read(&delivery.payload).and_then(serde_json::from_value).map_err(|e| format!("the object cannot be read: {e}"))?;
     let bucket = &object.bucket;
     let fits =
         (3..=63).contains(&bucket.len()) && bucket.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) && !bucket.contains("..");

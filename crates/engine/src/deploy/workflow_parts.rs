@@ -127,7 +127,7 @@ impl Engine {
         let steps = match &update.steps {
             Some(requests) => self.build_steps(caller, workflow, before, requests, &mut built, &mut responds).await?,
             None => {
-                responds = crate::run::program::custom_response(&before.triggers);
+                responds = update.triggers.is_some() && self.respond(&before.steps).await?;
                 before.steps.clone()
             }
         };
@@ -135,12 +135,24 @@ impl Engine {
             Some(requests) => self.build_triggers(caller, workflow, before, requests).await?,
             None => before.triggers.clone(),
         };
+        // Of triggers that stay, what only the steps before asked for is asked for no longer.
+        let by_steps_before = update.triggers.is_none() && update.steps.is_some() && self.respond(&before.steps).await?;
         for trigger in &mut triggers {
             if let Trigger::Http { custom_response, .. } = trigger {
-                *custom_response = *custom_response || responds;
+                *custom_response = (*custom_response && !by_steps_before) || responds;
             }
         }
         Ok((WorkflowVersion { triggers, steps, settings }, built))
+    }
+
+    /// Whether one of these steps that runs calls `$.respond`.
+    async fn respond(&self, steps: &[Step]) -> Result<bool, EngineError> {
+        for step in steps.iter().filter(|step| !step.disabled) {
+            if self.0.store.artifact(&step.artifact_id).await?.is_some_and(|artifact| artifact.uses_respond) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn build_steps(
@@ -171,10 +183,11 @@ impl Engine {
             };
             let (component, artifact) = self.resolve_component(caller, &code, earlier.as_ref()).await.map_err(|e| in_step(e, &request.namespace))?;
             check_step_component(&request.namespace, &component)?;
-            *responds |= match &artifact {
-                Some(artifact) => artifact.uses_respond,
-                None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
-            };
+            *responds |= !request.disabled
+                && match &artifact {
+                    Some(artifact) => artifact.uses_respond,
+                    None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
+                };
             // Values that are expressions are known only in a run: code that cannot do without them says so there.
             let told = self.told_before(caller, &component.artifact_id, request.form.as_deref()).await.map_err(|e| in_step(e, &request.namespace))?;
             let previous = told.as_deref().or_else(|| step_before.and_then(|step| step.dynamic_props.as_deref()));

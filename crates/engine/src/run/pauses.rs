@@ -7,6 +7,7 @@ use millrace_model::Timestamp;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::http::EndpointRequest;
 use millrace_model::ids::RunId;
+use millrace_model::json;
 use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
 use millrace_model::run::{Context, RunKind, RunResult, RunStatus, StepResult};
@@ -123,7 +124,7 @@ impl Engine {
         let Some(pause) = self.0.store.last_pause(&held.id).await? else { return Ok(carried) };
         let mut state: PauseState = serde_json::from_str(&pause.state).map_err(|e| EngineError::internal("a stored pause is damaged", e))?;
         if let Some(request) = pause.callback {
-            let request: Value = serde_json::from_str(&request).map_err(|e| EngineError::internal("a stored request is damaged", e))?;
+            let request = json::read(&request).map_err(|e| EngineError::internal("a stored request is damaged", e))?;
             match state.kind {
                 PauseKind::Delay | PauseKind::Suspend => add_resume_data(&mut carried.steps, &state.namespace, &request)?,
                 PauseKind::Rerun => state.run = Some(with_field(state.run.as_deref(), "callback_request", request)?),
@@ -210,7 +211,7 @@ fn add_resume_data(steps: &mut [StepResult], namespace: &str, request: &Value) -
 
 fn with_field(object: Option<&RawValue>, name: &str, value: Value) -> Result<Box<RawValue>, EngineError> {
     let mut fields: Map<String, Value> = match object {
-        Some(object) => serde_json::from_str(object.get()).map_err(|e| EngineError::internal("a stored object is damaged", e))?,
+        Some(object) => json::read(object.get()).and_then(serde_json::from_value).map_err(|e| EngineError::internal("a stored object is damaged", e))?,
         None => Map::new(),
     };
     fields.insert(name.to_owned(), value);

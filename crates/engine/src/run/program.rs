@@ -10,8 +10,9 @@ use millrace_model::dedupe::Strategy;
 use millrace_model::error_chain;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
+use millrace_model::json;
 use millrace_model::source::{Owner, Source};
-use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
+use millrace_model::workflow::{Settings, Workflow, WorkflowVersion};
 use millrace_runner::{CallOutcome, Db, DbLoader, IsolateSpec, ModuleSpec};
 use millrace_store::Interfaces;
 use serde_json::{Map, Value, json};
@@ -283,7 +284,7 @@ impl Engine {
     async fn db_entries(&self, source: &SourceId) -> Result<Db, EngineError> {
         let mut db = Map::new();
         for (key, text) in self.0.store.source_db(source).await? {
-            let value = serde_json::from_str(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;
+            let value = json::read(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;
             db.insert(key, value);
         }
         Ok(db)
@@ -366,9 +367,4 @@ pub(crate) fn env_of(source: &SourceId) -> BTreeMap<String, String> {
 /// The definitions that `additionalProps` made or changed: of the others the host knows more than a record can hold.
 pub(crate) fn dynamic_of<'a>(own: &[PropDef], all: Option<&'a [PropDef]>) -> Vec<&'a PropDef> {
     all.into_iter().flatten().filter(|def| !own.contains(def)).collect()
-}
-
-/// Whether any step's code answers HTTP requests itself.
-pub(crate) fn custom_response(triggers: &[Trigger]) -> bool {
-    triggers.iter().any(|t| matches!(t, Trigger::Http { custom_response: true, .. }))
 }

@@ -2,6 +2,7 @@
 
 use millrace_model::error_event::{ErrorBody, ErrorEvent, ErrorGroup, KEPT_NOTHING, ORIGINAL_EVENT_BYTES_MAX, STEP_RESULTS_BYTES_MAX, capped};
 use millrace_model::ids::ErrorGroupId;
+use millrace_model::json;
 use millrace_model::run::{Context, LogLevel, LogLine, RunResult, RunStatus};
 use millrace_model::subscription::ERRORS;
 use millrace_runner::{CallFailure, FailureKind};
@@ -103,7 +104,7 @@ fn earlier_results(result: &RunResult) -> Result<Option<String>, EngineError> {
         .steps
         .iter()
         .filter(|step| step.status == RunStatus::Succeeded)
-        .map(|step| serde_json::from_str(step.exports.get()).map(|exports| (step.namespace.clone(), exports)))
+        .map(|step| json::read(step.exports.get()).map(|exports| (step.namespace.clone(), exports)))
         .collect::<Result<_, _>>()
         .map_err(|e| EngineError::internal("results of a run are damaged", e))?;
     Ok((!finished.is_empty()).then(|| Value::Object(finished).to_string()))

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use millrace_model::error_event::KEPT_NOTHING;
 use millrace_model::event::Event;
 use millrace_model::ids::RunId;
+use millrace_model::json;
 use millrace_model::run::{Context, LogLevel, LogLine, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::subscription::DEFERRED;
 use millrace_runner::CallOutcome;
 use millrace_store::{Effects, Pausing, Settlement, StoreError};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::run::context::Origin;
@@ -283,7 +283,7 @@ fn result_of(carried: Carried, collected: &mut Collected, outcome: &CallOutcome)
         });
     }
     if let Ok(done) = &outcome.result {
-        result.return_value = serde_json::from_str::<Value>(done.result.get()).ok().filter(|v| !v.is_null());
+        result.return_value = json::read(done.result.get()).ok().filter(|v| !v.is_null());
         result.exit_reason.clone_from(&done.exit);
     }
     Ok(result)

@@ -1,6 +1,7 @@
 //! `$.send.*` of a run: what settles with it, and what is delivered afterwards (reference 4).
 
 use millrace_model::ids::DeliveryId;
+use millrace_model::json;
 use millrace_model::run::{Context, LogLevel, LogLine, RunKind};
 use millrace_store::{Delivery, DeliveryKind, DeliveryStatus, Effects};
 use serde_json::{Value, json};
@@ -41,14 +42,14 @@ impl Engine {
         for (kind, payload) in sends {
             match (kind.as_str(), DeliveryKind::parse(&kind)) {
                 ("emit", _) => {
-                    let sent: Value = serde_json::from_str(payload.get()).unwrap_or_default();
+                    let sent = json::read(payload.get()).unwrap_or_default();
                     let name = sent.get("name").or_else(|| sent.get("channel")).and_then(Value::as_str).unwrap_or("").to_owned();
                     let raw_event = sent.get("raw_event").or_else(|| sent.get("event")).cloned().unwrap_or(Value::Null);
                     let event = self.new_event(held.owner.as_str(), &held.org_id, name, json!({ "raw_event": raw_event }).to_string(), "{}".into());
                     self.add_event(effects, event, context, context.handles_error).await?;
                 }
                 ("sse", _) => {
-                    let sent: Value = serde_json::from_str(payload.get()).unwrap_or_default();
+                    let sent = json::read(payload.get()).unwrap_or_default();
                     let channel = channel(sent.get("channel").and_then(Value::as_str).unwrap_or(""));
                     let data = sent.get("payload").unwrap_or(&Value::Null).to_string();
                     effects.events.push(self.new_event(&sse_emitter(held.owner.as_str()), &held.org_id, channel, data, "{}".into()));

@@ -1,0 +1,201 @@
+//! JSON text that code, a request or a host made, as a value to show or to go on with.
+//!
+//! JavaScript writes JSON that strict readers refuse: half of a surrogate pair, as `"text".slice(0, n)` leaves it, and values that are nested
+//! deeper than readers go. Neither may hide the rest of a record.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize as _, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// How deep a value that code hands out may be nested (facts 4.11, "JSON Nested Property Limit Exceeded").
+pub const NESTED_MAX: usize = 256;
+
+/// With what the platform puts around it.
+const READ_NESTED_MAX: usize = NESTED_MAX + 64;
+
+/// How many levels one reader reads.
+const READER_NESTED_MAX: usize = 100;
+
+/// Of a text that cannot be read, so much is shown, bytes.
+const PREVIEW_BYTES: usize = 512;
+
+/// Reads JSON text. Half of a surrogate pair becomes U+FFFD; values are nested up to 64 levels deeper than [`NESTED_MAX`].
+///
+/// # Errors
+///
+/// What `serde_json` says of a text that is no JSON, or is nested deeper.
+pub fn read(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).or_else(|error| {
+        if nested(text) > READ_NESTED_MAX {
+            return Err(error);
+        }
+        part(&whole_characters(text), 0)
+    })
+}
+
+/// Reads what is nested `depth` deep.
+fn part(text: &str, depth: usize) -> serde_json::Result<Value> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = reader.deserialize_any(Nested(depth))?;
+    reader.end().map(|()| value)
+}
+
+/// A value that is nested so deep. A reader of `serde_json` goes no deeper than 128 levels, so that another goes on before.
+#[derive(Clone, Copy)]
+struct Nested(usize);
+
+impl<'de> DeserializeSeed<'de> for Nested {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        if self.0.is_multiple_of(READER_NESTED_MAX) {
+            return part(<&RawValue>::deserialize(reader)?.get(), self.0).map_err(Error::custom);
+        }
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Nested {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self(self.0 + 1))? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            let value = fields.next_value_seed(Self(self.0 + 1))?;
+            map.insert(name, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// Reads JSON text to show it: of one that cannot be read, its size and how it begins.
+pub fn shown(text: &str) -> Value {
+    read(text).unwrap_or_else(|_| {
+        let preview = &text[..text.floor_char_boundary(PREVIEW_BYTES)];
+        json!({ "$unreadable": true, "$bytes": text.len(), "$preview": preview })
+    })
+}
+
+/// The most arrays and objects that are open at once.
+fn nested(text: &str) -> usize {
+    let (mut depth, mut most, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                most = most.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+/// The text with `\ufffd` in the place of each escape that is half of a surrogate pair.
+fn whole_characters(text: &str) -> Cow<'_, str> {
+    let mut mended = String::new();
+    let (mut kept, mut at) = (0, 0);
+    while let Some(found) = text[at..].find('\\') {
+        let start = at + found;
+        at = match (surrogate(text, start), surrogate(text, start + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => start + 12,
+            (Some(_), _) => {
+                mended.push_str(&text[kept..start]);
+                mended.push_str("\\ufffd");
+                kept = start + 6;
+                kept
+            }
+            // Past what is escaped, a character of any length.
+            (None, _) => start + 1 + text[start + 1..].chars().next().map_or(0, char::len_utf8),
+        };
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    mended.push_str(&text[kept..]);
+    Cow::Owned(mended)
+}
+
+/// The surrogate that is written as an escape there.
+fn surrogate(text: &str, at: usize) -> Option<u16> {
+    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_a_surrogate_pair_is_a_replacement_character() {
+        assert_eq!(read(r#"{"a":"x\ud83d","\udc00":[1]}"#).unwrap(), json!({ "a": "x\u{fffd}", "\u{fffd}": [1] }));
+        assert_eq!(
+            read(r#"["\ud83d\ude00", "\ud83d\ud83d\ude00", "\\ud83d", "\\\ud83d", "é\"\ud83d"]"#).unwrap(),
+            json!(["😀", "\u{fffd}😀", "\\ud83d", "\\\u{fffd}", "é\"\u{fffd}"])
+        );
+        assert!(read(r#""\ud83"#).is_err());
+        assert!(read("{\"a\":\"\\").is_err());
+        assert!(read("[1] 2").is_err());
+    }
+
+    #[test]
+    fn values_are_read_as_deep_as_code_may_nest_them() {
+        let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(read(&deep(NESTED_MAX)).unwrap().to_string(), deep(NESTED_MAX));
+        assert!(read(&deep(READ_NESTED_MAX)).is_ok());
+        assert!(read(&deep(READ_NESTED_MAX + 1)).is_err());
+        // Brackets in a text open nothing.
+        assert!(read(&format!("[\"{}\\\"[\\ud800\"]", "[".repeat(9_999))).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_shown_as_it_begins() {
+        let deep = "[".repeat(100_000);
+        assert_eq!(shown(&deep), json!({ "$unreadable": true, "$bytes": 100_000, "$preview": &deep[..512] }));
+        assert_eq!(shown("[1]"), json!([1]));
+    }
+}
