@@ -19,12 +19,17 @@ const QUESTION: &str = "process.version + '\\n' + process.execPath + '\\n' + req
 /// Finds Node's real path (hosts get no PATH) and checks its version.
 ///
 /// # Errors
-/// `NodeMissing` where nothing that tells a version is there, `NodeTooOld` where it is not new enough.
+/// `NodeMissing` where nothing is there, `NodeFailed` where it tells no version, `NodeTooOld` where it is not new enough.
 pub(crate) async fn check_node(node: &Path) -> Result<NodeFiles, StartError> {
-    let missing = || StartError::NodeMissing { node: node.display().to_string() };
+    let failed = |said: String| StartError::NodeFailed { node: node.display().to_string(), said };
     let mut command = Command::new(node);
     command.arg("-p").arg(QUESTION).env_remove("NODE_OPTIONS").kill_on_drop(true);
-    let output = tokio::time::timeout(ANSWER_TIMEOUT, command.output()).await.map_err(|_| missing())?.map_err(|_| missing())?;
+    let output = match tokio::time::timeout(ANSWER_TIMEOUT, command.output()).await {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => return Err(StartError::NodeMissing { node: node.display().to_string() }),
+        Ok(Err(error)) => return Err(failed(error.to_string())),
+        Err(_) => return Err(failed(format!("it took longer than {} s", ANSWER_TIMEOUT.as_secs()))),
+    };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut lines = text.lines();
     let (version, path) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
@@ -34,8 +39,16 @@ pub(crate) async fn check_node(node: &Path) -> Result<NodeFiles, StartError> {
             Ok(NodeFiles::new(PathBuf::from(path), version.trim_start_matches('v'), lines.filter_map(mapped_file)))
         }
         Some(_) => Err(StartError::NodeTooOld { node: node.display().to_string(), found: version.trim_start_matches('v').into() }),
-        None => Err(missing()),
+        None => Err(failed(format!("{}, {}", output.status, first_words(&output.stderr)))),
     }
+}
+
+/// The first line with words of an error; what follows is mostly a trace.
+fn first_words(stderr: &[u8]) -> String {
+    const CHARS_MAX: usize = 200;
+    let text = String::from_utf8_lossy(stderr);
+    let line = text.lines().map(str::trim).find(|line| line.chars().any(char::is_alphabetic)).unwrap_or("without a word");
+    line.chars().take(CHARS_MAX).collect()
 }
 
 /// The file of a line of /proc/self/maps.

@@ -82,6 +82,16 @@ pub enum StartError {
         /// What was looked for.
         node: String,
     },
+    /// What is there is no Node, or one that cannot run: it lacks memory, threads or libraries.
+    #[error(
+        "`{node}` does not tell its version as Node.js does: {said}; mend that (limits of memory and of processes among it), or name another binary with --node"
+    )]
+    NodeFailed {
+        /// The binary.
+        node: String,
+        /// How it ended, and its last words.
+        said: String,
+    },
     /// Node is too old.
     #[error("`{node}` is Node.js {found}; Millrace needs 20 or newer, name another binary with --node")]
     NodeTooOld {

@@ -196,7 +196,8 @@ type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 pub(super) fn filters() -> io::Result<Vec<BpfProgram>> {
     let mut refused: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
     refused.extend(by_arguments().map_err(io::Error::other)?);
-    let pretended: Rules = PRETENDED.iter().chain(PRETENDED_HERE).map(|call| (*call, Vec::new())).collect();
+    let mut pretended: Rules = PRETENDED.iter().chain(PRETENDED_HERE).map(|call| (*call, Vec::new())).collect();
+    pretended.insert(libc::SYS_setsockopt, vec![lingering().map_err(io::Error::other)?]);
     // Its arguments are behind a pointer; the C library takes clone where it is missing.
     let missing = Rules::from([(libc::SYS_clone3, Vec::new())]);
     let mut filters = vec![no_x32()];
@@ -206,6 +207,13 @@ pub(super) fn filters() -> io::Result<Vec<BpfProgram>> {
         filters.push(BpfProgram::try_from(filter).map_err(io::Error::other)?);
     }
     Ok(filters)
+}
+
+/// Whoever closes a socket last would wait for its other side, for as long as was asked for: the egress guard, where the host closed it while the guard
+/// had it in hand. Node asks for no waiting at all (`resetAndDestroy`), and its connection is closed in the usual way then.
+fn lingering() -> Result<SeccompRule, seccompiler::BackendError> {
+    let arg = |n: u8, value: i32| SeccompCondition::new(n, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, u64::from(value.cast_unsigned()));
+    SeccompRule::new(vec![arg(1, libc::SOL_SOCKET)?, arg(2, libc::SO_LINGER)?])
 }
 
 fn by_arguments() -> Result<Rules, seccompiler::BackendError> {

@@ -31,9 +31,14 @@ async fn without_node_it_says_what_to_install() {
 }
 
 #[tokio::test]
-async fn what_is_no_node_is_missing() {
+async fn what_tells_no_version_is_named_with_how_it_ended() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    assert!(matches!(start_error(fake_node(dir.path(), "echo hello")).await, StartError::NodeMissing { .. }));
+    for (script, words) in [("echo hello", "exit status: 0, without a word"), ("echo; echo 'out of memory' >&2; exit 7", "exit status: 7, out of memory")] {
+        let error = start_error(fake_node(dir.path(), script)).await;
+        assert!(matches!(error, StartError::NodeFailed { .. }));
+        let text = error.to_string();
+        assert!(text.contains(words) && text.contains("--node"), "{text}");
+    }
 }
 
 #[tokio::test]

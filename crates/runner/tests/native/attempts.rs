@@ -249,6 +249,7 @@ fn sockets(rows: &mut Vec<Row>) {
     let route = [7u8, 7, 4, 10, 0, 0, 1, 0];
     attempt!(rows, "EPERM", "a source route", libc::SYS_setsockopt, tcp, libc::IPPROTO_IP, libc::IP_OPTIONS, route.as_ptr(), route.len());
     options(rows, tcp, udp);
+    lingering(rows, tcp);
     // A descriptor of its own for the server, on the wire: a control message of 20 bytes, its level and kind, and the descriptor.
     let mut control = [20u64, u64::from(libc::SOL_SOCKET.cast_unsigned()) | u64::from(libc::SCM_RIGHTS.cast_unsigned()) << 32, u64::from(tcp.cast_unsigned())];
     (message.msg_name, message.msg_namelen) = (std::ptr::null_mut(), 0);
@@ -259,6 +260,18 @@ fn sockets(rows: &mut Vec<Row>) {
         libc::close(tcp);
         libc::close(udp);
     }
+}
+
+/// A socket that makes whoever closes it last wait: the server may be who does.
+fn lingering(rows: &mut Vec<Row>, tcp: c_int) {
+    let (mut linger, mut len) = (libc::linger { l_onoff: 1, l_linger: 100_000 }, u32::try_from(size_of::<libc::linger>()).unwrap_or(0));
+    // SAFETY: plain system calls on values that live as long as they do.
+    let taken = unsafe {
+        let asked = libc::setsockopt(tcp, libc::SOL_SOCKET, libc::SO_LINGER, (&raw const linger).cast(), len);
+        libc::getsockopt(tcp, libc::SOL_SOCKET, libc::SO_LINGER, (&raw mut linger).cast(), &raw mut len);
+        if asked == 0 && linger.l_onoff == 0 { "in appearance" } else { "taken" }
+    };
+    rows.push(("make the server wait as it closes a socket".into(), "in appearance".into(), taken.into()));
 }
 
 /// What leads packets another way than the routes say, and parts of the kernel that nothing needs.
