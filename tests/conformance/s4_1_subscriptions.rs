@@ -307,3 +307,18 @@ async fn what_does_not_exist_neither_emits_nor_listens() {
     server.delete(&format!("/workflows/{listener}")).await.data();
     assert_eq!(server.get("/users/me/subscriptions").await.json["data"], json!([]));
 }
+
+/// Facts 1.8: clients of the hosted platform may name themselves as the emitter of all that is theirs.
+#[tokio::test]
+async fn s4_1_the_callers_own_id_as_an_emitter_is_the_organization() {
+    let server = Server::start().await;
+    let me = server.get("/users/me").await.data();
+    let listener = server.workflow("listens", json!([]), &[("a", WORKFLOW)]).await;
+    let path = |emitter: &str| format!("/subscriptions?emitter_id={emitter}&listener_id={}&event_name=$errors", id(&listener));
+    let made = server.post(&path(id(&me)), &json!({})).await.data();
+    assert_eq!(made["emitter_id"], server.org_id);
+    assert_eq!(server.post(&path(&server.org_id), &json!({})).await.data(), made);
+    assert_eq!(server.post(&path("u_somebodyelse"), &json!({})).await.refusal(), (404, "not_found"));
+    assert_eq!(server.delete(&path(id(&me))).await.status, 200);
+    assert_eq!(server.delete(&path(&server.org_id)).await.status, 404);
+}

@@ -76,6 +76,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
                 .layer(DefaultBodyLimit::max(V1_BODY_BYTES_MAX))
                 .layer(from_fn(guard::as_it_is)),
         )
+        .merge(contract::routes::router(contract::table::streams()))
         .merge(endpoints)
         .route("/uploads/{token}", get(endpoints::uploads::show))
         .route("/resume/{token}", any(endpoints::resume))

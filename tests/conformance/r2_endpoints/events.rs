@@ -26,7 +26,12 @@ pub(crate) struct Frame {
 impl Frames {
     /// Connected once the server has said so.
     pub(crate) async fn of(server: &Server, path: &str, after: Option<&str>) -> Self {
-        let mut request = server.raw(Method::GET, &format!("/v1{path}")).bearer_auth(&server.api_key);
+        Self::at(server, &format!("/v1{path}"), after).await
+    }
+
+    /// Of an address that need not be below `/v1`.
+    async fn at(server: &Server, path: &str, after: Option<&str>) -> Self {
+        let mut request = server.raw(Method::GET, path).bearer_auth(&server.api_key);
         if let Some(after) = after {
             request = request.header("Last-Event-ID", after);
         }
@@ -232,4 +237,29 @@ async fn r2_23_all_runs_of_a_workflow_are_followed_as_they_go_on() {
     assert_eq!(again.next().await.data["id"], ended["id"]);
     assert_eq!(server.get(&format!("{path}?from=now")).await.refusal(), (422, "invalid_field"));
     assert_eq!(server.get("/workflows/p_nothing/runs/sse").await.status, 404);
+}
+
+/// Facts 1.10: where clients of the hosted platform read streams.
+#[tokio::test]
+async fn r2_10_streams_are_also_at_the_addresses_outside_of_v1() {
+    let server = Server::start().await;
+    let source = server.source("export default { name: 's', version: '1', run(e) { console.log('ran', e.n); this.$emit({ n: e.n }); } };", json!({})).await;
+    let mut events =
+        [Frames::at(&server, &format!("/sources/{}/sse", id(&source)), None).await, Frames::at(&server, &format!("/sse/dc/{}/emits", id(&source)), None).await];
+    let mut lines = Frames::at(&server, &format!("/sse/dc/{}/observations", id(&source)), None).await;
+    server.run_now(&source, json!({ "n": 5 })).await;
+    for stream in &mut events {
+        let frame = stream.next().await;
+        assert_eq!((&frame.data["e"], &frame.data["k"]), (&json!({ "n": 5 }), &json!("emit")));
+    }
+    assert_eq!(lines.next().await.data["text"], "ran 5");
+    let sends = "export default defineComponent({ run({ $ }) { $.send.sse({ channel: 'news', payload: { x: 1 } }); } });";
+    let workflow = server.workflow("w", json!([]), &[("a", sends)]).await;
+    server.post(&format!("/workflows/{}/run", id(&workflow)), &json!({})).await.data();
+    let sent = Frames::at(&server, &format!("/pipelines/{}/sse", id(&workflow)), None).await.next().await;
+    assert_eq!((sent.event.as_deref(), &sent.data), (Some("news"), &json!({ "x": 1 })));
+    // Nobody reads them without a key.
+    for path in [format!("/sources/{}/sse", id(&source)), format!("/sse/dc/{}/observations", id(&source)), format!("/pipelines/{}/sse", id(&workflow))] {
+        assert_eq!(answer(server.raw(Method::GET, &path)).await.refusal(), (401, "unauthorized"), "{path}");
+    }
 }

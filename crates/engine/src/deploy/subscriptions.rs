@@ -14,9 +14,15 @@ use crate::{Engine, EngineError, NewWebhook};
 /// Listeners that one request may name: as many as there may be webhooks.
 const LISTENERS_MAX: u32 = 1_000;
 
+/// Clients of the hosted platform name the caller's own id where they mean all that is the caller's (facts 1.8): here that is the organization's.
+fn of_user(caller: &Caller, key: SubscriptionKey) -> SubscriptionKey {
+    if key.emitter_id == caller.user_id.as_str() { SubscriptionKey { emitter_id: caller.org_id.to_string(), ..key } } else { key }
+}
+
 impl Engine {
     /// Connects an emitter's stream to a listener; the same triple again gives the one that exists.
     pub async fn subscribe(&self, caller: &Caller, key: SubscriptionKey) -> Result<Subscription, EngineError> {
+        let key = of_user(caller, key);
         self.check_emitter(caller, &key.emitter_id).await?;
         self.check_listener(caller, &key.listener_id).await?;
         if key.event_name.len() > 256 || key.event_name.chars().any(char::is_control) {
@@ -107,6 +113,7 @@ impl Engine {
 
     /// Ends a subscription.
     pub async fn unsubscribe(&self, caller: &Caller, key: SubscriptionKey) -> Result<(), EngineError> {
+        let key = of_user(caller, key);
         let there = self.0.store.unsubscribe(&caller.org_id, &key).await?;
         self.0.cache.forget_listeners();
         if there { Ok(()) } else { Err(EngineError::not_found("subscription", format!("{} → {} ({})", key.emitter_id, key.listener_id, key.event_name))) }

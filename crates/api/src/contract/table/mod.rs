@@ -6,9 +6,11 @@ mod listeners;
 mod tenants;
 mod workflows;
 
+use millrace_model::ids::SourceId;
 use millrace_model::tenant::Scope;
 
-use crate::contract::routes::{FIELDS, Gives, Kind, Needs, Param, Route};
+use crate::contract::routes::{FIELDS, Gives, Kind, Needs, Param, Route, get};
+use crate::v1::sse;
 
 const NOTHING: Needs = Needs::Nothing;
 const ANY: Needs = Needs::AnyKey;
@@ -71,6 +73,16 @@ pub(crate) fn v1() -> Vec<Route> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Streams at the addresses, outside of `/v1`, that clients of the hosted platform know (facts 1.10). The document has them below `/v1` only.
+pub(crate) fn streams() -> Vec<Route> {
+    vec![
+        get("/sources/{id}/sse", READ, "Events as they settle", sse::events::<SourceId>),
+        get("/sse/dc/{id}/emits", READ, "Events as they settle", sse::events::<SourceId>),
+        get("/sse/dc/{id}/observations", READ, "Log lines as they are written", sse::logs::<SourceId>),
+        get("/pipelines/{id}/sse", READ, "What a workflow sends with `$.send.sse`", sse::sends),
+    ]
 }
 
 /// How requests name code.
