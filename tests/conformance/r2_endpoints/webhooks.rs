@@ -420,3 +420,22 @@ async fn r2_13_a_source_listens_to_another_by_the_legacy_path() {
         assert_eq!(server.put(&wrong, &json!({})).await.refusal(), (404, "not_found"), "{wrong}");
     }
 }
+
+/// Facts 6.2: a deployed trigger shows its component's props, and where it is called.
+#[tokio::test]
+async fn r2_7_a_deployed_trigger_shows_its_props_and_its_address() {
+    let server = Server::start().await;
+    let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
+    let connect = format!("/connect/{}", workflow["project_id"].as_str().expect("a project"));
+    let code = "export default { name: 't', version: '1', props: { http: '$.interface.http', n: { type: 'integer', label: 'N' } }, run() {} };";
+    let component = server.post("/components", &json!({ "component_code": code })).await.data();
+    let asked = json!({ "external_user_id": "u", "id": component["id"], "configured_props": { "n": 1 } });
+    let made = server.post(&format!("{connect}/triggers/deploy"), &asked).await.data();
+    assert_eq!(made["endpoint_url"], made["configured_props"]["http"]["endpoint_url"]);
+    assert!(made["endpoint_url"].is_string(), "{made}");
+    assert_eq!(made["configurable_props"], component["configurable_props"]);
+    let path = format!("{connect}/deployed-triggers/{}", id(&made));
+    assert_eq!(server.get(&path).await.data(), made);
+    assert_eq!(server.get(&format!("{connect}/deployed-triggers")).await.json["data"], json!([made]));
+    assert_eq!(server.put(&path, &json!({ "name": "other" })).await.data()["endpoint_url"], made["endpoint_url"]);
+}

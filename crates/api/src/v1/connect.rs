@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SourceView, SubscriptionKey, UpdateSource};
 use millrace_model::ids::{AccountId, SourceId, WebhookId, WorkflowId};
-use millrace_model::page::Page;
+use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 
@@ -101,22 +101,36 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
             return Err(error.into());
         }
     }
-    let mut shown = wire::source(&view);
+    let mut shown = trigger_record(&app, &caller, &view).await?;
     if let Some((_, secret)) = webhook {
         shown["webhook_signing_key"] = json!(secret);
     }
     Ok(Fields::default().data(shown))
 }
 
+/// A source as such clients read a deployed trigger: with its component's props and where it is called (facts 6.2).
+async fn trigger_record(app: &App, caller: &Caller, view: &SourceView) -> Result<Value, ApiError> {
+    let mut shown = wire::source(view);
+    shown["configurable_props"] = json!(app.engine.component(caller, view.source.component_id.as_str()).await?.manifest.props);
+    if let Some(http) = view.interfaces.http.first() {
+        shown["endpoint_url"] = json!(app.config.endpoint_url(&http.key));
+    }
+    Ok(shown)
+}
+
 pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
     let listing = app.engine.list_sources(&caller, &query.page).await?;
-    Ok(Fields::default().records(listing, |s| wire::source(&s)))
+    let mut items = Vec::with_capacity(listing.items.len());
+    for view in &listing.items {
+        items.push(trigger_record(&app, &caller, view).await?);
+    }
+    Ok(Fields::default().records(Listing { total_count: listing.total_count, items }, |shown| shown))
 }
 
 pub(crate) async fn trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
     let view = own_source(&app, &caller, &project, &source).await?;
-    Ok(Fields::default().data(wire::source(&view)))
+    Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
 }
 
 pub(crate) async fn remove_trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
@@ -141,7 +155,7 @@ pub(crate) async fn update_trigger(
         made_from: None,
     };
     let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
-    Ok(Fields::default().data(wire::source(&view)))
+    Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
 }
 
 /// A deployed trigger of the caller's organization.

@@ -13,7 +13,8 @@ type Fields = &'static [(&'static str, &'static str)];
 /// All schemas by name.
 pub(crate) fn all() -> Map<String, Value> {
     let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
-    let deployed: Vec<_> = all_of("Source").iter().copied().chain([("webhook_signing_key?", "string")]).collect();
+    let more = [("configurable_props", "[object]"), ("endpoint_url?", "string"), ("webhook_signing_key?", "string")];
+    let deployed: Vec<_> = all_of("Source").iter().copied().chain(more).collect();
     let deployed = [("DeployedTrigger".to_owned(), record("A deployed trigger; what signs its deliveries is shown this once", &deployed))];
     let shown_once = [
         ("NewApiKey", "A new key, shown this once", with(KEY, "key")),

@@ -35,8 +35,8 @@ pub(super) fn of_connect() -> Vec<Route> {
             .gives(Gives::One("DeployedTrigger")),
         get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers)
             .takes(crate::contract::routes::PAGE)
-            .gives(Gives::Page("Source")),
-        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).gives(Gives::One("Source")),
+            .gives(Gives::Page("DeployedTrigger")),
+        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).gives(Gives::One("DeployedTrigger")),
         put("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Change a source", connect::update_trigger)
             .takes(&[
                 text("name", "Its name"),
@@ -45,7 +45,7 @@ pub(super) fn of_connect() -> Vec<Route> {
                 dynamic,
                 user,
             ])
-            .gives(Gives::One("Source")),
+            .gives(Gives::One("DeployedTrigger")),
         get("/connect/{project}/deployed-triggers/{id}/pipelines", READ, "The workflows that run on it", connect::workflows)
             .gives(Gives::Bare("TriggerWorkflows")),
         put("/connect/{project}/deployed-triggers/{id}/pipelines", DEPLOY, "Let these workflows run on it, and no others", connect::set_workflows)
