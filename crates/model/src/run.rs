@@ -213,6 +213,9 @@ pub struct RunResult {
     /// What finished steps of an attempt that has not ended gave to `$.send`: kinds and payloads, delivered when it ends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sends: Vec<(String, Box<serde_json::value::RawValue>)>,
+    /// What they wrote: lines of the log, stored as such when it ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub logs: Vec<LogLine>,
 }
 
 /// One step of a run.

@@ -61,7 +61,7 @@ pub(crate) async fn published(c: &Client, org: &OrgId, page: &Page) -> StoreResu
 }
 
 pub(crate) async fn unpublish(c: &Client, org: &OrgId, key: &str) -> StoreResult<()> {
-    let sql = "UPDATE components SET published = false, superseded = false WHERE org_id = $1 AND key = $2 AND (published OR superseded)
+    let sql = "UPDATE components SET published = false, superseded = false, key = NULL WHERE org_id = $1 AND key = $2
                  AND EXISTS (SELECT 1 FROM components p WHERE p.org_id = $1 AND p.key = $2 AND p.published)";
     match execute(c, sql, &[&org.as_str(), &text(key)]).await? {
         0 => Err(StoreError::NotFound),

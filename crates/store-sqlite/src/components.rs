@@ -61,6 +61,6 @@ pub(crate) fn unpublish(c: &Connection, org: &OrgId, key: &str) -> StoreResult<(
     if execute(c, "UPDATE components SET published = 0 WHERE org_id = ?1 AND key = ?2 AND published = 1", params![org.as_str(), key])? == 0 {
         return Err(StoreError::NotFound);
     }
-    execute(c, "UPDATE components SET superseded = 0 WHERE org_id = ?1 AND key = ?2 AND superseded = 1", params![org.as_str(), key])?;
+    execute(c, "UPDATE components SET superseded = 0, key = NULL WHERE org_id = ?1 AND key = ?2", params![org.as_str(), key])?;
     Ok(())
 }

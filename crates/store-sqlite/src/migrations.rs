@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0021_checks.sql"),
     include_str!("../migrations/0022_seats.sql"),
     include_str!("../migrations/0023_forms.sql"),
+    include_str!("../migrations/0024_saved_keys.sql"),
 ];
 
 /// The newest schema.

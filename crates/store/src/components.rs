@@ -51,9 +51,11 @@ pub trait Components: Send + Sync + 'static {
     async fn component_by_hash(&self, org: &OrgId, code_hash: &str, artifact: Option<&str>) -> StoreResult<Option<SavedComponent>>;
     /// The published component with that key; with `version`, the newest that was published with it, until the key is unpublished.
     async fn component_by_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>>;
+    /// The newest component that was saved with this key and version (`None`: any), published or not, since the key was last taken away.
+    async fn newest_component_of_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>>;
     /// The published components, newest first.
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>>;
-    /// Takes the published mark from the key, and its earlier versions; `NotFound` if there is none.
+    /// Takes the key from all that was saved with it, and the marks of what was published; `NotFound` if nothing is published with it.
     async fn unpublish_component(&self, org: &OrgId, key: &str) -> StoreResult<()>;
 
     /// Stores a registry with its files and components, or replaces the one of the same name: its id and `created_at` stay,

@@ -256,10 +256,15 @@ async fn r2_3_a_component_comes_from_code_or_an_address_and_the_code_wins() {
 }
 
 #[tokio::test]
-async fn r2_4_a_component_is_found_by_id_and_by_the_key_it_was_published_with() {
+async fn r2_4_a_component_is_found_by_id_and_by_its_key_in_the_first_place_the_one_published_with_it() {
     let server = Server::start().await;
-    let saved = server.post("/components", &json!({ "component_code": SOURCE })).await.data();
     assert_eq!(server.get("/components/acme-my-source").await.status, 404);
+    let saved = server.post("/components", &json!({ "component_code": SOURCE })).await.data();
+    // It can be looked at by its key. What is deployed by a key was published with it.
+    assert_eq!(server.get("/components/acme-my-source").await.data()["id"], saved["id"]);
+    assert_eq!(server.get("/components/acme-my-source@7.7.7").await.status, 404);
+    assert_eq!(server.get("/components/registry/acme-my-source").await.status, 404);
+    assert_eq!(server.post("/sources", &json!({ "key": "acme-my-source" })).await.status, 404);
     let published = server.post("/components", &json!({ "component_code": SOURCE, "publish": true })).await.data();
     for path in [format!("/components/{}", id(&published)), "/components/acme-my-source".into(), "/components/registry/acme-my-source".into()] {
         assert_eq!(server.get(&path).await.data()["id"], published["id"], "{path}");
@@ -267,6 +272,8 @@ async fn r2_4_a_component_is_found_by_id_and_by_the_key_it_was_published_with() 
     assert_eq!(server.get(&format!("/components/{}", id(&saved))).await.data()["code_hash"], published["code_hash"]);
     let by_key = server.post("/sources", &json!({ "key": "acme-my-source" })).await.data();
     assert_eq!(by_key["component_id"], published["id"]);
+    server.post("/components", &json!({ "component_code": SOURCE })).await.data();
+    assert_eq!(server.get("/components/acme-my-source").await.data()["id"], published["id"], "a newer one that is not published takes its place from none");
 }
 
 #[tokio::test]

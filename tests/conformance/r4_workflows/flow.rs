@@ -196,7 +196,7 @@ async fn r4_4_after_a_crash_a_run_goes_on_behind_its_last_finished_step() {
         &server,
         json!({ "name": "w" }),
         &[
-            ("first", step("console.log('first ran'); $.send.emit({ raw_event: { first: true } }); return Math.random();")),
+            ("first", step("console.log('first ran'); console.log('x'.repeat(70_000)); console.log('and more'); $.send.emit({ raw_event: { first: true } }); return Math.random();")),
             ("second", wait),
             ("third", step("return steps.first.$return_value;")),
         ],
@@ -218,6 +218,10 @@ async fn r4_4_after_a_crash_a_run_goes_on_behind_its_last_finished_step() {
     let run = run_in(&server, &workflow, "succeeded").await;
     assert_eq!((&exports(&run, "first")["$return_value"], &exports(&run, "third")["$return_value"]), (&first, &first));
     assert_eq!((&exports(&run, "second")["$return_value"], &run["attempt"]), (&json!("open"), &json!(2)));
+    // What the finished step wrote is there as far as it is kept, and where it ends is said.
+    let logs = server.get(&format!("/runs/{}", id(&run))).await.data()["logs"].clone();
+    let lines: Vec<&str> = logs.as_array().expect("lines").iter().filter_map(|line| line["text"].as_str()).collect();
+    assert_eq!(lines, ["first ran", "[what finished steps wrote after the first 65536 bytes was lost with the process that ran them]"]);
     // What the finished step sent is delivered, once.
     assert_eq!(server.get(&format!("/workflows/{}/event_summaries", id(&workflow))).await.json["page_info"]["count"], 1);
 }

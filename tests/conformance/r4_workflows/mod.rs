@@ -74,9 +74,20 @@ async fn r2_19_a_source_triggers_workflows_and_deployments_are_immutable() {
     assert_eq!(last(3).await, 201);
     let deployments = server.get(&format!("/workflows/{id}/deployments")).await.json;
     let first = deployments["data"][1]["id"].as_str().expect("an id");
-    server.post(&format!("/workflows/{id}/rollback"), &json!({ "deployment_id": first })).await.data();
+    let rollback = async || server.post(&format!("/workflows/{id}/rollback"), &json!({ "deployment_id": first })).await.data();
+    let draft = async || server.post(&format!("/workflows/{id}/test"), &json!({ "event": { "n": 1 } })).await.data()["steps"][0]["exports"]["$return_value"].clone();
+    rollback().await;
     emit().await;
     assert_eq!(last(4).await, 101);
+    // The draft went back as well: the next deployment, say of another setting, does not bring back what was taken back.
+    assert_eq!(draft().await, 101);
+    server.put(&format!("/workflows/{id}"), &json!({ "settings": { "timeout_ms": 20_000, "auto_deploy": true } })).await.data();
+    emit().await;
+    assert_eq!(last(5).await, 101);
+    // One that holds what was never deployed stays.
+    server.put(&format!("/workflows/{id}"), &json!({ "steps": step(300) })).await.data();
+    rollback().await;
+    assert_eq!(draft().await, 301);
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
 }
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(id): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let component = app.engine.component(&caller, &id).await?;
+    let component = app.engine.shown_component(&caller, &id).await?;
     Ok(Fields::of(&query.params).data(wire::component(&component)))
 }
 

@@ -105,6 +105,18 @@ impl Engine {
         found.ok_or_else(|| EngineError::not_found("component", name))
     }
 
+    /// A component to look at: as [`Self::component`], and where nothing is published with the key, the newest that was saved with it.
+    pub async fn shown_component(&self, caller: &Caller, name: &str) -> Result<SavedComponent, EngineError> {
+        match self.component(caller, name).await {
+            Err(EngineError::NotFound { .. }) => {
+                let (key, version) = key_and_version(name);
+                let saved = self.0.store.newest_component_of_key(&caller.org_id, key, version).await?;
+                saved.ok_or_else(|| EngineError::not_found("component", name))
+            }
+            found => found,
+        }
+    }
+
     /// The published components.
     pub async fn list_components(&self, caller: &Caller, page: &Page) -> Result<Listing<SavedComponent>, EngineError> {
         Ok(self.0.store.list_components(&caller.org_id, page).await?)

@@ -132,14 +132,24 @@ impl Engine {
         self.deploy_version(&workflow, workflow.draft.clone()).await
     }
 
-    /// Makes an earlier version live again, as a new deployment.
+    /// Makes an earlier version live again, as a new deployment. The draft becomes that version too, unless it holds what was never deployed.
     pub async fn rollback_workflow(&self, caller: &Caller, id: &WorkflowId, to: &DeploymentId) -> Result<Deployment, EngineError> {
         let mut workflow = self.owned_workflow(caller, id).await?;
         let earlier =
             self.0.store.deployment(&caller.org_id, to).await?.filter(|d| d.workflow_id == *id).ok_or_else(|| EngineError::not_found("deployment", to))?;
-        let deployment = self.deploy_version(&workflow, earlier.content).await?;
+        let live = match &workflow.deployment_id {
+            Some(live) => self.0.store.deployment(&caller.org_id, live).await?,
+            None => None,
+        };
+        let deployment = self.deploy_version(&workflow, earlier.content.clone()).await?;
+        // A draft that holds more than what was live is somebody's unfinished work, and stays.
+        let nothing_else_drafted = live.is_some_and(|live| live.content == workflow.draft);
         // What is live is no longer what the folder says.
-        if workflow.made_from.as_ref().is_some_and(|mark| !mark.fingerprints.is_empty()) {
+        let from_a_folder = workflow.made_from.as_ref().is_some_and(|mark| !mark.fingerprints.is_empty());
+        if nothing_else_drafted || from_a_folder {
+            if nothing_else_drafted {
+                workflow.draft = earlier.content;
+            }
             workflow.made_from = marked(None, workflow.made_from)?;
             workflow.active = true;
             self.0.store.update_workflow(workflow, None).await?;

@@ -175,6 +175,7 @@ impl Engine {
         let (mut collected, responder) = sink.take();
         outcome.result = outcome.result.map_err(|failure| with_refusal_meant(failure, &collected.refusals));
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
+        collected.logs.splice(..0, std::mem::take(&mut carried.logs));
         let response = collected.response.take();
         let limited = matches!(&*program, Program::Workflow(workflow) if workflow.settings.limits().is_some());
         let watched = self.watch(&collected, &outcome);

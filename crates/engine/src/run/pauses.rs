@@ -10,7 +10,7 @@ use millrace_model::ids::RunId;
 use millrace_model::json;
 use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
-use millrace_model::run::{Context, RunKind, RunResult, RunStatus, StepResult};
+use millrace_model::run::{Context, LogLine, RunKind, RunResult, RunStatus, StepResult};
 use millrace_runner::{CallFailure, CallPaused, FailureKind};
 use millrace_store::{Callback, CalledBack, PauseEnd};
 use serde_json::value::RawValue;
@@ -28,6 +28,8 @@ pub(crate) struct Carried {
     pub(crate) steps: Vec<StepResult>,
     /// What finished steps of an attempt that was lost sent.
     pub(crate) sends: Vec<(String, Box<RawValue>)>,
+    /// What they wrote.
+    pub(crate) logs: Vec<LogLine>,
     /// The last pause, and the attempt that ended with it.
     pub(crate) pause: Option<(PauseState, i64)>,
     /// How the step that runs again is told so.
@@ -117,6 +119,7 @@ impl Engine {
             let result: RunResult = serde_json::from_str(&text).map_err(|e| EngineError::internal("stored results of a run are damaged", e))?;
             carried.steps = result.steps.into_iter().filter(|s| s.status == RunStatus::Succeeded).collect();
             carried.sends = result.sends;
+            carried.logs = result.logs;
         }
         if held.attempt <= 1 {
             return Ok(carried);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use millrace_model::error_chain;
 use millrace_model::ids::{OrgId, RunId};
-use millrace_model::run::{RunResult, RunStatus, StepResult};
+use millrace_model::run::{LogLevel, LogLine, RunResult, RunStatus, StepResult};
 use millrace_model::source::Owner;
 use millrace_store::{News, StoreError};
 
@@ -19,6 +19,9 @@ use crate::{Engine, EngineError};
 
 /// How long a finished step may stay unwritten: runs that are over sooner, which are most, settle with one write.
 const DELAY: Duration = Duration::from_millis(25);
+
+/// How much of the log of finished steps is kept while a run goes on, bytes of text.
+const LOG_BYTES_MAX: usize = 64 * 1024;
 
 /// What an attempt has to keep: the steps it began behind, and whether any may come after those it finishes.
 pub(crate) struct Progress {
@@ -50,9 +53,26 @@ impl Progress {
             Some(StepResult { namespace: step.namespace.clone(), status: RunStatus::Succeeded, duration_ms: Some(duration_ms), exports })
         });
         let sends = self.before.sends.iter().chain(&collected.sends[..collected.sends_finished]).cloned().collect();
-        let result = RunResult { steps: self.before.steps.iter().cloned().chain(finished).collect(), sends, ..RunResult::default() };
+        let logs = first_lines(self.before.logs.iter().chain(&collected.logs[..collected.logs_finished]));
+        let result = RunResult { steps: self.before.steps.iter().cloned().chain(finished).collect(), sends, logs, ..RunResult::default() };
         serde_json::to_string(&result).map_err(|e| EngineError::internal("could not write a result", e))
     }
+}
+
+/// The lines that are kept of what finished steps wrote: each step's end writes all of them again.
+fn first_lines<'a>(lines: impl Iterator<Item = &'a LogLine>) -> Vec<LogLine> {
+    let mut left = LOG_BYTES_MAX;
+    let mut kept: Vec<LogLine> = Vec::new();
+    for line in lines {
+        let Some(rest) = left.checked_sub(line.text.len()) else {
+            let text = format!("[what finished steps wrote after the first {LOG_BYTES_MAX} bytes was lost with the process that ran them]");
+            kept.push(LogLine { at: line.at, level: LogLevel::Warn, text });
+            break;
+        };
+        left = rest;
+        kept.push(line.clone());
+    }
+    kept
 }
 
 impl Engine {

@@ -65,6 +65,8 @@ pub(crate) struct Collected {
     pub(crate) sends: Vec<(String, Box<RawValue>)>,
     /// How many of `sends` are of steps that have finished.
     pub(crate) sends_finished: usize,
+    /// How many of `logs` were written by then.
+    pub(crate) logs_finished: usize,
     pub(crate) response: Option<EndpointResponse>,
     /// Connections that the walls refused.
     pub(crate) refusals: Vec<Refusal>,
@@ -254,6 +256,7 @@ impl EffectSink for Collector {
                     _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),
                 }
                 collected.sends_finished = collected.sends.len();
+                collected.logs_finished = collected.logs.len();
                 self.step_ended();
             }
             Effect::Send { kind, payload } => collected.sends.push((kind, payload)),

@@ -41,6 +41,14 @@ impl Components for PostgresStore {
         );
         one(&self.db.client().await?, &sql, &[&org.as_str(), &text(key), &version.map(text)], rows::component).await
     }
+    async fn newest_component_of_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>> {
+        let sql = format!(
+            "SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND ($3::text IS NULL OR manifest::json ->> 'version' = $3)
+             ORDER BY created_at DESC, id DESC LIMIT 1",
+            rows::COMPONENT
+        );
+        one(&self.db.client().await?, &sql, &[&org.as_str(), &text(key), &version.map(text)], rows::component).await
+    }
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
         components::published(&self.db.client().await?, org, page).await
     }

@@ -39,6 +39,12 @@ impl Components for SqliteStore {
                    ORDER BY published DESC, created_at DESC, id DESC LIMIT 1";
         self.db.read(move |c| one(c, sql, params![org, key, version], rows::component)).await
     }
+    async fn newest_component_of_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>> {
+        let (org, key, version) = (org.to_string(), key.to_owned(), version.map(str::to_owned));
+        let sql = "SELECT * FROM components WHERE org_id = ?1 AND key = ?2 AND (?3 IS NULL OR manifest ->> '$.version' = ?3)
+                   ORDER BY created_at DESC, id DESC LIMIT 1";
+        self.db.read(move |c| one(c, sql, params![org, key, version], rows::component)).await
+    }
     async fn list_components(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<SavedComponent>> {
         let (org, page) = (org.clone(), page.clone());
         self.db.read(move |c| components::published(c, &org, &page)).await

@@ -1,9 +1,10 @@
 //! Artifacts and saved components.
 
-use millrace_model::component::Artifact;
+use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::ids::ComponentId;
 
 use super::Database;
-use super::sample::{Org, artifact, page, ready, same};
+use super::sample::{IDS, Org, artifact, at, page, ready, same};
 use crate::StoreError;
 
 pub async fn an_artifact_is_stored_once_and_never_changed(database: &dyn Database) {
@@ -57,6 +58,24 @@ pub async fn unpublishing_takes_the_mark(database: &dyn Database) {
     assert!(matches!(org.store.unpublish_component(&org.id, "feed").await, Err(StoreError::NotFound)));
     org.add_component(Some("feed"), 1).await;
     assert!(org.store.component_by_key(&org.id, "feed", None).await.expect("reads").is_some());
+}
+
+pub async fn a_saved_component_has_its_key_until_that_is_taken_away(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let published = org.add_component(Some("feed"), 0).await;
+    let saved = SavedComponent { id: ComponentId::generate(&IDS), published: false, created_at: at(1), ..published.clone() };
+    org.store.create_component(saved.clone()).await.expect("saves");
+    let newest = |org: &Org, version: Option<&'static str>| {
+        let (store, id) = (org.store.clone(), org.id.clone());
+        async move { store.newest_component_of_key(&id, "feed", version).await.expect("reads").map(|c| c.id) }
+    };
+    assert_eq!(newest(&org, None).await, Some(saved.id.clone()));
+    assert_eq!((newest(&org, Some("9.9.9")).await, newest(&other, None).await), (None, None));
+    org.store.unpublish_component(&org.id, "feed").await.expect("unpublishes");
+    assert_eq!(newest(&org, None).await, None);
+    // The components themselves stay, and say what their code says.
+    same(&org.store.component(&org.id, &saved.id).await.expect("reads"), &Some(saved));
 }
 
 pub async fn published_components_are_listed(database: &dyn Database) {

@@ -112,6 +112,7 @@ macro_rules! suite {
                 publishing_moves_the_mark,
                 publishing_one_key_at_once_leaves_one_mark,
                 unpublishing_takes_the_mark,
+                a_saved_component_has_its_key_until_that_is_taken_away,
                 published_components_are_listed,
                 the_same_code_is_found_by_its_hash,
                 earlier_published_versions_stay_addressable,
