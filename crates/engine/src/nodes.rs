@@ -309,6 +309,7 @@ impl Engine {
             Heard::News(_, News::Queued) => self.0.wake_dispatch.notify_one(),
             Heard::News(_, News::SeatAsked(source)) => self.seat_asked(&source),
             Heard::News(_, News::SeatLeft(_)) => self.0.seats.look_again(),
+            Heard::News(_, News::SeatMoved(source)) => self.0.seats.moved(&source),
             Heard::News(_, News::Followed(owner)) => self.0.nodes.follow(owner),
             Heard::News(_, news @ (News::Event(..) | News::Run(..) | News::Line { .. })) => {
                 let (News::Event(_, owner, _) | News::Run(_, owner, _) | News::Line { owner, .. }) = &news else { return };
@@ -340,7 +341,7 @@ impl Engine {
                         events.entry((org, emitter)).or_default().insert(at);
                     }
                     of_run @ (News::Run(..) | News::Line { .. }) => of_runs.push(of_run),
-                    News::Queued | News::Followed(_) | News::SeatAsked(_) | News::SeatLeft(_) => {}
+                    News::Queued | News::Followed(_) | News::SeatAsked(_) | News::SeatLeft(_) | News::SeatMoved(_) => {}
                 }
             }
             for ((org, emitter), wanted) in events {

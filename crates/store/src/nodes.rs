@@ -60,6 +60,9 @@ pub enum News {
     /// A server left the seat of a source.
     #[serde(rename = "sl")]
     SeatLeft(SourceId),
+    /// A run of a source that others wait for ended on the server that has its seat.
+    #[serde(rename = "sm")]
+    SeatMoved(SourceId),
 }
 
 /// The id of an event, by its number.

@@ -75,7 +75,8 @@ async fn r2_19_a_source_triggers_workflows_and_deployments_are_immutable() {
     let deployments = server.get(&format!("/workflows/{id}/deployments")).await.json;
     let first = deployments["data"][1]["id"].as_str().expect("an id");
     let rollback = async || server.post(&format!("/workflows/{id}/rollback"), &json!({ "deployment_id": first })).await.data();
-    let draft = async || server.post(&format!("/workflows/{id}/test"), &json!({ "event": { "n": 1 } })).await.data()["steps"][0]["exports"]["$return_value"].clone();
+    let draft =
+        async || server.post(&format!("/workflows/{id}/test"), &json!({ "event": { "n": 1 } })).await.data()["steps"][0]["exports"]["$return_value"].clone();
     rollback().await;
     emit().await;
     assert_eq!(last(4).await, 101);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -16,6 +16,14 @@ const EVENT_BYTES_MAX: usize = 32 << 20;
 /// Between attempts to connect again.
 const RETRY_FIRST: Duration = Duration::from_millis(500);
 const RETRY_LAST: Duration = Duration::from_secs(10);
+/// A stream has a keepalive every 15 seconds, an export one row after the other. After so much silence nobody is there any more, though the
+/// connection may never say so.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+
+/// The next part of what a server sends; None where it ended, or is silent for too long.
+pub(crate) async fn next_of<S: Stream + Unpin>(body: &mut S) -> Option<S::Item> {
+    tokio::time::timeout(SILENCE_MAX, body.next()).await.ok().flatten()
+}
 
 /// What is followed.
 pub(crate) struct Follow {
@@ -73,7 +81,7 @@ async fn connection(
     *wait = RETRY_FIRST;
     let mut body = response.bytes_stream();
     let mut frames = Frames::default();
-    while let Some(chunk) = body.next().await {
+    while let Some(chunk) = next_of(&mut body).await {
         // A lost connection is resumed like a closed one.
         let Ok(chunk) = chunk else { return Ok(ControlFlow::Continue(())) };
         let pushed = frames.push(&chunk, |frame| {
@@ -133,6 +141,14 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_falls_silent_is_not_waited_for_without_end() {
+        let began = tokio::time::Instant::now();
+        let mut body = futures::stream::iter([1, 2]).chain(futures::stream::pending());
+        assert_eq!((next_of(&mut body).await, next_of(&mut body).await, next_of(&mut body).await), (Some(1), Some(2), None));
+        assert_eq!(began.elapsed(), SILENCE_MAX);
+    }
 
     #[test]
     fn events_are_cut_wherever_the_bytes_are() {

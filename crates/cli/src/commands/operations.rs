@@ -3,11 +3,11 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use futures::StreamExt as _;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use crate::args::{ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
+use crate::client::stream::next_of;
 use crate::client::{Client, segment};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
@@ -29,7 +29,7 @@ pub(super) async fn export(client: &Client, args: ExportArgs) -> Result<(), CliE
     }
     let mut chunks = response.bytes_stream();
     let (mut lines, mut last, mut told) = (0_u64, Vec::new(), 0);
-    while let Some(chunk) = chunks.next().await {
+    while let Some(chunk) = next_of(&mut chunks).await {
         let chunk = chunk.map_err(|_| CliError::ExportBrokeOff { lines })?;
         for part in chunk.split_inclusive(|byte| *byte == b'\n') {
             last.extend_from_slice(part);

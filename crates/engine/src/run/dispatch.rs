@@ -1,9 +1,11 @@
 //! Dispatching: queued runs are claimed when there is room, leases are renewed.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millrace_model::error_chain;
+use millrace_model::ids::RunId;
 use millrace_model::run::Run;
 use millrace_store::{Claim, StoreResult, fail_point};
 
@@ -111,14 +113,16 @@ impl Engine {
     pub(crate) fn spawn_lease_keeper(&self) {
         let every = self.0.config.lease / 3;
         self.keep_going("lease keeper", move |engine, stop| async move {
+            let mut lost_before = HashSet::new();
             loop {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(every) => {}
                 }
-                if let Err(error) = engine.renew_leases().await {
-                    tracing::error!(error = error_chain(&error), "could not renew leases");
+                match engine.renew_leases().await {
+                    Ok(lost) => lost_before = warn_of_lost(lost, &lost_before),
+                    Err(error) => tracing::error!(error = error_chain(&error), "could not renew leases"),
                 }
             }
         });
@@ -132,16 +136,23 @@ impl Engine {
         self.now().ms() >= until || until > latest.ms()
     }
 
-    async fn renew_leases(&self) -> StoreResult<()> {
+    /// Gives the runs whose leases are not this node's any more.
+    async fn renew_leases(&self) -> StoreResult<Vec<RunId>> {
         let until = self.lease_until();
         let held: Vec<_> = self.0.held.lock().iter().map(|(id, attempt)| (id.clone(), *attempt)).collect();
-        if !held.is_empty() {
-            let lost = self.0.store.renew(&held, until).await?;
-            if !lost.is_empty() {
-                tracing::warn!(count = lost.len(), "leases were lost; those runs settle elsewhere");
-            }
-        }
+        let lost = if held.is_empty() { Vec::new() } else { self.0.store.renew(&held, until).await? };
         self.0.leases_until.store(until.ms(), Ordering::SeqCst);
-        Ok(())
+        Ok(lost)
     }
+}
+
+/// A run that settles while leases are renewed is told to be lost once, and is over by the next time: only one that is still held then is lost.
+/// Gives what was lost this time.
+fn warn_of_lost(lost: Vec<RunId>, before: &HashSet<RunId>) -> HashSet<RunId> {
+    let lost: HashSet<RunId> = lost.into_iter().collect();
+    let count = lost.intersection(before).count();
+    if count > 0 {
+        tracing::warn!(count, "leases were lost; those runs settle elsewhere");
+    }
+    lost
 }

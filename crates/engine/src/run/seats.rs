@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use crate::Engine;
 
-/// How long a run waits for the seat. A run that goes on for longer than this elsewhere, or waits itself for what waits here (a request that the
-/// source makes to its own endpoint), is not waited for.
+/// How long a run waits for the seat while no run of the source ends. One that goes on for longer than this elsewhere, or waits itself for what
+/// waits here (a request that the source makes to its own endpoint), is not waited for.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 /// How often who waits asks again, though nothing was heard.
 const ASK_EVERY: Duration = Duration::from_millis(250);
@@ -26,6 +26,8 @@ const ASK_EVERY: Duration = Duration::from_millis(250);
 pub(crate) struct Seats {
     sources: Mutex<HashMap<SourceId, Seat>>,
     changed: Notify,
+    /// When a run of a source ended last on the server that has its seat, as far as that was heard while somebody here waited.
+    moved: Mutex<HashMap<SourceId, Instant>>,
 }
 
 /// What a server has of a seat.
@@ -47,6 +49,8 @@ struct Seat {
     guests: usize,
     /// Another server asked for it.
     is_wanted: bool,
+    /// Whether a run ended since those who wait were told so.
+    has_moved: bool,
 }
 
 /// What one who wants to sit does next.
@@ -94,6 +98,10 @@ impl Seats {
         let Entry::Occupied(mut entry) = sources.entry(source.clone()) else { return false };
         let seat = entry.get_mut();
         seat.guests = seat.guests.saturating_sub(1);
+        if seat.has == Has::Seat && seat.is_wanted {
+            seat.has_moved = true;
+            self.moved(source);
+        }
         match seat.has {
             Has::Seat if seat.guests == 0 && seat.is_wanted => {
                 seat.has = Has::Between;
@@ -121,6 +129,23 @@ impl Seats {
             _ => {}
         }
         false
+    }
+
+    /// Whether a run of the source, which another server waits for, ended here since this was asked last.
+    fn has_moved(&self, source: &SourceId) -> bool {
+        self.sources.lock().get_mut(source).is_some_and(|seat| std::mem::take(&mut seat.has_moved))
+    }
+
+    /// A run of the source ended where its seat is.
+    pub(crate) fn moved(&self, source: &SourceId) {
+        let (mut moved, now) = (self.moved.lock(), Instant::now());
+        moved.retain(|_, at| now.duration_since(*at) < WAIT_MAX);
+        moved.insert(source.clone(), now);
+    }
+
+    /// Until when to wait for the seat, for who has waited since then.
+    fn patience(&self, source: &SourceId, since: Instant) -> Instant {
+        self.moved.lock().get(source).map_or(since, |moved| since.max(*moved)) + WAIT_MAX
     }
 
     /// Sources that run here without a seat, now being asked for.
@@ -189,7 +214,7 @@ impl Engine {
         if self.0.store.single_node() {
             return Ok(None);
         }
-        let until = Instant::now() + WAIT_MAX;
+        let since = Instant::now();
         loop {
             let mut changed = std::pin::pin!(self.0.seats.changed.notified());
             // Before the look, so that no change after it is missed.
@@ -202,7 +227,7 @@ impl Engine {
             if has_come {
                 continue;
             }
-            if Instant::now() >= until {
+            if Instant::now() >= self.0.seats.patience(source, since) {
                 tracing::warn!(source.id = %source, "another server runs this source and does not end; of writes of both to one key of its `$.service.db` the last stands");
                 return Ok(None);
             }
@@ -243,6 +268,8 @@ impl Engine {
     pub(crate) fn seat_asked(&self, source: &SourceId) {
         if self.0.seats.asked(source) {
             self.leave_seat(source);
+        } else if self.0.seats.has_moved(source) {
+            self.tell_others(|| News::SeatMoved(source.clone()));
         }
     }
 
@@ -310,6 +337,26 @@ mod tests {
         assert!(matches!(seats.next(&source, false), Next::Ask), "it has to be asked for again");
         seats.settle(&source, Has::Seat);
         assert!(seats.asked(&source), "nobody sits: at once");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_does_so_for_as_long_as_runs_end_where_the_seat_is() {
+        let (here, there, source) = (Seats::default(), Seats::default(), source());
+        there.next(&source, false);
+        there.settle(&source, Has::Seat);
+        assert!(sits(&there, &source, false) && sits(&there, &source, false) && sits(&there, &source, false));
+        let since = Instant::now();
+        assert!(!there.asked(&source) && !there.has_moved(&source), "nothing ended yet");
+        tokio::time::advance(WAIT_MAX / 2).await;
+        assert!(!there.rise(&source) && there.has_moved(&source) && !there.has_moved(&source), "each end is told once");
+        here.moved(&source);
+        assert_eq!(here.patience(&source, since), since + WAIT_MAX / 2 + WAIT_MAX);
+        assert_eq!(here.patience(&self::source(), since), since + WAIT_MAX, "other sources move nothing");
+        // Its own runs count too, for those who came while the seat was wanted.
+        assert_eq!(there.patience(&source, since), since + WAIT_MAX / 2 + WAIT_MAX);
+        // Nothing ends any more.
+        tokio::time::advance(WAIT_MAX).await;
+        assert!(Instant::now() >= here.patience(&source, since) && !there.has_moved(&source));
     }
 
     #[test]

@@ -38,17 +38,27 @@ pub(super) fn of_workflows() -> Vec<Route> {
             .one("Workflow"),
         get("/workflows", READ, "Workflows, newest first", workflows::list).takes(&[ORG]).page("Workflow"),
         get("/workflows/{id}", READ, "A workflow", workflows::show).one("Workflow"),
-        put("/workflows/{id}", DEPLOY, "Change a workflow's draft (live with its next deployment, or at once with `settings.auto_deploy`), its name, or whether it is active", workflows::update)
-            .takes(&parts)
-            .takes(&[flag("active", "Whether it runs"), MADE_FROM, ORG])
-            .one("Workflow"),
+        put(
+            "/workflows/{id}",
+            DEPLOY,
+            "Change a workflow's draft (live with its next deployment, or at once with `settings.auto_deploy`), its name, or whether it is active",
+            workflows::update,
+        )
+        .takes(&parts)
+        .takes(&[flag("active", "Whether it runs"), MADE_FROM, ORG])
+        .one("Workflow"),
         delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove),
         post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy).gives(Gives::One("Deployment")),
         get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments).page("Deployment"),
         get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One("Deployment")),
-        post("/workflows/{id}/rollback", DEPLOY, "Make what an earlier deployment holds live again, as a new one; a draft without changes of its own goes back too", workflows::rollback)
-            .takes(&[text("deployment_id", "The deployment").required()])
-            .gives(Gives::One("Deployment")),
+        post(
+            "/workflows/{id}/rollback",
+            DEPLOY,
+            "Make what an earlier deployment holds live again, as a new one; a draft without changes of its own goes back too",
+            workflows::rollback,
+        )
+        .takes(&[text("deployment_id", "The deployment").required()])
+        .gives(Gives::One("Deployment")),
         post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
             .takes(&tested)
             .takes(&[text("event_id", "In the place of `event` a test event that `x-pd-notrigger` kept (`event_summaries?event_name=$test`)")])
