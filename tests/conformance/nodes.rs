@@ -304,6 +304,31 @@ async fn a_source_counts_right_while_a_server_stops() {
     assert_eq!(counts, [1, 2].into());
 }
 
+/// The same under load: while it stops, its runs ask for the seat as before, and hand it on.
+#[tokio::test]
+async fn the_seat_of_a_busy_source_goes_on_from_hand_to_hand_while_a_server_stops() {
+    let Some(Pair { mut a, b, database: _database }) = Pair::start(&[]).await else { return };
+    let code = "export default { name: 's', version: '1', props: { http: '$.interface.http', db: '$.service.db' },
+      async run(e) { const n = (this.db.get('n') || 0) + 1; this.db.set('n', n); await new Promise((done) => setTimeout(done, e.body.ms)); this.$emit({ n }); } };";
+    let source = a.source(code, json!({})).await;
+    let urls = [endpoint(&source), endpoint(&source).replace(&a.url, &b.url)];
+    let event = json!({ "ms": 150 });
+    // Those that the first server took run there, unless it ends before them.
+    for n in 0..60 {
+        assert_eq!(answer(a.raw(Method::POST, &urls[n % 2]).json(&event)).await.status, 200);
+    }
+    a.tell_to_end();
+    a.until_log("stopped").await;
+    let settled = |l: &Value| l["page_info"]["total_count"] == 60;
+    b.until("all settle", &format!("/sources/{}/runs?status=succeeded", id(&source)), settled).await;
+    let counts: Vec<u64> = b.emitted(&source).await.iter().map(|event| event["n"].as_u64().expect("a number")).collect();
+    assert_eq!((counts.len(), counts.iter().collect::<BTreeSet<_>>()), (60, (1..=60).collect::<Vec<_>>().iter().collect()));
+    for log in [a.log(), b.log()] {
+        assert!(!log.contains("another server runs this source"), "{log}");
+    }
+    a.terminate();
+}
+
 #[tokio::test]
 async fn an_id_is_emitted_once_however_many_servers_see_it() {
     let Some(pair) = Pair::start(&[]).await else { return };

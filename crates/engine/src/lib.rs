@@ -296,9 +296,10 @@ impl Engine {
     /// Stops accepting from queue and timers, waits up to `grace` for runs under way, gives the others back to the queue and closes.
     pub async fn shutdown(&self, grace: Duration) {
         self.0.tasks.stop();
-        if tokio::time::timeout(grace, self.stay_until(self.0.places.idle())).await.is_err() {
+        if tokio::time::timeout(grace, self.0.places.idle()).await.is_err() {
             tracing::warn!(grace_s = grace.as_secs(), "some runs did not end in time; they run again at the next start");
         }
+        self.0.tasks.end();
         self.0.runner.shutdown().await;
         self.0.tasks.wait(Duration::from_secs(5)).await;
         let held: Vec<_> = self.0.held.lock().drain().collect();
@@ -314,7 +315,13 @@ impl Engine {
     /// Starts a task that goes on until the engine stops.
     fn keep_going<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
         let engine = self.clone();
-        self.0.tasks.keep(name, move || task(engine.clone(), engine.0.tasks.token()));
+        self.0.tasks.keep(name, self.0.tasks.token(), move || task(engine.clone(), engine.0.tasks.token()));
+    }
+
+    /// Starts a task that goes on until nothing is under way any more: what runs need that end while the engine stops.
+    fn keep_to_the_end<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, task: impl Fn(Self, CancellationToken) -> F + Send + 'static) {
+        let engine = self.clone();
+        self.0.tasks.keep(name, self.0.tasks.end_token(), move || task(engine.clone(), engine.0.tasks.end_token()));
     }
 
     fn now(&self) -> millrace_model::Timestamp {

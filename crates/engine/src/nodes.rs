@@ -111,12 +111,13 @@ impl Engine {
             return Ok(());
         }
         self.check_in().await?;
+        // While this server stops, its runs keep and hand on their seats: those are others' only once the runs have settled.
         let (relay, relayed) = mpsc::channel(RELAYED_MAX);
         let relayed = std::sync::Arc::new(tokio::sync::Mutex::new(relayed));
-        self.keep_going("listener", move |engine, stop| engine.listen(stop, relay.clone()));
-        self.keep_going("relay", move |engine, stop| engine.relay(stop, relayed.clone()));
-        self.keep_going("teller", |engine, stop| engine.tell_news(stop));
-        self.keep_going("check-in", |engine, stop| engine.keep_checked_in(stop));
+        self.keep_to_the_end("listener", move |engine, stop| engine.listen(stop, relay.clone()));
+        self.keep_to_the_end("relay", move |engine, stop| engine.relay(stop, relayed.clone()));
+        self.keep_to_the_end("teller", |engine, stop| engine.tell_news(stop));
+        self.keep_to_the_end("check-in", |engine, stop| engine.keep_checked_in(stop));
         Ok(())
     }
 
@@ -215,23 +216,6 @@ impl Engine {
             }
             for owner in self.0.streams.read() {
                 self.tell_others(|| News::Followed(owner));
-            }
-        }
-    }
-
-    /// Waits for what is under way and says meanwhile that this server is there: its seats are others' only once its runs have settled.
-    pub(crate) async fn stay_until(&self, done: impl Future<Output = ()>) {
-        let mut done = std::pin::pin!(done);
-        loop {
-            tokio::select! {
-                biased;
-                () = &mut done => return,
-                () = tokio::time::sleep(CHECK_IN_EVERY) => {}
-            }
-            if !self.0.store.single_node()
-                && let Err(error) = self.check_in().await
-            {
-                tracing::warn!(error = error_chain(&error), "could not say that this server is there; others may take what was meant for it");
             }
         }
     }

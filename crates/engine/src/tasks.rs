@@ -14,13 +14,19 @@ const RESTART_AFTER: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Tasks {
     stop: CancellationToken,
+    end: CancellationToken,
     tracker: TaskTracker,
 }
 
 impl Tasks {
-    /// A token that ends when the engine stops.
+    /// A token that ends when the engine stops: nothing new is begun.
     pub(crate) fn token(&self) -> CancellationToken {
         self.stop.clone()
+    }
+
+    /// A token that ends once nothing is under way any more.
+    pub(crate) fn end_token(&self) -> CancellationToken {
+        self.end.clone()
     }
 
     pub(crate) fn stopping(&self) -> bool {
@@ -31,14 +37,13 @@ impl Tasks {
         self.tracker.spawn(task);
     }
 
-    /// A task that goes on until the engine stops. One that panics is started again: nothing else would do its work.
-    pub(crate) fn keep<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, start: impl Fn() -> F + Send + 'static) {
-        let stop = self.stop.clone();
+    /// A task that goes on until then. One that panics is started again: nothing else would do its work.
+    pub(crate) fn keep<F: Future<Output = ()> + Send + 'static>(&self, name: &'static str, until: CancellationToken, start: impl Fn() -> F + Send + 'static) {
         self.tracker.spawn(async move {
             while AssertUnwindSafe(start()).catch_unwind().await.is_err() {
                 tracing::error!(name, "a task panicked, which is a bug; it is started again");
                 tokio::select! {
-                    () = stop.cancelled() => return,
+                    () = until.cancelled() => return,
                     () = tokio::time::sleep(RESTART_AFTER) => {}
                 }
             }
@@ -47,6 +52,11 @@ impl Tasks {
 
     pub(crate) fn stop(&self) {
         self.stop.cancel();
+    }
+
+    pub(crate) fn end(&self) {
+        self.stop.cancel();
+        self.end.cancel();
     }
 
     /// Waits for all tasks, at most `limit`.

@@ -112,7 +112,7 @@ impl Engine {
 
     pub(crate) fn spawn_lease_keeper(&self) {
         let every = self.0.config.lease / 3;
-        self.keep_going("lease keeper", move |engine, stop| async move {
+        self.keep_to_the_end("lease keeper", move |engine, stop| async move {
             let mut lost_before = HashSet::new();
             loop {
                 tokio::select! {
