@@ -10,7 +10,7 @@ use millrace_store::{FailedRuns, StoreResult};
 use tokio_postgres::types::ToSql;
 
 use crate::db::text;
-use crate::rows::{self, execute, known, many, newest_first, number, order};
+use crate::rows::{self, counted_first, execute, known, many, newest_first, number, order};
 
 /// Counts an error. A new group of an owner that has as many as it may is not stored; servers that count at once may go a few beyond.
 pub(crate) async fn count(t: &Transaction<'_>, g: &ErrorGroup) -> StoreResult<()> {
@@ -53,12 +53,12 @@ pub(crate) async fn groups(c: &Client, org: &OrgId, owner: Option<&str>, page: &
     );
     let count = format!("SELECT count(*) FROM error_groups WHERE {filter}");
     let all: [&(dyn ToSql + Sync); 5] = [&org, &owner, &after, &before, &limit];
-    let (mut items, total) = tokio::try_join!(many(c, &items, &all, rows::error_group), number(c, &count, &all[..2]))?;
-    if items.is_empty() {
+    let mut listing = counted_first(number(c, &count, &all[..2]), many(c, &items, &all, rows::error_group)).await?;
+    if listing.items.is_empty() {
         known(c, "error_groups", &org, page).await?;
     }
-    newest_first(&mut items, page);
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    newest_first(&mut listing.items, page);
+    Ok(listing)
 }
 
 /// What [`FailedRuns`] says; `$1` to `$8`. A quote within a string of JSON is escaped: the text that tells a replay stands nowhere else in a context.

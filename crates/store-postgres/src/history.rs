@@ -10,7 +10,7 @@ use millrace_model::subscription::DEFERRED;
 use millrace_store::{RunFilter, StoreError, StoreResult, status_text};
 
 use crate::db::{database, text};
-use crate::rows::{self, Cursors, Params, execute, known, many, newest_first, number, one, order};
+use crate::rows::{self, Cursors, Params, counted_first, execute, known, many, newest_first, number, one, order};
 
 /// Events that a stream shows (spec 2.5, 8).
 const EVENTS_SHOWN: i64 = 100;
@@ -40,12 +40,12 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, pa
     // An owner is of one organization: what its first run says holds for all, and no row is read for the count.
     let count =
         format!("SELECT count(*) FROM (SELECT 1 FROM runs WHERE {filter} AND (SELECT org_id FROM runs WHERE owner_id = $1 LIMIT 1) = $2 LIMIT $6) AS r");
-    let (mut items, total) = tokio::try_join!(many(c, &sql, &params, rows::run), number(c, &count, &counted))?;
-    if items.is_empty() {
+    let mut listing = counted_first(number(c, &count, &counted), many(c, &sql, &params, rows::run)).await?;
+    if listing.items.is_empty() {
         known(c, "runs", &org, page).await?;
     }
-    newest_first(&mut items, page);
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    newest_first(&mut listing.items, page);
+    Ok(listing)
 }
 
 pub(crate) async fn logs(c: &Client, id: &RunId) -> StoreResult<Vec<LogLine>> {
@@ -79,9 +79,9 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
     let items = format!("SELECT * FROM ({shown}) AS e WHERE ordinal < $5 AND ordinal > $6 ORDER BY ordinal {} LIMIT $7", order(page));
     let count = format!("SELECT count(*) FROM ({shown}) AS e");
     let all: Params<'_> = &[&emitter, &org, &name, &shown_max, &below, &above, &limit];
-    let (mut items, total) = tokio::try_join!(many(c, &items, all, rows::event), number(c, &count, &all[..4]))?;
-    newest_first(&mut items, page);
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    let mut listing = counted_first(number(c, &count, &all[..4]), many(c, &items, all, rows::event)).await?;
+    newest_first(&mut listing.items, page);
+    Ok(listing)
 }
 
 pub(crate) async fn events_after(c: &Client, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {

@@ -94,7 +94,8 @@ impl Db {
         let _place = self.readers.places.acquire().await.map_err(|_| StoreError::Closed)?;
         tokio::task::spawn_blocking(move || {
             let connection = readers.idle.lock().pop().ok_or(StoreError::Closed)?;
-            let result = query(&connection);
+            // One state of the database, however many statements: a page and its count are of one moment.
+            let result = connection.unchecked_transaction().map_err(database).and_then(|state| query(&state));
             readers.idle.lock().push(connection);
             result
         })

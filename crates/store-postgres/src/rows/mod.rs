@@ -119,12 +119,23 @@ pub(crate) async fn list<T>(c: &Client, table: &Table, filter: Params<'_>, page:
     );
     let counted = if LONG.contains(&table.name) { COUNTED_MAX } else { i64::MAX };
     let count = format!("SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT {counted}) AS counted", table.name, table.filter);
-    let (mut items, total) = tokio::try_join!(many(c, &items, &params, read), number(c, &count, filter))?;
-    if items.is_empty() {
+    let mut listing = counted_first(number(c, &count, filter), many(c, &items, &params, read)).await?;
+    if listing.items.is_empty() {
         known(c, table.name, filter[0], page).await?;
     }
-    newest_first(&mut items, page);
-    Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+    newest_first(&mut listing.items, page);
+    Ok(listing)
+}
+
+/// A page with its count: what was counted is there when the page is read, and what came between is counted with it.
+pub(crate) async fn counted_first<T>(
+    count: impl Future<Output = StoreResult<i64>>,
+    items: impl Future<Output = StoreResult<Vec<T>>>,
+) -> StoreResult<Listing<T>> {
+    // The connection answers in the order in which it is asked.
+    let (total, items) = tokio::try_join!(biased; count, items)?;
+    let total_count = u64::try_from(total).unwrap_or(0).max(items.len() as u64);
+    Ok(Listing { items, total_count })
 }
 
 /// That the cursors of a page which came out empty name rows of the organization's: `UnknownCursor`.

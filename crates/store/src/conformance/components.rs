@@ -78,6 +78,25 @@ pub async fn a_saved_component_has_its_key_until_that_is_taken_away(database: &d
     same(&org.store.component(&org.id, &saved.id).await.expect("reads"), &Some(saved));
 }
 
+pub async fn a_page_and_its_count_are_of_one_moment(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let adds = async {
+        for n in 0..60 {
+            org.add_component(Some(&format!("key-{n}")), n).await;
+        }
+    };
+    let (mut adds, first) = (std::pin::pin!(adds), page(100));
+    loop {
+        // While components are added, the list is read as often as may be.
+        let listed = tokio::select! {
+            biased;
+            listed = org.store.list_components(&org.id, &first) => listed.expect("lists"),
+            () = &mut adds => break,
+        };
+        assert_eq!(listed.items.len() as u64, listed.total_count);
+    }
+}
+
 pub async fn published_components_are_listed(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;

@@ -113,6 +113,7 @@ macro_rules! suite {
                 publishing_one_key_at_once_leaves_one_mark,
                 unpublishing_takes_the_mark,
                 a_saved_component_has_its_key_until_that_is_taken_away,
+                a_page_and_its_count_are_of_one_moment,
                 published_components_are_listed,
                 the_same_code_is_found_by_its_hash,
                 earlier_published_versions_stay_addressable,
