@@ -233,7 +233,8 @@ impl Rare {
         let before = self.server.get(&format!("{path}?status=succeeded")).await.json["page_info"]["total_count"].as_u64().expect("a count");
         assert_eq!(answer(self.server.raw(Method::POST, &endpoint(&self.asks)).json(&json!({}))).await.status, 200);
         let paused = self.server.until("it pauses", &format!("{path}?status=paused"), |l| l["page_info"]["total_count"] == 1).await;
-        let url = paused["data"][0]["steps"][0]["exports"]["$return_value"]["resume_url"].as_str().expect("an address").to_owned();
+        let url = paused["data"][0]["steps"][0]["exports"]["$return_value"]["resume_url"].as_str();
+        let url = url.unwrap_or_else(|| panic!("no address: {paused}\n{}", self.server.log())).to_owned();
         assert!(self.server.raw(Method::POST, &url).json(&json!({ "n": 1 })).send().await.is_err(), "it ends before it answers");
         self.ends(point).await;
         self.launch("").await;
