@@ -161,7 +161,8 @@ impl Rare {
         server.launch().await;
         server.post("/data_stores", &json!({ "name": "begun" })).await.data();
         let steps = json!([{ "namespace": "begin", "code": BEGINS, "props": { "store": "begun" } }]);
-        let settings = json!({ "name": "begins", "timeout_ms": 4_000, "error_notification": false });
+        // Long enough that on a crowded machine both have begun by then.
+        let settings = json!({ "name": "begins", "timeout_ms": 8_000, "error_notification": false });
         let begins = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data();
         let asks = server.workflow("asks", json!([{ "type": "http" }]), &[("ask", ASKS)]).await;
         Self { server, later: 0, begins, asks }
