@@ -36,11 +36,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &[String]) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("could not start")?;
     if args == [BUNDLE_WORKER] {
-        let work = millrace_bundle::work(tokio::io::stdin(), tokio::io::stdout(), trial::PLATFORM_MODULES);
-        return runtime.block_on(work).map_err(anyhow::Error::new);
+        return millrace_bundle::work(trial::PLATFORM_MODULES).map_err(anyhow::Error::new);
     }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("could not start")?;
     runtime.block_on(measure(&Args::parse(args)?))
 }
 

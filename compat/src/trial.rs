@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use millrace_bundle::extract::{self, ComponentFacts};
-use millrace_bundle::{BundleRequest, Bundler, BundlerConfig, Entry, Files as _, Folder, IndexEntry, WorkerCommand};
+use millrace_bundle::{BundleRequest, Bundler, BundlerConfig, Entry, Files as _, Folder, IndexEntry, Limits, WorkerCommand};
 use millrace_model::component::Manifest;
 use millrace_model::egress::{Policy, Shared};
 use millrace_runner::{Call, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig};
@@ -69,6 +69,9 @@ impl Workbench {
             metadata_max_age: METADATA_MAX_AGE,
             platform_modules: PLATFORM_MODULES,
             egress: Shared::default(),
+            limits: Limits::default(),
+            walls: millrace_runner::probe().kernel(),
+            groups: None,
         };
         let bundler = Bundler::in_processes(config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![crate::BUNDLE_WORKER.into()] });
         let artifacts = tempfile::tempdir().context("could not make a folder")?;

@@ -5,6 +5,7 @@
 mod apply;
 mod cli;
 mod contract;
+mod cut_off;
 mod f5_registry_facts;
 mod history;
 mod http_triggers;

@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
 /// Two servers and what they share.
-struct Pair {
-    a: Server,
-    b: Server,
-    database: Database,
+pub(crate) struct Pair {
+    pub(crate) a: Server,
+    pub(crate) b: Server,
+    pub(crate) database: Database,
 }
 
 impl Pair {
-    async fn start(args: &[&str]) -> Option<Self> {
+    pub(crate) async fn start(args: &[&str]) -> Option<Self> {
         let database = cluster()?.database().await;
         let url = database.url();
         let args = [&["--database-url", &url], args].concat();
@@ -31,7 +31,7 @@ impl Pair {
     }
 
     /// Posts to an endpoint that the first server named, on both in turn.
-    async fn post(&self, url: &str, n: usize, body: &Value) -> millrace_tests::Answer {
+    pub(crate) async fn post(&self, url: &str, n: usize, body: &Value) -> millrace_tests::Answer {
         let url = if n.is_multiple_of(2) { url.to_owned() } else { self.on_b(url) };
         answer(self.a.raw(Method::POST, &url).json(body)).await
     }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod clock;
+mod keys;
 mod nodes;
 mod order;
 mod points;

@@ -1,7 +1,7 @@
 //! A disk that is full, slow or damaged: clear answers, nothing lost, and the server goes on by itself where it can.
 
 use std::io::Write as _;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -153,6 +153,124 @@ async fn little_room_on_the_disk_is_told_while_events_are_accepted() {
     }
 }
 
+/// Postgres goes on to write into pages that it has where there is no room for another one: that small writes are stored tells nothing of events.
+#[tokio::test]
+async fn a_postgres_without_room_is_told_until_there_is_some() {
+    let Some(cluster) = Cluster::own() else { return };
+    let database = cluster.database().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let small = folder.path().join("small");
+    let Some(disk) = Mount::at(&small, 64) else { return };
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("lets Postgres in");
+    let owner = std::fs::metadata(database.socket()).expect("a socket");
+    chown(&small, Some(owner.uid()), Some(owner.gid())).expect("gives it to Postgres");
+    for sql in [format!("CREATE TABLESPACE small LOCATION '{}'", small.display()), "CREATE DATABASE on_small TABLESPACE small".into()] {
+        database.client().await.batch_execute(&sql).await.expect("makes");
+    }
+    let server = Server::start_with(&["--database-url", &database.url().replace(database.name(), "on_small")]).await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, 1).await;
+    assert_eq!(ready(&server).await.status, 200);
+
+    let ballast = small.join("ballast");
+    let mut file = std::fs::File::create(&ballast).expect("makes");
+    for size in [1 << 20, 4096] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+    drop(file);
+    // Nobody sends anything: it is found by those who look.
+    let said = until_ready_says(&server, "not ready", &json!("storage_full")).await;
+    assert_eq!(said.status, 503);
+    let (mut acknowledged, mut refused) = (1, 0);
+    while refused < 5 {
+        // Nothing that can be compressed.
+        let large: String = (1..800_u64).map(|k| format!("{:x}", (k * 7919 + acknowledged as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let said = answer(server.raw(Method::POST, &url).json(&json!({ "n": acknowledged, "large": large }))).await;
+        match said.status {
+            200 => acknowledged += 1,
+            _ => {
+                assert_eq!(said.refusal(), (507, "storage_full"), "{}", said.text);
+                refused += 1;
+            }
+        }
+        let said = ready(&server).await;
+        assert_eq!((said.status, &said.json["code"]), (503, &json!("storage_full")), "{}", said.text);
+        assert!(acknowledged < 2_000, "the disk never was full");
+    }
+    std::fs::remove_file(ballast).expect("makes room");
+    until_ready_says(&server, "ready", &Value::Null).await;
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, acknowledged + 1).await;
+    assert!(server.log().contains("takes writes again"), "{}", server.log());
+    drop(server);
+    drop(disk);
+}
+
+#[tokio::test]
+async fn a_database_that_is_removed_under_the_server_takes_nothing_until_it_is_back() {
+    let server = Server::start().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    let (file, elsewhere) = (server.data_dir().join("millrace.db"), server.data_dir().join("moved"));
+    std::fs::rename(&file, &elsewhere).expect("takes it away");
+    assert_eq!(send(&server, &url, 1).await.refusal(), (503, "database_unavailable"));
+    assert_eq!(ready(&server).await.json["code"], "database_unavailable");
+    // Nor where another is in its place.
+    std::fs::write(&file, "").expect("writes");
+    assert_eq!(send(&server, &url, 2).await.refusal(), (503, "database_unavailable"));
+    std::fs::rename(&elsewhere, &file).expect("puts it back");
+    until_ready_says(&server, "ready", &Value::Null).await;
+    assert_eq!(send(&server, &url, 3).await.status, 200);
+    settled(&server, &source, 1).await;
+}
+
+/// What was accepted waits for its process: that there is no room for one is no fault of the code.
+#[tokio::test]
+async fn an_event_waits_where_there_is_no_room_for_a_process() {
+    let mut server = Server::new_at_rest(&["--egress-allow", "127.0.0.0/8"]);
+    let hosts = server.data_dir().join("hosts");
+    let Some(_disk) = Mount::at(&hosts, 24) else { return };
+    server.launch().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    server.kill();
+    // Its process is gone; those that wait for code have none.
+    server.launch().await;
+    let ballast = hosts.join("ballast");
+    let mut file = std::fs::File::create(&ballast).expect("a file");
+    while file.write_all(&[0; 4096]).is_ok() {}
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    server.until_log("no process can be started for it").await;
+    let refused = server.post("/sources", &json!({ "component_code": SOURCE.replace("one", "two") })).await;
+    assert_eq!(refused.refusal(), (503, "no_process"), "{}", refused.text);
+    assert_eq!(server.get(&format!("/sources/{}/runs?status=failed", source["id"].as_str().expect("an id"))).await.json["page_info"]["total_count"], 0);
+    std::fs::remove_file(&ballast).expect("makes room");
+    settled(&server, &source, 1).await;
+    server.source(&SOURCE.replace("one", "two"), json!({})).await;
+    server.kill();
+}
+
+/// Standard error often is a file on the disk that fills up, or a pipe whose reader has gone.
+#[tokio::test]
+async fn a_log_that_cannot_be_written_stops_nothing() {
+    let mut server = Server::new_at_rest(&["--egress-allow", "127.0.0.0/8"]);
+    server.set_env("MILLRACE_LOG", "debug");
+    let log = server.data_dir().with_file_name("log");
+    std::os::unix::fs::symlink("/dev/full", &log).expect("a link");
+    server.begin();
+    // Nobody is to read it: it has no end.
+    std::fs::remove_file(&log).expect("takes the link away");
+    assert!(server.until_ready().await, "it ended");
+    let source = server.source(SOURCE, json!({})).await;
+    for n in 0..3 {
+        assert_eq!(send(&server, &endpoint(&source), n).await.status, 200);
+    }
+    settled(&server, &source, 3).await;
+    assert_eq!(server.terminate(), Some(0));
+}
+
 /// A file system of its own, in memory.
 struct Mount(PathBuf);
 
@@ -241,7 +359,35 @@ async fn a_disk_that_hangs_is_told_and_what_waits_for_it_is_acknowledged_in_the_
         assert_eq!(status, 200, "who waited was told that it is on the disk");
         acknowledged += 1;
     }
+    // That it was slow is told for a while, and no longer that nothing is accepted.
+    assert_eq!(until_ready_says(&server, "degraded", &json!("slow_storage")).await.status, 200);
     until_ready_says(&server, "ready", &Value::Null).await;
+    settled(&server, &source, acknowledged).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_told_to_end_while_its_disk_hangs_ends_and_loses_nothing() {
+    let mut server = Server::failing(&[]);
+    server.launch().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    assert_eq!(send(&server, &url, 0).await.status, 200);
+    settled(&server, &source, 1).await;
+    server.kill();
+    // Longer than anybody waits.
+    server.set_env(FAIL_POINTS, "store.commit=delay(3600000)@6");
+    server.launch().await;
+    let waiting: Vec<_> = (1..20).map(|n| tokio::spawn(server.raw(Method::POST, &url).json(&json!({ "n": n })).send())).collect();
+    until_ready_says(&server, "not ready", &json!("storage_hangs")).await;
+    server.tell_to_end();
+    assert!(server.until_ended(Duration::from_secs(120)).await, "{}", server.log());
+    assert!(server.log().contains("did not take the last writes"), "{}", server.log());
+    let mut acknowledged = 1;
+    for one in waiting {
+        acknowledged += usize::from(one.await.expect("joins").is_ok_and(|answer| answer.status().is_success()));
+    }
+    server.set_env(FAIL_POINTS, "");
+    server.launch().await;
     settled(&server, &source, acknowledged).await;
 }
 
@@ -313,6 +459,34 @@ async fn a_database_that_is_away_is_told_and_found_again() {
     until_ready_says(&server, "ready", &Value::Null).await;
     assert_eq!(send(&server, &url, 3).await.status, 200);
     settled(&server, &source, 2).await;
+}
+
+/// Its processes are there, take connections, and do not go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_that_hangs_is_told_and_what_waits_for_it_is_acknowledged_in_the_end() {
+    let Some(cluster) = Cluster::own() else { return };
+    let database = cluster.database().await;
+    let server = Server::start_with(&["--database-url", &database.url()]).await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, 1).await;
+    cluster.signal("-STOP");
+    // Whoever looks first has its answer, though the database gives none.
+    let first = tokio::time::timeout(Duration::from_secs(60), ready(&server)).await.expect("an answer while it hangs");
+    assert!(["slow_storage", "database_unavailable"].iter().any(|code| first.json["code"] == *code), "{}", first.text);
+    let waiting = tokio::spawn(server.raw(Method::POST, &url).json(&json!({ "n": 2 })).send());
+    let until_refused = async {
+        while ready(&server).await.status != 503 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), until_refused).await.expect("it is told while it hangs");
+    cluster.signal("-CONT");
+    assert_eq!(waiting.await.expect("joins").expect("an answer").status(), 200);
+    until_ready_says(&server, "ready", &Value::Null).await;
+    assert_eq!(send(&server, &url, 3).await.status, 200);
+    settled(&server, &source, 3).await;
 }
 
 #[tokio::test]

@@ -40,6 +40,7 @@ fn where_all_is_well_it_says_so_and_leaves_nothing() {
         "node",
         "wall",
         "walls",
+        "bundling",
         "egress",
         "mail",
         "packages",
@@ -52,6 +53,7 @@ fn where_all_is_well_it_says_so_and_leaves_nothing() {
         assert_ne!(of(&said, name).0, "failed", "{said:#}");
     }
     assert!(said["checks"].as_array().expect("a list").iter().filter(|c| c["name"] == "wall").count() == 3, "{said:#}");
+    assert!(of(&said, "walls").1.contains("Landlock (version ") && of(&said, "walls").1.contains("seccomp-bpf, egress guard"), "{said:#}");
     assert_eq!(std::fs::read_dir(dir.path()).expect("reads").count(), 0, "it made something");
 }
 

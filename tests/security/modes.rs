@@ -55,6 +55,8 @@ fn where_a_wall_is_missing_nothing_starts_unless_that_is_wanted() {
     assert_eq!(status, None, "it ended: {said}");
     assert!(said.contains("a wall around components is missing") && said.contains("Landlock (files; Linux 5.13"), "{said}");
     assert!(said.contains("components are walled in") && said.contains("no Landlock, seccomp-bpf, egress guard"), "{said}");
+    let bundling = said.lines().find(|line| line.contains("bundling is walled in")).unwrap_or_default();
+    assert!(bundling.contains("no Landlock, seccomp-bpf"), "{said}");
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use millrace_tests::{answer, endpoint, id};
+use reqwest::Method;
 use serde_json::json;
 
 use crate::support::Field;
@@ -72,6 +74,26 @@ fn row(name: &str, rounds: &[(Took, Took)]) -> String {
     )
 }
 
+/// Whoever wakes up waits for the turn of another to end: the kernel tells how long each may be (Linux 6.12; others give turns of their own choice).
+#[tokio::test]
+async fn the_server_and_its_hosts_take_short_turns() {
+    let field = Field::start().await;
+    field.healthy_neighbour().await;
+    let server = field.server.pid();
+    let children = std::fs::read_dir(format!("/proc/{server}/task")).expect("runs").flatten();
+    let children = children
+        .flat_map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default().split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    for pid in children.chain([server.to_string()]).collect::<Vec<_>>() {
+        // A spare that is gone by now has no threads.
+        for task in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let told = std::fs::read_to_string(task.path().join("sched")).unwrap_or_default();
+            if let Some(turn) = told.lines().find(|line| line.starts_with("se.slice")) {
+                assert_eq!(turn.rsplit(' ').next(), Some("500000"), "{pid}: {}", task.path().display());
+            }
+        }
+    }
+}
+
 #[tokio::test]
 #[ignore = "a measurement: prints how much slower a neighbour answers under each attack"]
 async fn measure_what_a_neighbour_feels() {
@@ -94,12 +116,12 @@ async fn measure_what_a_neighbour_feels() {
     }
     // Many requests to one endpoint, whose code takes its time, from a thread of their own.
     let slow = field.deploy("await new Promise((y) => setTimeout(y, 300)); return 1;").await;
-    let url = millrace_tests::endpoint(&slow);
+    let url = endpoint(&slow);
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let before = field.look(ANSWERS).await;
         let (flood, flooded) = tokio::sync::oneshot::channel::<()>();
-        let to = url.clone();
+        let to = vec![url.clone()];
         let flooding = std::thread::spawn(move || flood_with_requests(&to, flooded));
         tokio::time::sleep(GRACE).await;
         rounds.push((before, field.look(ANSWERS).await));
@@ -109,14 +131,80 @@ async fn measure_what_a_neighbour_feels() {
     println!("{}", row("a flood by 600 clients", &rounds));
 }
 
+/// What an organization does with many workflows at once: none of them goes beyond a limit of one component.
+const ATTACKS_OF_AN_ORGANIZATION: &[(&str, &str)] = &[
+    ("30 workflows that burn", "while (true) {}"),
+    (
+        "30 workflows that take memory",
+        "const all = []; for (;;) { all.push(new Array(1e5).fill(1.5)); if (all.length > 100) all.length = 0; await new Promise(setImmediate); }",
+    ),
+    ("600 clients of 30 workflows", "await new Promise((y) => setTimeout(y, 100));"),
+    ("600 clients of 30 workflows that compute", "for (const end = Date.now() + 20; Date.now() < end;);"),
+];
+
+#[tokio::test]
+#[ignore = "a measurement: prints how much slower one organization is served while another takes what it can get"]
+async fn measure_what_another_organization_feels() {
+    println!("| attack by an organization | alone, ms | under attack, ms | ratio of medians | ratio of the slowest tenths |\n| --- | --- | --- | --- | --- |");
+    let chosen = std::env::var("MILLRACE_ATTACK").unwrap_or_default();
+    let field = Field::start().await;
+    let other = field.server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
+    let key = other["api_key"].as_str().expect("a key");
+    field.look(ANSWERS).await;
+    for (name, attack) in ATTACKS_OF_AN_ORGANIZATION.iter().filter(|(name, _)| name.contains(&chosen)) {
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let (mut urls, mut paths) = (Vec::new(), Vec::new());
+            for _ in 0..30 {
+                let code = format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {attack} }} }});");
+                let workflow = json!({
+                    "triggers": [{ "type": "http" }],
+                    "steps": [{ "namespace": "attack", "code": code }],
+                    "settings": { "name": "attack", "timeout_ms": ATTACK_MS, "error_notification": false },
+                });
+                let workflow = field.server.call_as(key, Method::POST, "/workflows", Some(&workflow)).await.data();
+                urls.push(endpoint(&workflow));
+                paths.push(format!("/workflows/{}", id(&workflow)));
+            }
+            let before = field.look(ANSWERS).await;
+            let (flood, flooded) = tokio::sync::oneshot::channel::<()>();
+            let flooding = if name.starts_with("600") {
+                Some(std::thread::spawn(move || flood_with_requests(&urls, flooded)))
+            } else {
+                for url in &urls {
+                    assert_eq!(answer(field.server.raw(Method::POST, url).json(&json!({}))).await.status, 200);
+                }
+                None
+            };
+            tokio::time::sleep(GRACE).await;
+            rounds.push((before, field.look(ANSWERS).await));
+            drop(flood);
+            if let Some(flooding) = flooding {
+                println!("{} requests of the flood were answered", flooding.join().expect("floods"));
+            }
+            for path in &paths {
+                for status in ["queued", "running"] {
+                    let left = format!("{path}/runs?status={status}");
+                    while field.server.call_as(key, Method::GET, &left, None).await.json["page_info"]["total_count"] != 0 {
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                }
+                let deleted = field.server.call_as(key, Method::DELETE, path, None).await;
+                assert!(deleted.status < 300, "{deleted:?}");
+            }
+        }
+        println!("{}", row(name, &rounds));
+    }
+}
+
 /// Six hundred clients that ask again as soon as they are answered, and a little later where they are refused. Ends with the sender; tells how many were answered.
-fn flood_with_requests(url: &str, mut end: tokio::sync::oneshot::Receiver<()>) -> usize {
+fn flood_with_requests(urls: &[String], mut end: tokio::sync::oneshot::Receiver<()>) -> usize {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("starts");
     runtime.block_on(async {
         let http = reqwest::Client::new();
         let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        for _ in 0..600 {
-            let (http, url, count) = (http.clone(), url.to_owned(), count.clone());
+        for n in 0..600 {
+            let (http, url, count) = (http.clone(), urls[n % urls.len()].clone(), count.clone());
             tokio::spawn(async move {
                 loop {
                     match http.post(&url).json(&json!({})).send().await {

@@ -325,8 +325,22 @@ impl Server {
 
     /// SIGTERM, and no wait for its end.
     pub fn tell_to_end(&self) {
+        self.signal("-TERM");
+    }
+
+    /// SIGSTOP: it stands still until [`Server::thaw`]; its hosts go on.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// SIGCONT.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
         let child = self.child.as_ref().expect("it runs");
-        Command::new("kill").arg(child.id().to_string()).status().expect("signals");
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("signals").success());
     }
 
     /// SIGTERM; the exit code.

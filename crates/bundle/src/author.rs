@@ -6,14 +6,12 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
-use crate::reach::Reach;
+use crate::pages::{Pages, raw_address};
 use crate::specifier::Bare;
 use crate::{BundleError, Entry, tree};
 
 /// A component's own files in all.
-const BYTES_MAX: usize = 8 << 20;
-/// How many files an address may lead to.
-const FILES_MAX: usize = 500;
+pub(crate) const BYTES_MAX: usize = 8 << 20;
 
 pub(crate) struct Author {
     /// Path below the root, or whole address.
@@ -23,11 +21,12 @@ pub(crate) struct Author {
     files: Mutex<BTreeMap<String, Option<String>>>,
     /// What the entry reaches: more may have been given.
     reached: Mutex<BTreeSet<String>>,
-    reach: Option<Reach>,
+    /// Where the entry is an address.
+    pages: Option<Pages>,
 }
 
 impl Author {
-    pub(crate) async fn open(entry: Entry, reach: Reach) -> Result<Self, BundleError> {
+    pub(crate) async fn open(entry: Entry, pages: Pages) -> Result<Self, BundleError> {
         match entry {
             Entry::Files { entry, files } => {
                 if files.values().map(String::len).sum::<usize>() > BYTES_MAX {
@@ -40,14 +39,19 @@ impl Author {
                     entry_code,
                     files: Mutex::new(files.into_iter().map(|(k, v)| (k, Some(v))).collect()),
                     reached: Mutex::default(),
-                    reach: None,
+                    pages: None,
                 })
             }
             Entry::Url { url } => {
                 let address = raw_address(&url)?;
-                let author =
-                    Self { entry: address.to_string(), entry_code: String::new(), files: Mutex::default(), reached: Mutex::default(), reach: Some(reach) };
-                let code = author.fetch(address.as_str()).await?.ok_or_else(|| BundleError::Fetch { url, reason: "there is nothing (404)".into() })?;
+                let author = Self {
+                    entry: address.to_string(),
+                    entry_code: String::new(),
+                    files: Mutex::default(),
+                    reached: Mutex::default(),
+                    pages: Some(pages.clone()),
+                };
+                let code = pages.fetch(address.as_str()).await?.ok_or_else(|| BundleError::Fetch { url, reason: "there is nothing (404)".into() })?;
                 author.files.lock().insert(author.entry.clone(), Some(code.clone()));
                 Ok(Self { entry_code: code, ..author })
             }
@@ -78,7 +82,7 @@ impl Author {
 
     /// The range that the nearest `package.json` beside or above a file names for a package.
     pub(crate) fn declared(&self, package: &str, importer: &str) -> Option<String> {
-        if self.reach.is_some() {
+        if self.pages.is_some() {
             return None;
         }
         let files = self.files.lock();
@@ -141,7 +145,7 @@ impl Author {
 
     fn join(&self, specifier: &str, importer: &str) -> Result<String, BundleError> {
         let outside = || BundleError::Outside { specifier: specifier.into(), importer: importer.into() };
-        if self.reach.is_some() {
+        if self.pages.is_some() {
             let base = Url::parse(importer).map_err(|_| outside())?;
             let joined = base.join(specifier).map_err(|_| outside())?;
             return if joined.origin() == base.origin() { Ok(joined.to_string()) } else { Err(outside()) };
@@ -153,59 +157,10 @@ impl Author {
         if let Some(known) = self.files.lock().get(path) {
             return Ok(known.is_some());
         }
-        if self.reach.is_none() {
-            return Ok(false);
-        }
-        let text = self.fetch(path).await?;
+        let Some(pages) = &self.pages else { return Ok(false) };
+        let text = pages.fetch(path).await?;
         let exists = text.is_some();
         self.files.lock().insert(path.to_owned(), text);
         Ok(exists)
     }
-
-    async fn fetch(&self, url: &str) -> Result<Option<String>, BundleError> {
-        let Some(reach) = &self.reach else { return Ok(None) };
-        let failed = |reason: String| BundleError::Fetch { url: url.into(), reason };
-        let (count, bytes) = {
-            let files = self.files.lock();
-            (files.len(), files.values().flatten().map(String::len).sum::<usize>())
-        };
-        if count >= FILES_MAX {
-            return Err(failed(format!("the component leads to more than {FILES_MAX} files")));
-        }
-        let mut response = reach.get(url).await.map_err(failed)?;
-        if response.status() == reqwest::StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        if !response.status().is_success() {
-            return Err(failed(format!("the server answered {}", response.status())));
-        }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|e| failed(e.without_url().to_string()))? {
-            body.extend_from_slice(&chunk);
-            if bytes + body.len() > BYTES_MAX {
-                return Err(BundleError::TooLarge { what: "the component".into(), bytes_max: BYTES_MAX });
-            }
-        }
-        String::from_utf8(body).map(Some).map_err(|_| failed("it is not text".into()))
-    }
-}
-
-/// An address of text: a page of a file on a code host is turned into the file itself.
-fn raw_address(url: &str) -> Result<Url, BundleError> {
-    let bad = |reason: &str| BundleError::Fetch { url: url.chars().take(200).collect(), reason: reason.into() };
-    let mut address = Url::parse(url).map_err(|_| bad("it is not an address"))?;
-    if !matches!(address.scheme(), "http" | "https") || address.host_str().is_none() {
-        return Err(bad("allowed are http: and https: with a host"));
-    }
-    if address.host_str() == Some("github.com") {
-        let parts: Vec<String> = address.path_segments().into_iter().flatten().map(str::to_owned).collect();
-        if let [owner, repo, kind, rest @ ..] = parts.as_slice()
-            && kind == "blob"
-        {
-            let path = format!("/{owner}/{repo}/{}", rest.join("/"));
-            address.set_host(Some("raw.githubusercontent.com")).map_err(|_| bad("it is not an address"))?;
-            address.set_path(&path);
-        }
-    }
-    Ok(address)
 }

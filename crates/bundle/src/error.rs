@@ -87,6 +87,20 @@ pub enum BundleError {
         /// The limit.
         bytes_max: usize,
     },
+    /// Its process had taken more memory than it may.
+    #[error("{what} took more than {mib_max} MiB of memory, the limit; import fewer or smaller packages, or only the parts that are used")]
+    OutOfMemory {
+        /// What.
+        what: String,
+        /// The limit.
+        mib_max: u64,
+    },
+    /// It did not end in time.
+    #[error("bundling the component took longer than {seconds_max} s, the limit; import fewer or smaller packages, or deploy again where a download was slow")]
+    TimedOut {
+        /// The limit.
+        seconds_max: u64,
+    },
     /// The bundler's own words.
     #[error("the component does not bundle:\n{text}")]
     Build {
@@ -134,6 +148,8 @@ impl BundleError {
             Self::Fetch { .. } => "fetch_failed",
             Self::Archive { .. } => "invalid_archive",
             Self::TooLarge { .. } => "component_too_large",
+            Self::OutOfMemory { .. } => "bundle_out_of_memory",
+            Self::TimedOut { .. } => "bundle_timeout",
             Self::Build { .. } => "bundle_failed",
             Self::Registry { .. } => "registry_unreachable",
             Self::Integrity { .. } => "package_integrity",

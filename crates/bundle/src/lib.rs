@@ -11,6 +11,7 @@ mod guarded;
 mod index;
 mod known;
 mod packages;
+mod pages;
 mod plugin;
 mod reach;
 mod registry;
@@ -27,6 +28,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::egress::Shared;
+pub use millrace_walls::Kernel;
+pub use millrace_walls::cgroup::ControlGroups;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -54,6 +57,27 @@ pub struct BundlerConfig {
     pub platform_modules: &'static [(&'static str, &'static str)],
     /// Which addresses a component's own files may be fetched from. The registry is the operator's choice and not bound by it.
     pub egress: Shared,
+    /// What one bundle may take, in processes of its own.
+    pub limits: Limits,
+    /// The walls that are put up around these processes.
+    pub walls: Kernel,
+    /// Where control groups for them are made, if anywhere.
+    pub groups: Option<Arc<ControlGroups>>,
+}
+
+/// What one bundle may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Downloads of its packages included.
+    pub time: Duration,
+    /// Memory of each of its processes, MiB.
+    pub memory_mb: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(180), memory_mb: 2048 }
+    }
 }
 
 /// Turns component source into artifacts.
@@ -142,6 +166,17 @@ impl Bundler {
     /// the memory of bundling goes with the process.
     pub fn in_processes(config: BundlerConfig, command: WorkerCommand) -> Self {
         Self { config, places: Arc::new(Semaphore::new(BUNDLES_MAX)), work: Work::InProcesses(command) }
+    }
+
+    /// Lets processes try to get out of their walls, where there are any.
+    ///
+    /// # Errors
+    /// In words: what was open that should be closed, or why they do not run within them.
+    pub async fn try_walls(&self) -> Result<(), String> {
+        match &self.work {
+            Work::Here(_) => Ok(()),
+            Work::InProcesses(command) => command.try_walls(&self.config).await,
+        }
     }
 
     /// Bundles a component.

@@ -12,22 +12,26 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::registry::{Chosen, Registry};
+use crate::specifier::Bare;
+use crate::worker::Asker;
 use crate::{BundleError, LockedPackage};
 
+/// Where packages are kept, below the folder of caches.
+pub(crate) const PACKAGES: &str = "packages";
 /// Downloads at once.
 const DOWNLOADS_MAX: usize = 8;
 /// Manifests kept in memory.
 const MANIFESTS_MAX: usize = 5000;
 /// The largest package: the largest known ones have some ten thousand files.
-const LARGEST: Size = Size { bytes: 512 << 20, entries: 200_000 };
+pub(crate) const LARGEST: Size = Size { bytes: 512 << 20, entries: 200_000 };
 /// What a package's folder is called while it is unpacked, before the number of the process that does it.
 const PART: &str = ".part-";
 
 /// What a package unpacks to.
 #[derive(Clone, Copy)]
-struct Size {
+pub(crate) struct Size {
     /// In files that are kept. What is decompressed may be twice as much.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// Files and whatever else an archive has.
     entries: usize,
 }
@@ -101,11 +105,19 @@ impl Manifest {
 }
 
 impl Packages {
-    pub(crate) fn new(registry: Registry, root: PathBuf) -> Self {
+    pub(crate) fn new(registry: Registry, cache_dir: &Path) -> Self {
+        let root = cache_dir.join(PACKAGES);
         // The resolver answers with real paths: comparing needs the same.
         let root = std::fs::create_dir_all(&root).and_then(|()| root.canonicalize()).unwrap_or(root);
-        remove_left(&root);
+        if registry.asker().is_none() {
+            remove_left(&root);
+        }
         Self { registry, root, downloads: Semaphore::new(DOWNLOADS_MAX), installs: Mutex::default(), manifests: Mutex::default() }
+    }
+
+    /// Who fetches, where this process does not.
+    pub(crate) fn asker(&self) -> Option<&Arc<Asker>> {
+        self.registry.asker()
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -131,7 +143,30 @@ impl Packages {
         installed.map(|()| folder)
     }
 
+    /// As [`Packages::install`], for a process that is not trusted with names.
+    pub(crate) async fn install_for_another(&self, import_name: &str, package: &LockedPackage) -> Result<(), BundleError> {
+        let is_name = |name: &str| Bare::parse(name).is_some_and(|bare| bare.name == name);
+        // What it names becomes a folder and a part of an address.
+        let is_version =
+            |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-+._~".contains(&b));
+        if !is_name(import_name) || !is_name(&package.name) || !is_version(&package.version) {
+            let specifier = format!("{}@{}", package.name, package.version).chars().take(200).collect();
+            return Err(BundleError::Unsupported { specifier, importer: "the bundler".into(), reason: "it is no package's name and version".into() });
+        }
+        self.install(import_name, package).await.map(drop)
+    }
+
+    pub(crate) async fn refresh(&self, name: &str, importer: &str) -> Result<(), BundleError> {
+        match Bare::parse(name).filter(|bare| bare.name == name) {
+            Some(_) => self.registry.refresh(name, importer).await,
+            None => Err(BundleError::PackageNotFound { name: name.chars().take(200).collect(), importer: importer.into() }),
+        }
+    }
+
     async fn fetch(&self, import_name: &str, package: &LockedPackage, folder: &Path) -> Result<(), BundleError> {
+        if let Some(asker) = self.registry.asker() {
+            return asker.install(import_name, package).await;
+        }
         let _place = self.downloads.acquire().await.map_err(internal)?;
         let archive = self.registry.archive(package).await?;
         let (root, target, name) = (self.root.clone(), folder.to_path_buf(), import_name.to_owned());
@@ -180,7 +215,12 @@ fn unpack(archive: &[u8], root: &Path, target: &Path, name: &str, max: Size) -> 
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let part = root.join(format!("{PART}{}-{number}", std::process::id()));
-    let unpacked = unpack_into(archive, &part.join("node_modules").join(name), max);
+    // Left by a process that had this one's number: they are small and come again in containers.
+    let cleared = match std::fs::remove_dir_all(&part) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    let unpacked = cleared.and_then(|()| unpack_into(archive, &part.join("node_modules").join(name), max));
     // A loss of power may leave a name without what it stands for, and a package that is there is never unpacked again.
     let kept = unpacked.and_then(|()| Ok(rustix::fs::syncfs(std::fs::File::open(&part)?)?));
     let moved = kept.and_then(|()| match std::fs::rename(&part, target) {
@@ -325,5 +365,18 @@ mod tests {
         }
         remove_left(dir.path());
         assert_eq!(names(dir.path()), [own, "x@1".to_owned()]);
+    }
+
+    #[test]
+    fn what_a_process_with_the_same_number_left_is_no_part_of_a_package() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for number in 0..100 {
+            let left = dir.path().join(format!("{PART}{}-{number}/node_modules/x", std::process::id()));
+            std::fs::create_dir_all(&left).expect("makes");
+            std::fs::write(left.join("left.js"), "").expect("writes");
+        }
+        let packed = archive([(tar::EntryType::Regular, "package/index.js", &b"1"[..])]);
+        unpack(&packed, dir.path(), &dir.path().join("x@1"), "x", LARGEST).expect("unpacks");
+        assert_eq!(names(&dir.path().join("x@1/node_modules/x")), ["index.js"]);
     }
 }

@@ -11,16 +11,23 @@ use reqwest::header::LOCATION;
 use reqwest::{Client, ClientBuilder, Response, redirect};
 use url::{Host, Url};
 
+use crate::BundleError;
+
 /// Redirects that are followed for one file.
 const REDIRECTS_MAX: usize = 5;
 
 /// What all requests of bundling have in common.
-pub(crate) fn client() -> ClientBuilder {
+fn client() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(10))
         .timeout(Duration::from_secs(60))
         .redirect(redirect::Policy::limited(REDIRECTS_MAX))
+}
+
+/// A client for the registry.
+pub(crate) fn http() -> Result<Client, BundleError> {
+    client().build().map_err(|e| BundleError::Internal { what: "could not make an HTTP client", source: Box::new(e) })
 }
 
 /// Fetches what the policy opens.

@@ -14,8 +14,11 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha512};
 use tokio::sync::Semaphore;
 
+use crate::worker::Asker;
 use crate::{BundleError, BundlerConfig, LockedPackage};
 
+/// Where documents are kept, below the folder of caches.
+pub(crate) const DOCUMENTS: &str = "documents";
 /// The largest document and archive.
 const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 const ARCHIVE_BYTES_MAX: usize = 128 << 20;
@@ -29,7 +32,7 @@ const KNOWN_MAX: usize = 5;
 const NODE_VERSION: &str = "20.19.0";
 
 pub(crate) struct Registry {
-    http: reqwest::Client,
+    outside: Outside,
     url: String,
     cache_dir: PathBuf,
     max_age: Duration,
@@ -37,6 +40,13 @@ pub(crate) struct Registry {
     /// Documents being asked for: many files import the same package at once.
     flights: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     questions: Semaphore,
+}
+
+/// How documents come in.
+pub(crate) enum Outside {
+    Http(reqwest::Client),
+    /// Another process fetches what is missing, and leaves it in the cache.
+    Asked(Arc<Asker>),
 }
 
 /// A version chosen from a document.
@@ -77,15 +87,23 @@ struct Dist {
 }
 
 impl Registry {
-    pub(crate) fn new(http: reqwest::Client, config: &BundlerConfig) -> Self {
+    pub(crate) fn new(outside: Outside, config: &BundlerConfig) -> Self {
         Self {
-            http,
+            outside,
             url: config.registry_url.trim_end_matches('/').to_owned(),
-            cache_dir: config.cache_dir.join("documents").join(config.registry_url.replace(|c: char| !c.is_ascii_alphanumeric(), "+")),
+            cache_dir: config.cache_dir.join(DOCUMENTS).join(config.registry_url.replace(|c: char| !c.is_ascii_alphanumeric(), "+")),
             max_age: config.metadata_max_age,
             documents: Mutex::default(),
             flights: Mutex::default(),
             questions: Semaphore::new(QUESTIONS_MAX),
+        }
+    }
+
+    /// Who fetches, where this process does not.
+    pub(crate) fn asker(&self) -> Option<&Arc<Asker>> {
+        match &self.outside {
+            Outside::Http(_) => None,
+            Outside::Asked(asker) => Some(asker),
         }
     }
 
@@ -116,12 +134,16 @@ impl Registry {
 
     /// The archive of a version, checked.
     pub(crate) async fn archive(&self, package: &LockedPackage) -> Result<Vec<u8>, BundleError> {
-        let known = self.documents.lock().get(&package.name).map(|(_, document)| document.clone());
+        let mut known = self.documents.lock().get(&package.name).map(|(_, document)| document.clone());
+        if known.is_none() {
+            known = self.on_disk(&self.file(&package.name)).await.map(|(document, _)| Arc::new(document));
+        }
         let base = package.name.rsplit('/').next().unwrap_or(&package.name);
         let address = known
             .and_then(|d| d.versions.get(&package.version).map(|r| r.dist.tarball.clone()))
             .unwrap_or_else(|| format!("{}/{}/-/{base}-{}.tgz", self.url, package.name, package.version));
-        let bytes = self.get(&package.name, &address, None, ARCHIVE_BYTES_MAX).await?.ok_or_else(|| failed(&package.name, "the archive is not there"))?;
+        let Outside::Http(http) = &self.outside else { return Err(failed(&package.name, "this process fetches nothing")) };
+        let bytes = self.get(http, &package.name, &address, None, ARCHIVE_BYTES_MAX).await?.ok_or_else(|| failed(&package.name, "the archive is not there"))?;
         let named = format!("{}@{}", package.name, package.version);
         if let Some(expected) = package.integrity.split_whitespace().find_map(|i| i.strip_prefix("sha512-")) {
             if STANDARD.encode(Sha512::digest(&bytes)) != expected {
@@ -131,6 +153,15 @@ impl Registry {
             return Err(BundleError::Integrity { package: named });
         }
         Ok(bytes)
+    }
+
+    /// Sees to it that the cache holds a package's document, as young as it can be.
+    pub(crate) async fn refresh(&self, name: &str, importer: &str) -> Result<(), BundleError> {
+        self.document(name, importer).await.map(drop)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.cache_dir.join(format!("{}.json", name.replace('/', "+")))
     }
 
     async fn document(&self, name: &str, importer: &str) -> Result<Arc<Document>, BundleError> {
@@ -153,10 +184,15 @@ impl Registry {
     }
 
     async fn ask(&self, name: &str, importer: &str) -> Result<Arc<Document>, BundleError> {
-        let file = self.cache_dir.join(format!("{}.json", name.replace('/', "+")));
-        let document = match self.on_disk(&file).await {
-            Some((document, true)) => document,
-            kept => match self.download(name, importer).await {
+        let file = self.file(name);
+        let document = match (self.on_disk(&file).await, &self.outside) {
+            (Some((document, true)), _) => document,
+            (_, Outside::Asked(asker)) => {
+                asker.document(name, importer).await?;
+                let kept = self.on_disk(&file).await;
+                kept.ok_or_else(|| failed(name, "its answer could not be kept; is there room on the disk?"))?.0
+            }
+            (kept, Outside::Http(http)) => match self.download(http, name, importer).await {
                 Ok(document) => {
                     self.keep(&file, &document).await;
                     document
@@ -181,11 +217,11 @@ impl Registry {
         Ok(document)
     }
 
-    async fn download(&self, name: &str, importer: &str) -> Result<Document, BundleError> {
+    async fn download(&self, http: &reqwest::Client, name: &str, importer: &str) -> Result<Document, BundleError> {
         let _place = self.questions.acquire().await.map_err(|_| failed(name, "the bundler is closed"))?;
         let address = format!("{}/{}", self.url, name.replace('/', "%2f"));
         let bytes = self
-            .get(name, &address, Some("application/vnd.npm.install-v1+json"), DOCUMENT_BYTES_MAX)
+            .get(http, name, &address, Some("application/vnd.npm.install-v1+json"), DOCUMENT_BYTES_MAX)
             .await?
             .ok_or_else(|| BundleError::PackageNotFound { name: name.to_owned(), importer: importer.to_owned() })?;
         serde_json::from_slice(&bytes).map_err(|e| failed(name, &format!("its answer cannot be read: {e}")))
@@ -213,8 +249,8 @@ impl Registry {
     }
 
     /// None where the registry says there is nothing.
-    async fn get(&self, name: &str, address: &str, accept: Option<&str>, bytes_max: usize) -> Result<Option<Vec<u8>>, BundleError> {
-        let mut request = self.http.get(address);
+    async fn get(&self, http: &reqwest::Client, name: &str, address: &str, accept: Option<&str>, bytes_max: usize) -> Result<Option<Vec<u8>>, BundleError> {
+        let mut request = http.get(address);
         if let Some(accept) = accept {
             request = request.header("accept", accept);
         }

@@ -16,13 +16,17 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::author::Author;
 use crate::packages::Packages;
+use crate::pages::Pages;
 use crate::plugin::{ENTRY, MillracePlugin};
 use crate::reach::{self, Reach};
-use crate::registry::Registry;
+use crate::registry::{Outside, Registry};
+use crate::worker::Asker;
 use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, extract, responds};
 
 /// Parsers and printers of code call themselves once per level of nesting. Only addresses are reserved, not memory.
-const STACK_BYTES: usize = 256 << 20;
+pub(crate) const STACK_BYTES: usize = 256 << 20;
+/// Threads that read files: their stacks are as deep.
+pub(crate) const BLOCKING_MAX: usize = 4;
 /// The largest bundle.
 const BUNDLE_BYTES_MAX: usize = 32 << 20;
 
@@ -39,17 +43,42 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
+    /// One that fetches by itself.
     pub(crate) fn open(config: &BundlerConfig) -> Result<Self, BundleError> {
-        let http = reach::client().build().map_err(|e| BundleError::Internal { what: "could not make an HTTP client", source: Box::new(e) })?;
+        Self::with(config, Outside::Http(reach::http()?))
+    }
+
+    /// One that another process fetches for: this one needs no connections.
+    pub(crate) fn closed(config: &BundlerConfig, asker: Arc<Asker>) -> Result<Self, BundleError> {
+        Self::with(config, Outside::Asked(asker))
+    }
+
+    fn with(config: &BundlerConfig, outside: Outside) -> Result<Self, BundleError> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.worker_threads(BUNDLES_MAX).thread_stack_size(STACK_BYTES).thread_name("millrace-bundle").enable_all();
+        builder.worker_threads(BUNDLES_MAX).max_blocking_threads(BLOCKING_MAX).thread_stack_size(STACK_BYTES).thread_name("millrace-bundle").enable_time();
+        if matches!(outside, Outside::Http(_)) {
+            builder.enable_io();
+        }
         let threads = builder.build().map_err(|e| BundleError::Internal { what: "could not start threads", source: Box::new(e) })?;
-        let packages = Packages::new(Registry::new(http, config), config.cache_dir.join("packages"));
+        let packages = Packages::new(Registry::new(outside, config), &config.cache_dir);
         Ok(Self { packages: Arc::new(packages), egress: config.egress.clone(), platform_modules: config.platform_modules, threads: Some(threads) })
     }
 
+    /// Bundles, and waits for it: for a thread that has nothing else to do.
+    pub(crate) fn bundle_blocking(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
+        let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal { what: "the bundler is closed", source: "no threads".into() })?;
+        threads.block_on(self.bundle(request))
+    }
+
+    fn pages(&self) -> Pages {
+        match self.packages.asker() {
+            Some(asker) => Pages::Asked(asker.clone()),
+            None => Pages::own(Reach::new(self.egress.get())),
+        }
+    }
+
     pub(crate) async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let job = Job { packages: self.packages.clone(), reach: Reach::new(self.egress.get()), platform_modules: self.platform_modules };
+        let job = Job { packages: self.packages.clone(), pages: self.pages(), platform_modules: self.platform_modules };
         let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal { what: "the bundler is closed", source: "no threads".into() })?;
         let work = Owned(threads.spawn(async move { job.run(request).await }));
         // A panic of the bundler ends one bundle.
@@ -86,13 +115,13 @@ impl<T> Drop for Owned<T> {
 /// One bundle's making.
 struct Job {
     packages: Arc<Packages>,
-    reach: Reach,
+    pages: Pages,
     platform_modules: &'static [(&'static str, &'static str)],
 }
 
 impl Job {
     async fn run(self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let author = Arc::new(Author::open(request.entry, self.reach).await?);
+        let author = Arc::new(Author::open(request.entry, self.pages).await?);
         let entry_code = author.entry_code().to_owned();
         let root = self.packages.root().to_path_buf();
         let plugin = Arc::new(MillracePlugin::new(author.clone(), self.packages, request.lock.unwrap_or_default(), self.platform_modules));

@@ -131,6 +131,9 @@ pub enum EngineError {
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
+    /// The machine has no room for another process at the moment.
+    #[error("the server cannot start a process for the code at the moment; its log tells why; try again in a moment")]
+    NoProcess,
     /// The disk of the database or the data directory is full.
     #[error("the disk of the server is full: nothing was stored; the server goes on by itself once its operator has made room")]
     StorageFull,
@@ -173,10 +176,13 @@ impl EngineError {
     /// A fault of ours, or of a disk that is full.
     pub fn internal(what: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let source = source.into();
-        match source.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
-            Some(std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => Self::StorageFull,
-            _ => Self::Internal { what, source },
+        let mut causes = std::iter::successors(Some(&*source as &(dyn std::error::Error + 'static)), |error| error.source());
+        let is_full = |error: &std::io::Error| matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded);
+        if causes.any(|error| error.downcast_ref().is_some_and(is_full)) {
+            tracing::error!(what, error = crate::error_chain(&*source), "the disk is full");
+            return Self::StorageFull;
         }
+        Self::Internal { what, source }
     }
 
     /// The family.
@@ -191,7 +197,7 @@ impl EngineError {
             Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull => ErrorKind::TooMany,
-            Self::Overloaded | Self::DatabaseUnavailable => ErrorKind::Overloaded,
+            Self::Overloaded | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
             Self::StorageFull => ErrorKind::StorageFull,
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -211,6 +217,7 @@ impl EngineError {
             Self::TooLarge { .. } => "too_large",
             Self::QueueFull => "queue_full",
             Self::Overloaded => "overloaded",
+            Self::NoProcess => "no_process",
             Self::StorageFull => "storage_full",
             Self::DatabaseUnavailable => "database_unavailable",
             Self::Internal { .. } => "internal",
@@ -221,7 +228,7 @@ impl EngineError {
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
             Self::TooMany { wait, .. } | Self::WrongKeys { wait } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
-            Self::Overloaded | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
+            Self::Overloaded | Self::NoProcess | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
             Self::StorageFull => Some(10),
             _ => None,
         }
@@ -299,6 +306,8 @@ mod tests {
     fn a_full_disk_is_told_wherever_it_is_found() {
         assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::StorageFull)).code(), "storage_full");
         assert_eq!(EngineError::internal("could not write", Error::from(ErrorKind::NotFound)).code(), "internal");
+        let beneath = millrace_bundle::BundleError::Internal { what: "could not install a package", source: Error::from(ErrorKind::StorageFull).into() };
+        assert_eq!(EngineError::internal("could not bundle the component", beneath).code(), "storage_full");
         assert_eq!(EngineError::from(StoreError::StorageFull).code(), "storage_full");
         assert_eq!(EngineError::from(StoreError::Unavailable("away".into())).code(), "database_unavailable");
     }

@@ -64,6 +64,9 @@ pub use tenants::secrets::MasterKey;
 pub use tenants::wrong_keys::{ASKED_BY, Asker};
 pub use tenants::{FirstTenant, Me, NewOrganization, UpdateOrganization};
 
+/// How long the end of a server waits for the writes that are left, after its runs have ended.
+const LAST_WRITES: Duration = Duration::from_secs(15);
+
 /// Version of Millrace, as `platform_version` shows it (spec 9).
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -302,14 +305,23 @@ impl Engine {
         self.0.tasks.end();
         self.0.runner.shutdown().await;
         self.0.tasks.wait(Duration::from_secs(5)).await;
-        let held: Vec<_> = self.0.held.lock().drain().collect();
-        for (run, attempt) in held {
-            if let Err(error) = self.0.store.release(&run, attempt, false).await {
-                tracing::warn!(run.id = %run, error = %error, "could not give a run back to the queue; its lease ends by itself");
+        let last_writes = async {
+            let held: Vec<_> = self.0.held.lock().drain().collect();
+            for (run, attempt) in held {
+                if let Err(error) = self.0.store.release(&run, attempt, false).await {
+                    tracing::warn!(run.id = %run, error = %error, "could not give a run back to the queue; its lease ends by itself");
+                }
             }
+            self.check_out().await;
+            self.0.store.close().await;
+        };
+        // A disk that hangs may never answer; what it was asked is what a crash leaves as well.
+        if tokio::time::timeout(LAST_WRITES, last_writes).await.is_err() {
+            tracing::error!(
+                "the database did not take the last writes in {} s; nothing that was acknowledged is lost, and what was under way runs again",
+                LAST_WRITES.as_secs()
+            );
         }
-        self.check_out().await;
-        self.0.store.close().await;
     }
 
     /// Starts a task that goes on until the engine stops.

@@ -13,7 +13,7 @@ use millrace_store_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ServeArgs};
-use crate::data_dir::{DataDir, rename, write_private};
+use crate::data_dir::{CREDENTIALS, DataDir, RESTORING, remove, rename, write_private};
 use crate::database::postgres;
 use crate::master_key;
 use crate::postgres_tools::PostgresTools;
@@ -21,12 +21,12 @@ use crate::postgres_tools::PostgresTools;
 const DATABASE: &str = "millrace.db";
 /// What `pg_dump` writes.
 const DUMP: &str = "millrace.pgdump";
+/// How often the database is copied at most, where the master key is changed meanwhile.
+const TRIES_MAX: u32 = 5;
 const MANIFEST: &str = "backup.json";
 const MASTER_KEY: &str = "master.key";
 /// A master key that was about to take the place of the other, or had just done so, when the database was copied.
 const NEXT_KEY: &str = "master.key.next";
-/// The first API key.
-const CREDENTIALS: &str = "credentials.json";
 
 /// What `backup` takes.
 #[derive(Args, Debug)]
@@ -91,7 +91,7 @@ struct Manifest {
 /// Copies what a server needs, also while it runs.
 #[expect(clippy::print_stderr, reason = "what a person reads of a command")]
 pub fn backup(args: BackupArgs) -> Result<()> {
-    let serve = ServeArgs { config: args.config, data_dir: args.data_dir, database_url: args.database_url, ..ServeArgs::default() };
+    let serve = ServeArgs { config: args.config.clone(), data_dir: args.data_dir.clone(), database_url: args.database_url.clone(), ..ServeArgs::default() };
     let config = Config::read(serve)?;
     let data = &config.data_dir;
     let is_postgres = config.database_url.is_some();
@@ -113,26 +113,22 @@ pub fn backup(args: BackupArgs) -> Result<()> {
     // Whole or not at all: it has its name once everything is in it.
     let part = Part::make(&args.folder)?;
     let with_key = !args.without_keys && !key_from_elsewhere;
-    let before = if with_key { keys_of(&key_file)? } else { Vec::new() };
-    if let (Some(url), false) = (&config.database_url, args.keys_only) {
-        let (options, path) = (postgres(url)?, part.0.join(DUMP));
-        PostgresTools { folder: args.pg_bin.as_deref(), options: &options }.dump(&path)?;
-        make_private(&path)?;
-    }
-    if !is_postgres {
-        let path = part.0.join(DATABASE);
-        SqliteStore::backup(&data.join(DATABASE), &path).with_context(|| format!("could not copy the database to `{}`", path.display()))?;
-        make_private(&path)?;
-    }
-    if with_key {
-        // The key may have been changed while the database was copied: a server takes both, and finds which one fits.
-        let mut keys = keys_of(&key_file)?;
-        keys.extend(before);
-        let mut seen = std::collections::HashSet::new();
-        keys.retain(|key| seen.insert(key.clone()));
-        for (key, name) in keys.iter().zip([MASTER_KEY, NEXT_KEY]) {
-            write_private(&part.0.join(name), key).context("could not write the master key")?;
+    let mut tries = 0;
+    let keys = loop {
+        let before = if with_key { keys_of(&key_file)? } else { Vec::new() };
+        copy_database(&config, &args, &part.0)?;
+        // The key may have been changed while the database was copied, more than once too: which one the copy is under, it does not say. Of keys
+        // that are as they were before, a server takes both, and finds which one fits.
+        if !with_key || keys_of(&key_file)? == before {
+            break before;
         }
+        tries += 1;
+        if tries == TRIES_MAX {
+            bail!("the master key was changed each of the {TRIES_MAX} times that the database was copied; make the backup when it stays as it is");
+        }
+    };
+    for (key, name) in keys.iter().zip([MASTER_KEY, NEXT_KEY]) {
+        write_private(&part.0.join(name), key).context("could not write the master key")?;
     }
     if !args.without_keys && data.join(CREDENTIALS).is_file() {
         copy_private(&data.join(CREDENTIALS), &part.0.join(CREDENTIALS))?;
@@ -158,6 +154,22 @@ pub fn backup(args: BackupArgs) -> Result<()> {
         eprintln!("it holds the master key: whoever has it can read every secret of the server");
     }
     Ok(())
+}
+
+/// Copies it into the folder, in the place of a copy that is there.
+fn copy_database(config: &Config, args: &BackupArgs, folder: &Path) -> Result<()> {
+    let path = folder.join(if config.database_url.is_some() { DUMP } else { DATABASE });
+    if path.exists() {
+        std::fs::remove_file(&path).with_context(|| format!("could not remove `{}`", path.display()))?;
+    }
+    match &config.database_url {
+        Some(_) if args.keys_only => return Ok(()),
+        Some(url) => PostgresTools { folder: args.pg_bin.as_deref(), options: &postgres(url)? }.dump(&path)?,
+        None => {
+            SqliteStore::backup(&config.data_dir.join(DATABASE), &path).with_context(|| format!("could not copy the database to `{}`", path.display()))?;
+        }
+    }
+    make_private(&path)
 }
 
 /// Makes a data directory of a backup.
@@ -189,12 +201,25 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
     };
     let path = args.data_dir.unwrap_or_else(|| PathBuf::from("millrace-data"));
     let data = DataDir::open(&path)?;
+    if data.file(RESTORING).exists() {
+        // No server starts while that is there: all of these are of the restore that was broken off.
+        for name in [DATABASE, MASTER_KEY, NEXT_KEY, CREDENTIALS].into_iter().map(PathBuf::from).flat_map(|name| [name.with_extension("part"), name]) {
+            match std::fs::remove_file(data.path().join(&name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("could not remove `{}`, which a restore that was broken off left", name.display()));
+                }
+                _ => {}
+            }
+        }
+        eprintln!("a restore into `{}` was broken off; it begins anew", path.display());
+    }
     for name in [DATABASE, "millrace.db-wal", MASTER_KEY] {
         if data.file(name).exists() {
             bail!("`{}` has a `{name}` already, and nothing is restored over it; name another folder with --data-dir", path.display());
         }
     }
-    // The database last: a folder without one is no server's, and may be restored into again after its rest was removed.
+    // Half of a backup is not to be taken for the whole: until this goes, no server starts here.
+    write_private(&data.file(RESTORING), format!("{}\n", folder.display()).as_bytes()).with_context(|| format!("could not write in `{}`", path.display()))?;
     if has_key {
         copy_private(&key, &data.file(MASTER_KEY))?;
     }
@@ -209,9 +234,13 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
     }
     if is_sqlite {
         copy_private(&source, &data.file(DATABASE))?;
+    } else if let (Some(dump), Some(options)) = (&dump, &target) {
+        PostgresTools { folder: args.pg_bin.as_deref(), options }.restore(dump)?;
+    }
+    remove(&data.file(RESTORING)).with_context(|| format!("could not remove `{}`", data.file(RESTORING).display()))?;
+    if is_sqlite {
         eprintln!("restored a backup of {} into `{}`; start it with: millrace serve --data-dir {}", manifest.created_at, path.display(), path.display());
-    } else if let (Some(dump), Some(options)) = (dump, target) {
-        PostgresTools { folder: args.pg_bin.as_deref(), options: &options }.restore(&dump)?;
+    } else if target.is_some() {
         eprintln!("restored a backup of {} into the database and `{}`; start it with: ", manifest.created_at, path.display());
         eprintln!("  millrace serve --data-dir {} --database-url \"$MILLRACE_DATABASE_URL\"", path.display());
     } else {

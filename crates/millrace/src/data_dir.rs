@@ -8,7 +8,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use millrace_engine::FirstTenant;
+use millrace_model::ids::OrgId;
 use serde_json::json;
+
+/// The first API key.
+pub const CREDENTIALS: &str = "credentials.json";
+/// The first API key until it is known whether the database has it.
+const NEXT_CREDENTIALS: &str = "credentials.json.next";
+/// There while a backup is restored.
+pub const RESTORING: &str = "restoring";
 
 /// A data directory that this process holds. The kernel gives it up when the process ends, however it ends.
 pub struct DataDir {
@@ -41,6 +49,10 @@ impl DataDir {
         Ok(Self { path, _lock: lock })
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -48,7 +60,7 @@ impl DataDir {
     /// Fails where this directory has had a database and it is gone: a new one in its place would look as if nothing had been there.
     pub fn refuse_lost(&self, database: &Path) -> Result<()> {
         let there = std::fs::metadata(database).is_ok_and(|file| file.len() > 0);
-        if !there && (self.file("credentials.json").exists() || self.file("master.key").exists()) {
+        if !there && (self.file(CREDENTIALS).exists() || self.file("master.key").exists()) {
             bail!(
                 "the database `{}` is missing or empty, though this data directory has been used; restore it from a backup (docs/durability.md), give --database-url if the data is in Postgres, or choose a new --data-dir",
                 database.display()
@@ -57,16 +69,38 @@ impl DataDir {
         Ok(())
     }
 
-    /// Writes what a first user needs.
-    pub fn write_credentials(&self, first: &FirstTenant, url: &str) -> Result<()> {
+    /// Fails where a restore was broken off: what is here may be a part of a backup.
+    pub fn refuse_half_restored(&self) -> Result<()> {
+        if self.file(RESTORING).exists() {
+            let path = self.path.display();
+            bail!(
+                "a restore into the data directory `{path}` was broken off, and what is there may be a part of the backup; restore it again with `millrace restore BACKUP --data-dir {path}`, which removes that part and begins anew"
+            );
+        }
+        Ok(())
+    }
+
+    /// Writes what a first user needs, beside its place.
+    pub fn prepare_credentials(&self, first: &FirstTenant, url: &str) -> Result<()> {
         let text = json!({ "url": url, "api_key": first.api_key, "org_id": first.org_id, "user_id": first.user_id, "email": first.email });
-        let path = self.file("credentials.json");
+        let path = self.file(NEXT_CREDENTIALS);
         write_private(&path, format!("{text:#}\n").as_bytes()).with_context(|| format!("could not write `{}`", path.display()))
+    }
+
+    /// Puts prepared credentials in their place where they are of the `first` organization; others were of one that was never made. Whether there were any.
+    pub fn take_over_credentials(&self, first: Option<&OrgId>) -> Result<bool> {
+        let path = self.file(NEXT_CREDENTIALS);
+        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(false) };
+        let prepared = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+        let fits = first.is_some_and(|first| prepared["org_id"] == first.as_str());
+        let done = if fits { rename(&path, &self.file(CREDENTIALS)) } else { std::fs::remove_file(&path) };
+        done.with_context(|| format!("could not move `{}`", path.display()))?;
+        Ok(fits)
     }
 
     /// Keeps the address in the credentials true when the server listens elsewhere.
     pub fn update_url(&self, url: &str) -> Result<()> {
-        let path = self.file("credentials.json");
+        let path = self.file(CREDENTIALS);
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
         let Ok(mut value) = serde_json::from_str::<serde_json::Value>(&text) else { return Ok(()) };
         if value["url"] == url || !value.is_object() {
@@ -101,7 +135,20 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 /// Where the file system refuses it.
 pub fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::rename(from, to)?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sync_folder_of(to)
+}
+
+/// Removes a file for good.
+///
+/// # Errors
+/// Where the file system refuses it.
+pub fn remove(path: &Path) -> std::io::Result<()> {
+    std::fs::remove_file(path)?;
+    sync_folder_of(path)
+}
+
+fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(folder)?.sync_all() {
         // Some file systems (of networks, of other systems) know no such thing for folders.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP | libc::EBADF)) => Ok(()),

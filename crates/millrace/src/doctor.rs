@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use millrace_bundle::Kernel;
 use millrace_engine::{FREE_BYTES_MIN, check_smtp, error_chain};
-use millrace_model::egress::{Allow, Target};
+use millrace_model::egress::{Allow, Shared, Target};
 use millrace_model::{Clock as _, SystemClock};
 use millrace_runner::{RunnerConfig, examine};
 use millrace_store::Examined;
@@ -18,6 +19,7 @@ use crate::config::{Config, Sandbox, ServeArgs};
 use crate::data_dir;
 use crate::egress::Surroundings;
 use crate::outside;
+use crate::serve;
 
 /// Less room than this is little, bytes.
 const DISK_BYTES_GOOD: u64 = 2 << 30;
@@ -246,12 +248,22 @@ async fn walls(config: &Config, checks: &mut Checks) {
             _ => "wall",
         };
         match tried.failed {
+            // As a start says it: what Landlock keeps in depends on its version.
+            None if name == "walls" => checks.ok(name, format!("{}: {}", tried.wall, found.walls)),
             None => checks.ok(name, format!("{}: it stands", tried.wall)),
             Some(why) => {
                 let mend = "docs/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
                 let said = format!("{}: {why}", tried.wall);
                 if is_required { checks.fail(name, said, mend) } else { checks.warn(name, said, mend) }
             }
+        }
+    }
+    let bundling = tried_bundling(config, &runner.scratch_dir, found.walls.kernel()).await;
+    match bundling {
+        Ok(()) => checks.ok("bundling", format!("{}, limits of memory, time and files: they hold", found.walls.kernel())),
+        Err(why) => {
+            let mend = "docs/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
+            if is_required { checks.fail("bundling", why, mend) } else { checks.warn("bundling", why, mend) }
         }
     }
     // They are an addition: where there are none, the other limits stand.
@@ -267,6 +279,13 @@ async fn walls(config: &Config, checks: &mut Checks) {
         }
         Sandbox::Off => checks.warn("walls", "--sandbox=off: no walls are put up", "leave it out, unless every component is trusted"),
     }
+}
+
+/// Lets processes that bundle try to get out, with a cache that goes again.
+async fn tried_bundling(config: &Config, scratch_dir: &Path, walls: Kernel) -> Result<(), String> {
+    let cache = tempfile::Builder::new().prefix("doctor-").tempdir_in(scratch_dir).map_err(|e| format!("no folder can be made: {e}"))?;
+    let cache_dir = cache.path().canonicalize().map_err(|e| format!("a folder cannot be found: {e}"))?;
+    serve::bundler(config, cache_dir, Shared::default(), walls, None).try_walls().await
 }
 
 async fn egress(config: &Config, checks: &mut Checks) {

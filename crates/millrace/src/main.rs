@@ -86,26 +86,37 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return wrong_use::tell::<Cli>(error, &args),
     };
+    match cli.command {
+        Command::Serve(args) => {
+            // Before there are threads, which have what the one that starts them has.
+            millrace_runner::take_short_turns();
+            on_threads(async {
+                match serve::serve(*args).await {
+                    Ok(()) => ExitCode::SUCCESS,
+                    Err(error) => fail(&error),
+                }
+            })
+        }
+        Command::Backup(args) => done(backup::backup(args)),
+        Command::Restore(args) => done(backup::restore(args)),
+        Command::Doctor(args) => on_threads(doctor::doctor(*args, cli.global.json)),
+        // It walls itself in, while there is no other thread yet.
+        Command::BundleWorker => {
+            millrace_runner::take_long_turns();
+            done(serve::bundle_worker())
+        }
+        Command::Completions { shell } => print_completions(shell),
+        Command::Openapi => print_openapi(),
+        Command::Client(command) => on_threads(millrace_cli::run(command, cli.global)),
+    }
+}
+
+fn on_threads(work: impl Future<Output = ExitCode>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(16).build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&anyhow::Error::new(error).context("could not start the runtime")),
     };
-    let code = match cli.command {
-        Command::Serve(args) => match runtime.block_on(serve::serve(*args)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&error),
-        },
-        Command::Backup(args) => done(backup::backup(args)),
-        Command::Restore(args) => done(backup::restore(args)),
-        Command::Doctor(args) => runtime.block_on(doctor::doctor(*args, cli.global.json)),
-        Command::BundleWorker => match runtime.block_on(serve::bundle_worker()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&error),
-        },
-        Command::Completions { shell } => print_completions(shell),
-        Command::Openapi => print_openapi(),
-        Command::Client(command) => runtime.block_on(millrace_cli::run(command, cli.global)),
-    };
+    let code = runtime.block_on(work);
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     code
 }

@@ -64,10 +64,15 @@ impl MasterKeys for KeyPlace {
         })
     }
 
-    fn prepare(&self, ids: &IdSource) -> Result<MasterKey, MasterKeyError> {
+    fn prepare(&self, ids: &IdSource, current: &str) -> Result<MasterKey, MasterKeyError> {
         match &self.0 {
             Place::File(path) => {
-                let (bytes, path) = (ids.bytes::<32>(), beside(path));
+                let (bytes, next) = (ids.bytes::<32>(), beside(path));
+                // A change before this one may have been broken off with the database under the key that lies beside: that is its only copy.
+                if of_file(&next).is_ok_and(|key| key.id() == current) {
+                    self.take_over()?;
+                }
+                let path = next;
                 write_private(&path, &bytes).map_err(|e| file_error(&path, &e))?;
                 Ok(MasterKey::new(bytes))
             }
@@ -156,14 +161,19 @@ mod tests {
         let place = KeyPlace::open(&MasterKeyConfig::default(), &path, &ids).expect("makes a key");
         let (old, others) = place.read().expect("reads");
         assert!(others.is_empty());
-        let next = place.prepare(&ids).expect("prepares");
+        let next = place.prepare(&ids, &old.id()).expect("prepares");
         let (current, others) = place.read().expect("reads");
         assert_eq!((current.id(), others.iter().map(MasterKey::id).collect::<Vec<_>>()), (old.id(), vec![next.id()]));
+        // The database may be under the one beside, whose change was broken off: it is kept, and yet another one lies beside it.
+        let third = place.prepare(&ids, &next.id()).expect("prepares");
+        let (current, others) = place.read().expect("reads");
+        assert_eq!((current.id(), others.iter().map(MasterKey::id).collect::<Vec<_>>()), (next.id(), vec![third.id()]));
+        let next = third;
         place.take_over().expect("takes over");
         let (current, others) = place.read().expect("reads");
         assert_eq!((current.id(), others.len()), (next.id(), 0));
         let given = MasterKeyConfig { key: Some("ab".repeat(32)), ..MasterKeyConfig::default() };
-        let error = KeyPlace::open(&given, &path, &ids).expect("opens").prepare(&ids).expect_err("cannot");
+        let error = KeyPlace::open(&given, &path, &ids).expect("opens").prepare(&ids, &next.id()).expect_err("cannot");
         assert!(error.to_string().contains("MILLRACE_MASTER_KEY_OLD"));
         let command = MasterKeyConfig { command: Some("printf '%064d' 0".into()), ..MasterKeyConfig::default() };
         assert_eq!(KeyPlace::open(&command, &path, &ids).expect("opens").read().expect("reads").0.id(), MasterKey::new([0; 32]).id());

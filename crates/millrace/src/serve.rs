@@ -1,14 +1,16 @@
 //! Wiring of the server, and its end.
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use millrace_api::ApiConfig;
-use millrace_bundle::{Bundler, BundlerConfig, WorkerCommand};
+use millrace_bundle::{Bundler, BundlerConfig, ControlGroups, Kernel, Limits, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::IdSource;
+use millrace_model::egress::Shared;
 use millrace_runner::{Runner, RunnerConfig, Walls};
 use millrace_store_postgres::PostgresOptions;
 use tokio::net::TcpListener;
@@ -18,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::clock::clock;
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
-use crate::data_dir::DataDir;
+use crate::data_dir::{CREDENTIALS, DataDir};
 use crate::database;
 use crate::egress::Surroundings;
 use crate::http;
@@ -38,20 +40,20 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     if config.sandbox != Sandbox::Off {
         close_proc();
     }
+    ignore_file_size_signals();
     let data = DataDir::open(&config.data_dir)?;
+    data.refuse_half_restored()?;
     let listener = TcpListener::bind(&config.listen)
         .await
         .with_context(|| format!("could not listen on `{}`; is the port in use? choose another with --listen", config.listen))?;
     let address = listener.local_addr().context("could not tell the listener's address")?;
     let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
     let engine = start_engine(&config, &data, &base_url).await?;
-    match engine.bootstrap(&config.owner_email).await? {
-        Some(first) => {
-            data.write_credentials(&first, &base_url)?;
-            tracing::info!(path = %data.file("credentials.json").display(), "first start: the organization, its owner and an API key were made");
-        }
-        None => data.update_url(&base_url)?,
+    let first = engine.bootstrap(&config.owner_email, |first| data.prepare_credentials(first, &base_url)).await?;
+    if data.take_over_credentials(first.as_ref())? {
+        tracing::info!(path = %data.file(CREDENTIALS).display(), "first start: the organization, its owner and an API key were made");
     }
+    data.update_url(&base_url)?;
     let router = millrace_api::router(
         engine.clone(),
         ApiConfig {
@@ -89,8 +91,23 @@ async fn listen_metrics(config: &Config, engine: &Engine) -> Result<Option<tokio
 }
 
 /// The process of one bundle: a question on standard input, its answer on standard output.
-pub(crate) async fn bundle_worker() -> Result<()> {
-    millrace_bundle::work(tokio::io::stdin(), tokio::io::stdout(), PLATFORM_MODULES).await.map_err(anyhow::Error::new)
+pub(crate) fn bundle_worker() -> Result<()> {
+    millrace_bundle::work(PLATFORM_MODULES).map_err(anyhow::Error::new)
+}
+
+/// Bundling in processes of this very program, also where its file was replaced since.
+pub(crate) fn bundler(config: &Config, cache_dir: PathBuf, egress: Shared, walls: Kernel, groups: Option<Arc<ControlGroups>>) -> Bundler {
+    let bundler_config = BundlerConfig {
+        cache_dir,
+        registry_url: config.npm_registry.clone(),
+        metadata_max_age: Duration::from_secs(300),
+        platform_modules: PLATFORM_MODULES,
+        egress,
+        limits: Limits::default(),
+        walls,
+        groups,
+    };
+    Bundler::in_processes(bundler_config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] })
 }
 
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
@@ -112,15 +129,8 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
     };
     let runner = Runner::start(runner_config).await?;
     tell_walls(config, &runner);
-    let bundler_config = BundlerConfig {
-        cache_dir: data.file("cache"),
-        registry_url: config.npm_registry.clone(),
-        metadata_max_age: Duration::from_secs(300),
-        platform_modules: PLATFORM_MODULES,
-        egress: egress.clone(),
-    };
-    // This very program, also where its file was replaced since.
-    let bundler = Bundler::in_processes(bundler_config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![BUNDLE_WORKER.into()] });
+    let bundler = bundler(config, data.file("cache"), egress.clone(), runner.walls().kernel(), runner.control_groups());
+    try_bundler(config, &bundler, runner.walls().kernel()).await?;
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),
         endpoint_domain: config.endpoint_domain.clone(),
@@ -156,12 +166,34 @@ fn tell_walls(Config { sandbox, egress_allow, .. }: &Config, runner: &Runner) {
     tracing::info!(%walls, egress_allow = opened.join(" "), "components are walled in");
 }
 
+/// Bundling reads strangers' code: it has walls as hosts have, and they are tried as those are.
+async fn try_bundler(config: &Config, bundler: &Bundler, walls: Kernel) -> Result<()> {
+    if config.sandbox == Sandbox::Off {
+        return Ok(());
+    }
+    match bundler.try_walls().await {
+        Ok(()) => tracing::info!(%walls, "bundling is walled in, with limits of memory, time and files"),
+        Err(why) if config.sandbox == Sandbox::BestEffort => tracing::warn!(why, "the walls around bundling do not hold"),
+        Err(why) => anyhow::bail!("the walls around bundling do not hold: {why}; --sandbox=best-effort starts all the same"),
+    }
+    Ok(())
+}
+
 /// The server's memory, environment and descriptors are in /proc for all processes of its user: hosts too, should another wall fall.
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 fn close_proc() {
     // SAFETY: a plain system call. It changes what others may see of this process, and whether it leaves a core file.
     if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } != 0 {
         tracing::warn!("could not close /proc/self to other processes");
+    }
+}
+
+/// A write beyond the limit of file sizes (`ulimit -f`) is to fail like any other, not to end the server without a word.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn ignore_file_size_signals() {
+    // SAFETY: no handler is installed; the signal is ignored from now on. Node.js does the same for itself.
+    if unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) } == libc::SIG_ERR {
+        tracing::warn!("could not ignore SIGXFSZ: a file that reaches its limit of size would end the server");
     }
 }
 
@@ -204,7 +236,12 @@ async fn serve_until_signal(listener: TcpListener, router: axum::Router, limits:
 
 fn start_log(format: LogFormat) {
     let filter = EnvFilter::try_from_env("MILLRACE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        // A line that cannot be written, to a disk that is full or to a reader that went away, would be told of on standard error, with a panic.
+        .log_internal_errors(false);
     match format {
         LogFormat::Json => builder.json().flatten_event(true).init(),
         LogFormat::Text => builder.with_target(false).init(),

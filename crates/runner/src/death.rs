@@ -29,9 +29,19 @@ pub(crate) enum Death {
     Exited(Option<ExitStatus>, String),
     /// It could not be started.
     NotStarted(String),
+    /// The machine had no room for it.
+    NoRoom(String),
 }
 
 impl Death {
+    /// Why a process could not be started, or not be given what it loads. What the machine lacks at the moment is no fault of the code.
+    pub(crate) fn not_started(error: &std::io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT | libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) => Self::NoRoom(error.to_string()),
+            _ => Self::NotStarted(error.to_string()),
+        }
+    }
+
     /// Reads the cause off the exit status and the last words on standard error.
     pub(crate) fn of(status: Option<ExitStatus>, stderr: &str, heap_mb: u32) -> Self {
         let signal = status.and_then(|s| s.signal());
@@ -91,6 +101,7 @@ impl Death {
                 (FailureKind::HostCrashed, "InternalFailure", format!("the process of the code {how}{words}"))
             }
             Self::NotStarted(why) => (FailureKind::HostCrashed, "InternalFailure", format!("a process for the code could not be started: {why}")),
+            Self::NoRoom(why) => (FailureKind::NoRoom, "InternalFailure", format!("a process for the code could not be started: {why}")),
         };
         CallFailure { kind, code: code.into(), stack: format!("{code}: {message}"), message, namespace }
     }

@@ -20,5 +20,6 @@ mod wire;
 pub use ask::{Ask, AskError, AskResult};
 pub use examine::{Examined, Tried, examine};
 pub use pool::Runner;
+pub use processor::{take_long_turns, take_short_turns};
 pub use sandbox::{WallReport, Walls, probe};
 pub use types::*;

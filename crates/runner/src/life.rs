@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use millrace_walls::taken::Taken;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -169,35 +170,6 @@ impl Life {
     }
 }
 
-/// What a process has taken of the machine.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Taken {
-    threads: u64,
-    /// Memory that belongs to no file, wherever it is by now, and what the kernel needs to know where it is.
-    memory_kib: u64,
-}
-
-impl Taken {
-    /// None where it is gone.
-    fn of(pid: u32) -> Option<Self> {
-        std::fs::read_to_string(format!("/proc/{pid}/status")).ok().map(|status| Self::read(&status))
-    }
-
-    fn read(status: &str) -> Self {
-        let mut taken = Self::default();
-        for line in status.lines() {
-            let Some((name, value)) = line.split_once(':') else { continue };
-            let value = || value.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0);
-            match name {
-                "Threads" => taken.threads = value(),
-                "RssAnon" | "RssShmem" | "VmSwap" | "VmPTE" => taken.memory_kib += value(),
-                _ => {}
-            }
-        }
-        taken
-    }
-}
-
 /// Ends a process and all of its group, and reaps it.
 pub(crate) async fn end_process(child: &mut Child) {
     kill_group(child);
@@ -239,7 +211,7 @@ async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Outgo
 }
 
 async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Death> {
-    let paths = private.admit(&spec.modules).map_err(|e| Death::NotStarted(e.to_string()))?;
+    let paths = private.admit(&spec.modules).map_err(|e| Death::not_started(&e))?;
     let db = match &spec.db {
         // No fault of the code: the run goes again.
         Some(db) => Some(db.load().await.map_err(|why| {
@@ -266,17 +238,4 @@ async fn last_words(stderr: Option<ChildStderr>) -> String {
         }
     }
     String::from_utf8_lossy(&kept).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Taken;
-
-    #[test]
-    fn what_a_process_has_taken_is_read_from_its_status() {
-        let status = "Name:\tRssAnon: 7 kB\nVmSize:\t  999 kB\nVmPTE:\t      30 kB\nVmSwap:\t     200 kB\nRssAnon:\t    1000 kB\nRssFile:\t   50000 kB\nRssShmem:\t   4000 kB\nThreads:\t12\n";
-        assert_eq!(Taken::read(status), Taken { threads: 12, memory_kib: 5230 });
-        assert_eq!(Taken::read(""), Taken::default());
-        assert!(Taken::of(std::process::id()).is_some_and(|own| own.threads > 0 && own.memory_kib > 0));
-    }
 }

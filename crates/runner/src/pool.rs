@@ -88,6 +88,11 @@ impl Runner {
         self.0.sandbox.walls
     }
 
+    /// Where control groups are made, if anywhere: for other processes that strangers' code is read in.
+    pub fn control_groups(&self) -> Option<Arc<ControlGroups>> {
+        self.0.sandbox.groups.clone()
+    }
+
     /// Runs a call in a host of its isolate; waits for one where all are busy. The wait does not count into the call's time.
     pub async fn call(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> CallOutcome {
         let failed = |failure| CallOutcome { result: Err(failure), duration: Duration::ZERO };
@@ -162,7 +167,7 @@ impl Runner {
             let offer = {
                 let mut pool = self.0.pool.lock();
                 match pool.offer(spec, &self.0.config, turn.ticket) {
-                    Offer::Start => return self.start_host(&mut pool, spec).map_err(|e| Death::NotStarted(e.to_string()).failure(None)),
+                    Offer::Start => return self.start_host(&mut pool, spec).map_err(|e| Death::not_started(&e).failure(None)),
                     other => other,
                 }
             };

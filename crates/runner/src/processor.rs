@@ -1,6 +1,9 @@
 //! Hosts that burn the processor get less of it than others, so that one's busy loop is not everybody's delay.
 //!
 //! What is lowered can be raised again by no ordinary user: a host that was slowed is not kept once it has nothing to do.
+//!
+//! A smaller share alone delays others still: whoever wakes up waits until the turn of the one that burns is over. So turns are short, except those of
+//! hosts that burn: Linux lets the one with the shorter turn go first, as far as its share allows (since 6.12; before, the length that is asked for is ignored).
 
 use std::time::Duration;
 
@@ -12,15 +15,32 @@ const BURNS: Duration = Duration::from_millis(250);
 const FOR_EACH_CALL: Duration = Duration::from_millis(100);
 /// ... or more than one thread can use, whatever its calls.
 const BURNS_IN_ANY_CASE: Duration = Duration::from_millis(1500);
+/// Where very many want it, nobody gets that much: then it counts that a process wants half of one, waiting included ...
+const WANTS: Duration = Duration::from_millis(500);
+/// ... and gets some of it: who is only delayed by others does not burn.
+const GETS: Duration = Duration::from_millis(20);
 /// What a host that burns is set to, of 19: a ninth of others' share, where they want it.
 pub(crate) const NICE: i32 = 10;
-/// As a weight of control groups, of the usual 100.
-pub(crate) const WEIGHT: u32 = 10;
+/// The turn of whoever does not burn; the kernel takes 0.1 ms to 100 ms.
+const TURN: Duration = Duration::from_micros(500);
+/// The turn of a host that burns.
+const TURN_OF_BURNING: Duration = Duration::from_millis(100);
+
+/// Gives the calling thread, and all threads and processes that it starts from now on, short turns: to be called before there are others.
+pub fn take_short_turns() {
+    set_turn(0, own_niceness(), TURN);
+}
+
+/// Lets the calling thread, and all threads and processes that it starts from now on, wait for those with short turns.
+pub fn take_long_turns() {
+    set_turn(0, own_niceness(), TURN_OF_BURNING);
+}
 
 /// What a host has used of the processor.
 pub(crate) struct Meter {
     pid: u32,
     used: Duration,
+    waited: Duration,
     ended: u64,
     /// At the last look.
     burned: bool,
@@ -28,14 +48,15 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(pid: u32) -> Self {
-        Self { pid, used: used(pid).unwrap_or_default(), ended: 0, burned: false }
+        Self { pid, used: used(pid).unwrap_or_default(), waited: waited(pid), ended: 0, burned: false }
     }
 
     /// Whether it burned at the last two looks. `ended`: calls that have ended since it began.
     pub(crate) fn burns(&mut self, ended: u64) -> bool {
         let Some(now) = used(self.pid) else { return false };
-        let burned = burns(now.saturating_sub(self.used), ended.saturating_sub(self.ended));
-        (self.used, self.ended) = (now, ended);
+        let now_waited = waited(self.pid);
+        let burned = burns(now.saturating_sub(self.used), now_waited.saturating_sub(self.waited), ended.saturating_sub(self.ended));
+        (self.used, self.waited, self.ended) = (now, now_waited, ended);
         std::mem::replace(&mut self.burned, burned) && burned
     }
 
@@ -49,36 +70,71 @@ impl Meter {
         }
         // Not every kernel has it; it is asked ten times a second at most, and refuses more. What is refused now is done at the next look.
         let _ = std::fs::write(format!("/proc/{}/autogroup", self.pid), NICE.to_string());
-        self.leave_one_processor();
+        let allowed = all_but_one_processor();
+        for thread in self.threads() {
+            set_turn(thread, NICE, TURN_OF_BURNING);
+            if let Some(allowed) = &allowed {
+                // SAFETY: a plain system call, about a set that lives as long. A thread that is gone by now is an error, which is no matter.
+                unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), allowed) };
+            }
+        }
     }
 
-    /// Keeps its threads, and those that they start, off one of the processors, where there are several: a share of each is not enough, for whoever wakes
-    /// up on one that is busy waits until the kernel next looks whose turn it is, some milliseconds each time.
-    #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
-    fn leave_one_processor(&self) {
-        let size = size_of::<libc::cpu_set_t>();
-        // SAFETY: all zeros is the empty set.
-        let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the set is as large as it is said to be. Machines with more processors than it holds answer with an error.
-        if unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) } < 0 {
-            return;
-        }
-        // SAFETY: it counts, looks up and clears what is in the set; the index is below its size.
-        let (count, first) = unsafe { (libc::CPU_COUNT(&allowed), (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &allowed))) };
-        let (Some(first), 2..) = (first, count) else { return };
-        // SAFETY: as above.
-        unsafe { libc::CPU_CLR(first, &mut allowed) };
-        let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", self.pid)) else { return };
-        for thread in threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<libc::pid_t>().ok()) {
-            // SAFETY: a plain system call. A thread that is gone by now is an error, which is no matter.
-            unsafe { libc::sched_setaffinity(thread, size, &raw const allowed) };
-        }
+    fn threads(&self) -> impl Iterator<Item = libc::pid_t> {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten();
+        threads.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
     }
 }
 
-fn burns(used: Duration, ended: u64) -> bool {
-    let for_each = used / u32::try_from(ended.max(1)).unwrap_or(u32::MAX);
-    used >= BURNS_IN_ANY_CASE || (used >= BURNS && for_each > FOR_EACH_CALL)
+/// Where there are several: what those are kept on that burn. A share of each is not enough, for whoever wakes up on one that is busy waits until the
+/// kernel next looks whose turn it is, some milliseconds each time.
+#[expect(unsafe_code, reason = "system calls without a safe wrapper")]
+fn all_but_one_processor() -> Option<libc::cpu_set_t> {
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: all zeros is the empty set.
+    let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is as large as it is said to be. Machines with more processors than it holds answer with an error.
+    if unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) } < 0 {
+        return None;
+    }
+    // SAFETY: it counts, and looks up what is in the set; the index is below its size.
+    let (count, first) = unsafe { (libc::CPU_COUNT(&allowed), (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &allowed))) };
+    let (Some(first), 2..) = (first, count) else { return None };
+    // SAFETY: as above.
+    unsafe { libc::CPU_CLR(first, &mut allowed) };
+    Some(allowed)
+}
+
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn own_niceness() -> i32 {
+    // SAFETY: it only answers a question, which cannot fail about the calling thread.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+/// Sets the length of a thread's turns (0: of the calling one's), and its niceness, which the same call is about. One that is gone, or of a policy of
+/// its own, is left as it is: whoever goes on with the kernel's turns is slower, not wrong.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn set_turn(thread: libc::pid_t, nice: i32, turn: Duration) {
+    // SAFETY: all zeros are times of the kernel's choice.
+    let mut how: libc::sched_attr = unsafe { std::mem::zeroed() };
+    how.size = size_of::<libc::sched_attr>() as u32;
+    how.sched_flags = libc::SCHED_FLAG_KEEP_POLICY as u64;
+    how.sched_nice = nice;
+    how.sched_runtime = turn.as_nanos() as u64;
+    // SAFETY: the structure lives as long as the call and says its own size.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const how, 0) };
+}
+
+fn burns(used: Duration, waited: Duration, ended: u64) -> bool {
+    let wants = used + waited;
+    let takes_much = used >= BURNS || (used >= GETS && wants >= WANTS);
+    used >= BURNS_IN_ANY_CASE || (takes_much && wants / u32::try_from(ended.max(1)).unwrap_or(u32::MAX) > FOR_EACH_CALL)
+}
+
+/// The time that the main thread of a process, where code runs, waited for a processor; none where the kernel does not tell.
+fn waited(pid: u32) -> Duration {
+    let told = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    told.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok()).map_or(Duration::ZERO, Duration::from_nanos)
 }
 
 /// The time that all threads of a process, those that ended too, had the processor; None where it is gone.
@@ -107,18 +163,23 @@ mod tests {
     #[test]
     fn who_burns_is_told_from_who_serves_many() {
         let ms = Duration::from_millis;
-        for (used, ended, expected) in [
-            (ms(1000), 0, true),
-            (ms(250), 0, true),
-            (ms(249), 0, false),
-            (ms(900), 3, true),
+        for (used, waited, ended, expected) in [
+            (ms(1000), ms(0), 0, true),
+            (ms(250), ms(0), 0, true),
+            (ms(249), ms(0), 0, false),
+            (ms(900), ms(0), 3, true),
             // Much work of many.
-            (ms(1000), 10, false),
-            (ms(1400), 1000, false),
-            (ms(1500), 1_000_000, true),
-            (ms(0), 0, false),
+            (ms(1000), ms(0), 10, false),
+            (ms(1400), ms(0), 1000, false),
+            (ms(1500), ms(0), 1_000_000, true),
+            (ms(0), ms(0), 0, false),
+            // One of 24 that burn on two processors, and one that is delayed by them.
+            (ms(83), ms(917), 0, true),
+            (ms(83), ms(300), 0, false),
+            (ms(10), ms(900), 0, false),
+            (ms(83), ms(900), 30, false),
         ] {
-            assert_eq!(burns(used, ended), expected, "{used:?} for {ended}");
+            assert_eq!(burns(used, waited, ended), expected, "{used:?} of {waited:?} more for {ended}");
         }
     }
 

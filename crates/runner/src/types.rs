@@ -363,6 +363,8 @@ pub enum FailureKind {
     HostLost,
     /// Too many calls wait.
     Overloaded,
+    /// The machine had no room, memory, processes or descriptors for a process: nothing was run.
+    NoRoom,
     /// The process broke the protocol.
     ProtocolViolation,
 }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::error::Error as _;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime};
 use millrace_model::clock::Timestamp;
@@ -23,6 +24,8 @@ const PORT: u16 = 5432;
 const WAITING_MAX: usize = 10_000;
 /// How long an operation waits for a connection, and how long connecting may take.
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long it is believed that there is room on the disk of the tables; written to, it may be full within less, which the write tells.
+const ROOM_FOR: Duration = Duration::from_secs(10);
 /// How often a transaction is tried where the database gave it up for another.
 pub(crate) const TRIES_MAX: u32 = 5;
 
@@ -39,6 +42,8 @@ pub(crate) struct Db {
     config: tokio_postgres::Config,
     /// Of writes.
     pub(crate) pulse: Pulse,
+    /// When room was looked for last.
+    looked: Mutex<Option<Instant>>,
 }
 
 impl Db {
@@ -60,7 +65,7 @@ impl Db {
             .post_create(Hook::async_fn(|client, _| Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })))
             .build()
             .map_err(|e| StoreError::Database(Box::new(e)))?;
-        Ok(Self { pool, config, pulse: Pulse::default() })
+        Ok(Self { pool, config, pulse: Pulse::with_slack(), looked: Mutex::default() })
     }
 
     /// A connection of the pool.
@@ -87,6 +92,16 @@ impl Db {
     /// How writes fare.
     pub(crate) fn condition(&self) -> Condition {
         self.pulse.condition()
+    }
+
+    /// Whether room is to be looked for now; whoever is told so does it.
+    pub(crate) fn is_room_unknown(&self) -> bool {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let unknown = looked.is_none_or(|at| at.elapsed() >= ROOM_FOR);
+        if unknown {
+            *looked = Some(Instant::now());
+        }
+        unknown
     }
 
     /// Lets operations under way end, refuses new ones.
@@ -261,7 +276,20 @@ pub(crate) use statement;
 
 /// Writes what changes nothing: a transaction that has an id is written to the log when it ends.
 pub(crate) async fn probe(client: &Client) -> StoreResult<()> {
+    look_for_room(client).await?;
     client.execute("SELECT pg_current_xact_id()", &[]).await.map(|_| ()).map_err(database)
+}
+
+/// Has Postgres write a file of about 1 MiB to the disk of the tables, which goes with the query. No row that is changed shows as much: there may be room
+/// for it in the files that there are.
+pub(crate) async fn look_for_room(client: &Client) -> StoreResult<()> {
+    // One transaction: what is set ends with it. The numbers are more than may be kept in memory.
+    let sql = "SET LOCAL work_mem = '64kB'; SET LOCAL temp_tablespaces = ''; SELECT count(*) FROM generate_series(1, 40000)";
+    match client.batch_execute(sql).await.map_err(database) {
+        // Its operator limits such files: that tells nothing of the disk.
+        Err(error) if code(&error) == Some(&SqlState::CONFIGURATION_LIMIT_EXCEEDED) => Ok(()),
+        done => done,
+    }
 }
 
 /// Whether the same transaction may well succeed if it is tried again.

@@ -52,7 +52,7 @@ pub(crate) async fn result(c: &Client, id: &DeliveryId, r: &DeliveryResult) -> S
     execute(
         c,
         "UPDATE deliveries SET status = $2, attempts = attempts + 1, response_status = $3, last_error = $4, next_at = coalesce($5, next_at), finished_at = $6
-         WHERE id = $1 AND status = 'queued'",
+         WHERE id = $1 AND (status = 'queued' OR ($2 = 'delivered' AND status <> 'delivered'))",
         &[&id.as_str(), &status.as_str(), &r.response_status, &r.error.as_deref().map(text), &next.map(Timestamp::ms), &finished.map(Timestamp::ms)],
     )
     .await?;

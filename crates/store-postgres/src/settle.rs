@@ -14,14 +14,22 @@ const CLASS_CHARS_MAX: usize = 500;
 
 const END: &str =
     "UPDATE runs SET status = $3, finished_at = $4, result = $5, error = $6, error_class = $7, error_group = $8, event = coalesce($9, event), lease_until = NULL
-     WHERE id = $1 AND attempt = $2 AND status = 'running'";
+     WHERE id = $1 AND attempt = $2 AND status = 'running'
+       AND ($10::text IS NULL OR coalesce((SELECT count - unseated FROM source_writes WHERE source_id = $10), 0) = $11
+         OR NOT EXISTS (SELECT 1 FROM sources WHERE id = $10))";
 
 /// Ends the run, and nothing else: alone it is a transaction of one statement.
 pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<()> {
     let (class, group) = (s.group.as_ref().map(|g| text(&g.class)), s.group.as_ref().map(|g| g.id.as_str()));
-    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 9] =
-        [&s.run_id.as_str(), &s.attempt, &s.status.as_str(), &s.finished_at.ms(), &s.result, &s.error, &class, &group, &s.forget];
-    if execute(c, END, &params).await? == 0 { Err(StoreError::Fenced) } else { Ok(()) }
+    let (source, seated) = s.effects.source.as_ref().and_then(|change| Some((change.source_id.as_str(), change.seated?))).unzip();
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 11] =
+        [&s.run_id.as_str(), &s.attempt, &s.status.as_str(), &s.finished_at.ms(), &s.result, &s.error, &class, &group, &s.forget, &source, &seated];
+    if execute(c, END, &params).await? > 0 {
+        return Ok(());
+    }
+    let is_held = "SELECT 1 FROM runs WHERE id = $1 AND attempt = $2 AND status = 'running'";
+    let is_behind = source.is_some() && one(c, is_held, &[&s.run_id.as_str(), &s.attempt], |_| Ok(())).await?.is_some();
+    Err(if is_behind { StoreError::Behind } else { StoreError::Fenced })
 }
 
 /// Three round trips: begin, everything at once, commit.
@@ -52,7 +60,7 @@ pub(crate) fn is_empty(s: &Settlement) -> bool {
         && s.forget.is_none()
         && e.events.is_empty()
         && e.deferred.is_none()
-        && e.source.is_none()
+        && e.source.as_ref().is_none_or(|change| change.dedupe.is_none() && change.db.is_empty())
         && e.runs.is_empty()
         && (e.logs.is_empty() || e.log_owner.is_none())
         && e.notice.is_none()

@@ -108,6 +108,10 @@ pub(crate) async fn entries(c: &Client, id: &SourceId) -> StoreResult<Vec<(Strin
     .await
 }
 
+async fn exists(t: &Transaction<'_>, id: &str) -> StoreResult<bool> {
+    Ok(one(t, "SELECT 1 FROM sources WHERE id = $1", &[&id], |_| Ok(())).await?.is_some())
+}
+
 /// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
 /// SQLite looks first; here that would be a round trip for each settlement, so that the statements look themselves.
 pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreResult<()> {
@@ -125,17 +129,19 @@ pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreR
             execute(t, "UPDATE source_states SET version = version + 1, dedupe = $3 WHERE source_id = $1 AND version = $2", &[&id, version, dedupe]).await?
         };
         if changed == 0 {
-            let exists = one(t, "SELECT 1 FROM sources WHERE id = $1", &[&id], |_| Ok(())).await?;
-            return if exists.is_some() { Err(StoreError::StateChanged) } else { Ok(()) };
+            return if exists(t, id).await? { Err(StoreError::StateChanged) } else { Ok(()) };
         }
     }
     if change.db.is_empty() {
         return Ok(());
     }
-    // First, so that servers which write at once take turns from here on.
-    let count = "INSERT INTO source_writes (source_id, count) SELECT id, 1 FROM sources WHERE id = $1
-                 ON CONFLICT (source_id) DO UPDATE SET count = source_writes.count + 1";
-    execute(t, count, &[&id]).await?;
+    // First, so that servers which write at once take turns from here on: who comes second sees that the first wrote.
+    let count = "INSERT INTO source_writes (source_id, count, unseated) SELECT id, 1, CASE WHEN $2::bigint IS NULL THEN 1 ELSE 0 END FROM sources WHERE id = $1
+                 ON CONFLICT (source_id) DO UPDATE SET count = source_writes.count + 1, unseated = source_writes.unseated + excluded.unseated
+                   WHERE $2 IS NULL OR source_writes.count - source_writes.unseated = $2";
+    if execute(t, count, &[&id, &change.seated]).await? == 0 && exists(t, id).await? {
+        return Err(StoreError::Behind);
+    }
     // The last write of a key stands, and one statement may touch a row once. In the order of keys, so that two
     // transactions wait for each other in one direction only.
     let last: BTreeMap<&[u8], Option<&str>> = change.db.iter().map(|(key, value)| (key.as_bytes(), value.as_deref())).collect();

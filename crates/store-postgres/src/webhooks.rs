@@ -93,19 +93,18 @@ pub(crate) async fn claim(c: &Client, target: &str, now: Timestamp, hidden_until
 }
 
 pub(crate) async fn record(t: &Transaction<'_>, webhook: &WebhookId, tries: &[WebhookTry], health: Health) -> StoreResult<()> {
+    let mut recorded = 0;
     for one in tries {
-        execute(
+        recorded += execute(
             t,
-            "UPDATE webhook_deliveries SET status = $2, attempts = attempts + 1, last_status = $3, last_error = $4, next_at = coalesce($5, next_at) WHERE id = $1",
-            &[
-                &one.id.as_str(),
-                &one.status.as_str(),
-                &one.answered.map(i64::from),
-                &one.error.as_deref().map(text),
-                &one.next_at.map(|at| at.ms()),
-            ],
+            "UPDATE webhook_deliveries SET status = $2, attempts = attempts + 1, last_status = $3, last_error = $4, next_at = coalesce($5, next_at)
+             WHERE id = $1 AND (status = 'queued' OR ($2 = 'delivered' AND status <> 'delivered'))",
+            &[&one.id.as_str(), &one.status.as_str(), &one.answered.map(i64::from), &one.error.as_deref().map(text), &one.next_at.map(|at| at.ms())],
         )
         .await?;
+    }
+    if recorded == 0 && !tries.is_empty() {
+        return Ok(());
     }
     execute(
         t,

@@ -1,5 +1,6 @@
 //! Connections: one writer with group commit, a few readers that never wait for it.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,7 +54,10 @@ impl Db {
         let beats = pulse.clone();
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || write_loop(writer, &waiting, &beats))
+            .spawn({
+                let file = Named::of(&options.path)?;
+                move || write_loop(writer, &file, &waiting, &beats)
+            })
             .map_err(|e| StoreError::Database(Box::new(e)))?;
         let readers = Arc::new(Readers { idle: Mutex::new(idle), places: tokio::sync::Semaphore::new(count) });
         let aside = Arc::new(tokio::sync::Semaphore::new(ASIDE_MAX));
@@ -158,12 +162,41 @@ pub(crate) fn probe(connection: &Connection) -> StoreResult<()> {
     connection.pragma_update(None, "user_version", version).map_err(database)
 }
 
+/// The file of the database, by its name and by what it is.
+struct Named {
+    path: PathBuf,
+    /// Device and number on it.
+    is: (u64, u64),
+}
+
+impl Named {
+    fn of(path: &Path) -> StoreResult<Self> {
+        let is = Self::look(path).map_err(|e| StoreError::Database(Box::new(e)))?;
+        Ok(Self { path: path.to_owned(), is })
+    }
+
+    fn look(path: &Path) -> std::io::Result<(u64, u64)> {
+        std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
+    }
+
+    /// A file that was removed or replaced is written to as before, and nobody ever reads it again: nothing may be acknowledged that is in it.
+    fn refuse_gone(&self) -> StoreResult<()> {
+        match Self::look(&self.path) {
+            Ok(is) if is == self.is => Ok(()),
+            looked => {
+                let how = looked.map_or_else(|error| error.to_string(), |_| "another file is in its place".into());
+                Err(StoreError::Unavailable(format!("the database `{}` was removed or replaced while the server runs: {how}", self.path.display()).into()))
+            }
+        }
+    }
+}
+
 /// Takes all writes that wait, commits them as one transaction, then answers them.
-fn write_loop(connection: Connection, waiting: &Receiver<Write>, pulse: &Pulse) {
+fn write_loop(connection: Connection, file: &Named, waiting: &Receiver<Write>, pulse: &Pulse) {
     while let Ok(first) = waiting.recv() {
         let beat = pulse.begin();
         let mut answers = Vec::new();
-        let mut group = connection.execute_batch("BEGIN IMMEDIATE").map_err(database);
+        let mut group = connection.execute_batch("BEGIN IMMEDIATE").map_err(database).and_then(|()| file.refuse_gone());
         let mut found_full = false;
         let mut next = Some(first);
         while let Some(write) = next.take() {
@@ -203,6 +236,7 @@ fn commit(connection: &Connection) -> StoreResult<()> {
 fn not_committed(cause: Option<&StoreError>) -> StoreError {
     match cause {
         Some(StoreError::StorageFull) => StoreError::StorageFull,
+        Some(StoreError::Unavailable(_)) => StoreError::Unavailable("the file of the database is gone".into()),
         _ => StoreError::Database("the transaction could not be committed".into()),
     }
 }
@@ -232,7 +266,10 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
         let column = columns.rsplit('.').next().unwrap_or_default();
         return StoreError::Taken(["name_slug", "orgname", "key_hash", "key", "name"].into_iter().find(|name| *name == column).unwrap_or("id"));
     }
+    // The file beside the log could not grow, which SQLite gives no name of its own.
+    let no_room = matches!(&error, rusqlite::Error::SqliteFailure(code, _) if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
     match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::SystemIoFailure) if no_room => StoreError::StorageFull,
         Some(rusqlite::ErrorCode::DiskFull) => StoreError::StorageFull,
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => StoreError::Damaged { what: error.to_string() },
         _ => StoreError::Database(Box::new(error)),

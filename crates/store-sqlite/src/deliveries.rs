@@ -39,7 +39,7 @@ pub(crate) fn result(c: &Connection, id: &DeliveryId, r: &DeliveryResult) -> Sto
     execute(
         c,
         "UPDATE deliveries SET status = ?2, attempts = attempts + 1, response_status = ?3, last_error = ?4, next_at = coalesce(?5, next_at), finished_at = ?6
-         WHERE id = ?1 AND status = 'queued'",
+         WHERE id = ?1 AND (status = 'queued' OR (?2 = 'delivered' AND status <> 'delivered'))",
         params![id.as_str(), status.as_str(), r.response_status, r.error, next.map(Timestamp::ms), finished.map(Timestamp::ms)],
     )?;
     Ok(())

@@ -29,12 +29,16 @@ pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: 
 pub(crate) fn result(c: &Connection, id: &MailId, result: &MailResult) -> StoreResult<()> {
     match result {
         MailResult::Sent => execute(c, "UPDATE mail SET status = 'sent', attempts = attempts + 1, last_error = NULL WHERE id = ?1", [id.as_str()])?,
-        MailResult::Retry { at, error } => {
-            execute(c, "UPDATE mail SET attempts = attempts + 1, next_at = ?2, last_error = ?3 WHERE id = ?1", params![id.as_str(), at.ms(), error])?
-        }
-        MailResult::Failed { error } => {
-            execute(c, "UPDATE mail SET status = 'failed', attempts = attempts + 1, last_error = ?2 WHERE id = ?1", params![id.as_str(), error])?
-        }
+        MailResult::Retry { at, error } => execute(
+            c,
+            "UPDATE mail SET attempts = attempts + 1, next_at = ?2, last_error = ?3 WHERE id = ?1 AND status = 'queued'",
+            params![id.as_str(), at.ms(), error],
+        )?,
+        MailResult::Failed { error } => execute(
+            c,
+            "UPDATE mail SET status = 'failed', attempts = attempts + 1, last_error = ?2 WHERE id = ?1 AND status = 'queued'",
+            params![id.as_str(), error],
+        )?,
     };
     Ok(())
 }

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0022_seats.sql"),
     include_str!("../migrations/0023_forms.sql"),
     include_str!("../migrations/0024_saved_keys.sql"),
+    include_str!("../migrations/0025_seated_writes.sql"),
 ];
 
 /// The newest schema.

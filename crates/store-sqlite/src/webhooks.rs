@@ -93,12 +93,17 @@ pub(crate) fn claim(c: &Connection, target: &str, now: Timestamp, hidden_until: 
 }
 
 pub(crate) fn record(c: &Connection, webhook: &WebhookId, tries: &[WebhookTry], health: Health) -> StoreResult<()> {
+    let mut recorded = 0;
     for t in tries {
-        execute(
+        recorded += execute(
             c,
-            "UPDATE webhook_deliveries SET status = ?2, attempts = attempts + 1, last_status = ?3, last_error = ?4, next_at = coalesce(?5, next_at) WHERE id = ?1",
+            "UPDATE webhook_deliveries SET status = ?2, attempts = attempts + 1, last_status = ?3, last_error = ?4, next_at = coalesce(?5, next_at)
+             WHERE id = ?1 AND (status = 'queued' OR (?2 = 'delivered' AND status <> 'delivered'))",
             params![t.id.as_str(), t.status.as_str(), t.answered, t.error, t.next_at.map(|at| at.ms())],
         )?;
+    }
+    if recorded == 0 && !tries.is_empty() {
+        return Ok(());
     }
     execute(
         c,

@@ -166,7 +166,7 @@ impl DeliveryResult {
 pub trait Deliveries: Send + Sync + 'static {
     /// Takes up to `limit` deliveries due at `now`, hiding them from others until `retry_at`. Of a run, one is first tried after all before it were.
     async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>>;
-    /// Records a try. One that is over stays as it is.
+    /// Records a try. One that is over stays as it is, except that one which was taken was delivered, whatever somebody else found before.
     async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()>;
     /// What a run sent, in order.
     async fn run_deliveries(&self, run: &RunId) -> StoreResult<Vec<Delivery>>;
@@ -175,7 +175,7 @@ pub trait Deliveries: Send + Sync + 'static {
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
     /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`.
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>>;
-    /// Marks a mail sent, or failed for good, or to be tried again.
+    /// Marks a mail sent, or failed for good, or to be tried again; one that is over stays as it is, unless it was sent.
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()>;
     /// Mails of the organization, newest first. Cursor: id.
     async fn list_mail(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Mail>>;

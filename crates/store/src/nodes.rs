@@ -8,7 +8,7 @@ use millrace_model::ids::{AccountId, EventId, OrgId, RunId, SourceId};
 use millrace_model::run::LogLine;
 use serde::{Deserialize, Serialize};
 
-use crate::StoreResult;
+use crate::{SourceWrites, StoreResult};
 
 /// What a listening server hears.
 #[derive(Clone, Debug)]
@@ -95,9 +95,9 @@ pub trait Nodes: Send + Sync + 'static {
     async fn check_out(&self, _node: &str) -> StoreResult<()> {
         Ok(())
     }
-    /// How many settlements wrote to the source's `$.service.db`; always 0 where no other server can.
-    async fn source_writes(&self, _id: &SourceId) -> StoreResult<i64> {
-        Ok(0)
+    /// How many settlements wrote to the source's `$.service.db`.
+    async fn source_writes(&self, _id: &SourceId) -> StoreResult<SourceWrites> {
+        Ok(SourceWrites::default())
     }
     /// Takes the seat of a source: whether it is the node's from now on, or was before. It is another's as long as that one has not left it and is there.
     async fn take_seat(&self, _id: &SourceId, _node: &str) -> StoreResult<bool> {

@@ -16,9 +16,11 @@ const REMEMBER: Duration = Duration::from_secs(10);
 pub enum Condition {
     /// They are committed in good time.
     Good,
-    /// A commit takes, or took a moment ago, so long.
+    /// A commit takes so long, and has not ended.
+    Waiting(Duration),
+    /// A commit took so long a moment ago.
     Slow(Duration),
-    /// The last one failed: the disk is full.
+    /// The last one failed, or one did since room was found: the disk is full.
     Full,
     /// The last one failed.
     Failing,
@@ -26,7 +28,11 @@ pub enum Condition {
 
 /// Keeps count of commits under way.
 #[derive(Debug, Default)]
-pub struct Pulse(Mutex<State>);
+pub struct Pulse {
+    state: Mutex<State>,
+    /// Whether small writes fit into room that the files have already, also on a full disk.
+    has_slack: bool,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -45,6 +51,21 @@ pub struct Beat<'a> {
 }
 
 impl Pulse {
+    /// Of a database whose small writes fit into room that its files have already, while new rows are refused: a disk that was full is taken to be so
+    /// until [`Pulse::found_room`], whatever is committed meanwhile.
+    pub fn with_slack() -> Self {
+        Self { has_slack: true, ..Self::default() }
+    }
+
+    /// A look showed that there is room.
+    pub fn found_room(&self) {
+        let mut state = self.state();
+        if state.failed == Some(Condition::Full) {
+            state.failed = None;
+            tracing::info!("the database takes writes again");
+        }
+    }
+
     /// A commit begins.
     pub fn begin(&self) -> Beat<'_> {
         let mut state = self.state();
@@ -61,12 +82,15 @@ impl Pulse {
             return failed;
         }
         let oldest = state.under_way.first_key_value().map(|(_, began)| began.elapsed());
-        let last = state.slow.filter(|(ended, _)| ended.elapsed() < REMEMBER).map(|(_, took)| took);
-        oldest.filter(|age| *age >= SLOW).max(last).map_or(Condition::Good, Condition::Slow)
+        if let Some(age) = oldest.filter(|age| *age >= SLOW) {
+            return Condition::Waiting(age);
+        }
+        let last = state.slow.filter(|(ended, _)| ended.elapsed() < REMEMBER);
+        last.map_or(Condition::Good, |(_, took)| Condition::Slow(took))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -82,6 +106,9 @@ impl Beat<'_> {
             Err(StoreError::Database(_) | StoreError::Unavailable(_) | StoreError::Damaged { .. }) => Some(Condition::Failing),
             _ => None,
         };
+        if self.pulse.has_slack && state.failed == Some(Condition::Full) {
+            return;
+        }
         match (state.failed, failed) {
             (None, Some(Condition::Full)) => tracing::error!("the disk of the database is full: nothing is accepted until there is room"),
             (None, Some(_)) => tracing::error!("the database does not take writes"),
@@ -117,13 +144,29 @@ mod tests {
     }
 
     #[test]
+    fn where_small_writes_fit_a_full_disk_is_told_until_room_is_found() {
+        let pulse = Pulse::with_slack();
+        pulse.begin().end::<()>(&Err(StoreError::StorageFull));
+        pulse.begin().end(&Ok(()));
+        pulse.begin().end::<()>(&Err(StoreError::Unavailable("gone".into())));
+        assert_eq!(pulse.condition(), Condition::Full);
+        pulse.found_room();
+        assert_eq!(pulse.condition(), Condition::Good);
+        pulse.begin().end::<()>(&Err(StoreError::Unavailable("gone".into())));
+        pulse.found_room();
+        assert_eq!(pulse.condition(), Condition::Failing, "room is not all that it takes");
+        pulse.begin().end(&Ok(()));
+        assert_eq!(pulse.condition(), Condition::Good);
+    }
+
+    #[test]
     fn a_slow_commit_is_told_while_it_lasts_and_a_while_after() {
         let pulse = Pulse::default();
         let beat = pulse.begin();
         assert_eq!(pulse.condition(), Condition::Good);
         let Some(earlier) = Instant::now().checked_sub(2 * SLOW) else { return };
         pulse.state().under_way.insert(beat.id, earlier);
-        assert!(matches!(pulse.condition(), Condition::Slow(took) if took >= 2 * SLOW));
+        assert!(matches!(pulse.condition(), Condition::Waiting(age) if age >= 2 * SLOW));
         beat.end(&Ok(()));
         assert!(matches!(pulse.condition(), Condition::Slow(took) if took >= 2 * SLOW));
         pulse.state().slow = Instant::now().checked_sub(REMEMBER).map(|ended| (ended, SLOW));

@@ -165,9 +165,9 @@ pub trait Runs: Send + Sync + 'static {
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>>;
     /// Gives a run back to the queue, unsettled; with `count_attempt == false` its attempt is not counted. `Fenced`.
     async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()>;
-    /// Everything a run leaves, in one transaction, fenced by (run, attempt). `Fenced`, `StateChanged`.
+    /// Everything a run leaves, in one transaction, fenced by (run, attempt). `Fenced`, `Behind`, `StateChanged`.
     async fn settle(&self, settlement: Settlement) -> StoreResult<()>;
-    /// What the deploy and activate hooks of a source (no run of the queue) leave.
+    /// What the deploy and activate hooks of a source (no run of the queue) leave. `Behind`, `StateChanged`.
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()>;
     /// At start on a database of one node: gives all running runs back to the queue, and makes due what was taken to be sent and never tried. How many runs.
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64>;

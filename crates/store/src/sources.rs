@@ -40,6 +40,18 @@ pub struct SourceChange {
     pub dedupe: Option<(i64, String)>,
     /// Writes to `$.service.db` in order: key, and the JSON text or none to delete.
     pub db: Vec<(String, Option<String>)>,
+    /// [`SourceWrites::seated`] as the map has it that the run had: `Behind` where there are more by now. None where it is not looked at: no other
+    /// server can write, or the run went on without the source's seat.
+    pub seated: Option<i64>,
+}
+
+/// How many settlements wrote to a source's `$.service.db`; always 0 where one server uses the database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceWrites {
+    /// In all.
+    pub all: i64,
+    /// Those of runs and hooks that had the source's seat, each of which knew of all before it.
+    pub seated: i64,
 }
 
 /// Whether a tick became a run.

@@ -55,7 +55,8 @@ pub trait Webhooks: Send + Sync + 'static {
     async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>>;
     /// Takes up to `limit` deliveries to a target that are due at `now`, the longest due, hiding them from others until `hidden_until`.
     async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>>;
-    /// Records how deliveries to a webhook ended, and what that says of its endpoint.
+    /// Records how deliveries to a webhook ended, and what that says of its endpoint. One that is over stays as it is, except that one which was taken was
+    /// delivered, whatever somebody else found before; where all are over, their endpoint too.
     async fn record_webhook_deliveries(&self, webhook: &WebhookId, tries: Vec<WebhookTry>, health: Health) -> StoreResult<()>;
     /// A delivery of the organization to a webhook.
     async fn webhook_delivery(&self, org: &OrgId, id: &WebhookDeliveryId) -> StoreResult<Option<WebhookDelivery>>;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use millrace_bundle::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Entry, Lock};
+use millrace_bundle::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Entry, Kernel, Limits, Lock};
 use millrace_model::egress::Policy;
 
 /// A stand-in for the platform's package: a module of ours that imports a package of npm's.
@@ -28,7 +28,16 @@ fn config(cache_dir: PathBuf, registry_url: &str) -> BundlerConfig {
     // The tests' web servers are on this machine.
     let allow = vec!["127.0.0.1".parse().expect("an address")];
     let egress = Policy { allow, ..Policy::default() }.into();
-    BundlerConfig { cache_dir, registry_url: registry_url.into(), metadata_max_age: Duration::from_secs(300), platform_modules: MODULES, egress }
+    BundlerConfig {
+        cache_dir,
+        registry_url: registry_url.into(),
+        metadata_max_age: Duration::from_secs(300),
+        platform_modules: MODULES,
+        egress,
+        limits: Limits::default(),
+        walls: Kernel::NONE,
+        groups: None,
+    }
 }
 
 fn bundler_at(cache_dir: PathBuf, registry_url: &str) -> Bundler {

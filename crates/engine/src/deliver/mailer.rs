@@ -8,6 +8,7 @@ use millrace_model::error_chain;
 use millrace_store::{Mail, MailResult};
 
 use crate::Engine;
+use crate::deliver::is_in_time;
 
 /// How often the outbox is looked at though nothing woke the mailer.
 const POLL: Duration = Duration::from_secs(5);
@@ -73,6 +74,9 @@ impl Engine {
             }
         };
         for mail in mails {
+            if !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
+                return;
+            }
             let sent = match self.message(&mail) {
                 Ok(message) => tokio::time::timeout(TRY_TIMEOUT, transport.send(message))
                     .await
@@ -84,7 +88,7 @@ impl Engine {
                 Ok(()) => MailResult::Sent,
                 Err(error) => self.after_failure(&mail, error),
             };
-            if let Err(error) = self.0.store.mail_result(&mail.id, result).await {
+            if let Err(error) = self.recorded(hidden_until, || self.0.store.mail_result(&mail.id, result.clone())).await {
                 tracing::error!(mail.id = %mail.id, error = error_chain(&error), "could not record what became of a mail; it may be sent again");
             }
         }

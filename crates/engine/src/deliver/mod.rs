@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::Mailboxes;
+use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::ids::MailId;
 use millrace_model::json;
-use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Mail, MailStatus};
+use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Mail, MailStatus, StoreError, StoreResult};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -36,8 +37,31 @@ const FIRST_WAIT_MS: i64 = 5_000;
 const WAIT_FACTOR: i64 = 3;
 /// How much a wait may be shortened, percent: what failed together is not tried again together.
 const JITTER_PERCENT: i64 = 20;
+/// Rest after a try could not be recorded.
+const RECORD_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Recipients of one e-mail.
 const RECIPIENTS_MAX: usize = 10;
+
+/// Whether there is time for a try of what was claimed, before others may take it over: the claim's answer may have come late, the server have stood
+/// still, or those before it have taken long. What is not tried comes again.
+pub(crate) fn is_in_time(now: Timestamp, hidden_until: Timestamp, try_timeout: Duration) -> bool {
+    now.plus_ms(i64::try_from(try_timeout.as_millis()).unwrap_or(i64::MAX)) <= hidden_until
+}
+
+impl Engine {
+    /// Records what became of a try, again and again while the database cannot be reached: what is not recorded is sent once more. Until others may do
+    /// that, who would not wait for this.
+    pub(crate) async fn recorded<F: Future<Output = StoreResult<()>> + Send>(&self, hidden_until: Timestamp, record: impl Fn() -> F + Send) -> StoreResult<()> {
+        loop {
+            match record().await {
+                Err(StoreError::Overloaded | StoreError::Unavailable(_)) if self.now() < hidden_until && !self.0.tasks.stopping() => {
+                    tokio::time::sleep(RECORD_AGAIN_AFTER).await;
+                }
+                done => return done,
+            }
+        }
+    }
+}
 
 /// How a try ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,14 +145,16 @@ impl Engine {
             let Ok(place) = places.clone().try_acquire_owned() else { return };
             let (engine, http) = (self.clone(), http.clone());
             self.0.tasks.spawn(async move {
-                engine.deliver(&http, &delivery).await;
+                if is_in_time(engine.now(), hidden_until, TRY_TIMEOUT) {
+                    engine.deliver(&http, &delivery, hidden_until).await;
+                }
                 drop(place);
                 engine.0.wake_deliverer.notify_one();
             });
         }
     }
 
-    async fn deliver(&self, http: &reqwest::Client, delivery: &Delivery) {
+    async fn deliver(&self, http: &reqwest::Client, delivery: &Delivery, hidden_until: Timestamp) {
         let trying = async {
             match delivery.kind {
                 DeliveryKind::Http => http::send(&self.0.sending, delivery, self.traceparent_of(delivery).await.as_deref()).await,
@@ -143,7 +169,7 @@ impl Engine {
         if let Some(error) = &result.error {
             tracing::info!(delivery.id = %delivery.id, run.id = %delivery.run_id, attempt = delivery.attempts + 1, error, "a delivery failed");
         }
-        if let Err(error) = self.0.store.delivery_result(&delivery.id, result).await {
+        if let Err(error) = self.recorded(hidden_until, || self.0.store.delivery_result(&delivery.id, result.clone())).await {
             tracing::error!(delivery.id = %delivery.id, error = error_chain(&error), "could not record a delivery; it may be tried again");
         }
     }

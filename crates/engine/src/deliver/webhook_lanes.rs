@@ -20,6 +20,7 @@ use sha2::Sha256;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use crate::deliver::is_in_time;
 use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::webhooks::SECRET_PREFIX;
 use crate::observe::traces;
@@ -131,8 +132,9 @@ impl Engine {
                 break;
             }
             let limit = if health.is_probing() { 1 } else { BATCH };
-            let batch = self.0.store.claim_webhook_deliveries(webhook.id.as_str(), now, now.plus_ms(HIDDEN_MS), limit).await?;
-            if batch.is_empty() {
+            let hidden_until = now.plus_ms(HIDDEN_MS);
+            let batch = self.0.store.claim_webhook_deliveries(webhook.id.as_str(), now, hidden_until, limit).await?;
+            if batch.is_empty() || !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
                 break;
             }
             let tried = join_all(batch.iter().map(|delivery| self.try_delivery(reach, &webhook, &secret, delivery))).await;
@@ -144,7 +146,7 @@ impl Engine {
             if health.failures > 0 && health.paused_until.is_some() {
                 tracing::warn!(webhook.id = %webhook.id, failures = health.failures, "a webhook is down; its deliveries wait");
             }
-            self.0.store.record_webhook_deliveries(&webhook.id, tries, health).await?;
+            self.recorded(hidden_until, || self.0.store.record_webhook_deliveries(&webhook.id, tries.clone(), health)).await?;
         }
         Ok(())
     }

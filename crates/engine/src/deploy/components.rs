@@ -10,7 +10,7 @@ use millrace_model::ids::ComponentId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::slug::slugify;
 use millrace_model::tenant::Caller;
-use millrace_runner::{Call, IsolateSpec, ModuleSpec};
+use millrace_runner::{Call, FailureKind, IsolateSpec, ModuleSpec};
 use serde_json::{json, value::to_raw_value};
 use tokio::io::AsyncWriteExt as _;
 
@@ -237,10 +237,16 @@ impl Engine {
         let outcome = self.0.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT }, Arc::new(Ignore)).await;
         let runner = self.0.runner.clone();
         self.0.tasks.spawn(async move { runner.evict(&isolate.id).await });
-        let done = outcome.result.map_err(|failure| EngineError::Component {
-            code: "component_does_not_load",
-            message: format!("the component does not load: {}: {}", failure.code, failure.message),
-            details: json!({ "error": failure.code, "stack": failure.stack }),
+        let done = outcome.result.map_err(|failure| {
+            if matches!(failure.kind, FailureKind::NoRoom | FailureKind::Overloaded) {
+                tracing::warn!(reason = failure.message, "a component could not be looked at");
+                return EngineError::NoProcess;
+            }
+            EngineError::Component {
+                code: "component_does_not_load",
+                message: format!("the component does not load: {}: {}", failure.code, failure.message),
+                details: json!({ "error": failure.code, "stack": failure.stack }),
+            }
         })?;
         serde_json::from_str(done.result.get()).map_err(|e| EngineError::Component {
             code: "invalid_component",

@@ -2,7 +2,7 @@
 
 use millrace_model::component::Hook;
 use millrace_model::ids::RunId;
-use millrace_runner::{Call, CallFailure};
+use millrace_runner::{Call, CallFailure, FailureKind};
 use serde_json::value::RawValue;
 
 use crate::deploy::configure::with_refusals;
@@ -10,6 +10,7 @@ use crate::run::asks::AskScope;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::run::sink::Collector;
+use crate::settle::is_behind;
 use crate::{Engine, EngineError};
 
 impl Engine {
@@ -21,7 +22,9 @@ impl Engine {
         }
         let run_id = RunId::at(&self.0.ids, self.now());
         let scope = AskScope::new(source.source.org_id.clone(), source.stores.clone(), None);
-        let visit = self.0.writes.enter(&source.source.id);
+        // Left after what it did is settled.
+        let sitting = if source.has_db { self.sit(&source.source.id).await? } else { None };
+        let visit = self.0.writes.enter(&source.source.id, sitting.is_some());
         let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), Some(visit), None, Some(scope));
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
@@ -40,13 +43,22 @@ impl Engine {
         let late = collected.late.clone();
         if let Err(error) = self.settle_hook(program, source, &run_id, &origin, collected).await {
             self.leave_unsettled(program).await;
-            return Err(error);
+            return if is_behind(&error) { Ok(Err(overtaken(hook))) } else { Err(error) };
         }
         if let Some(late) = late {
             late.settled();
         }
         Ok(outcome.result.map(|_| ()).map_err(|failure| with_refusals(failure, &refusals)))
     }
+}
+
+/// Another server wrote to the source's `$.service.db` while the hook ran here: nothing that it left is stored.
+fn overtaken(hook: Hook) -> CallFailure {
+    let message = format!(
+        "this server was cut off from its database while the {} hook ran, and another server wrote to the source's `$.service.db`; nothing of the hook was stored; try again",
+        hook.name()
+    );
+    CallFailure { kind: FailureKind::HostLost, code: "SeatLost".into(), stack: format!("SeatLost: {message}"), message, namespace: None }
 }
 
 /// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text.

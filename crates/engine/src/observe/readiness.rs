@@ -9,6 +9,8 @@ use crate::Engine;
 
 /// Beyond this a commit that does not end is taken to hang: nothing new is asked for.
 const HANGS: Duration = Duration::from_secs(15);
+/// How long an answer of the database is waited for.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// With less room than this on the disk of its data directory a server cannot go on for long; bytes.
 pub const FREE_BYTES_MIN: u64 = 256 << 20;
 
@@ -96,17 +98,28 @@ impl Engine {
             return Readiness::Stopping;
         }
         // A commit that hangs is told of without waiting behind it.
-        if let Condition::Slow(commit) = self.0.store.condition() {
-            return if commit >= HANGS { Readiness::Hanging { commit } } else { Readiness::Degraded { commit } };
+        if let Some(slow) = self.slowness() {
+            return slow;
         }
-        match self.0.store.ping().await {
+        match tokio::time::timeout(ANSWER_MAX, self.0.store.ping()).await {
             // What the test writes fits where a large event no longer does.
-            Ok(()) => match self.free_bytes().filter(|free| *free < FREE_BYTES_MIN) {
+            Ok(Ok(())) => match self.free_bytes().filter(|free| *free < FREE_BYTES_MIN) {
                 Some(free_bytes) => Readiness::StorageLow { free_bytes },
                 None => Readiness::Ready,
             },
-            Err(StoreError::StorageFull) => Readiness::StorageFull,
-            Err(_) => Readiness::DatabaseFailing,
+            Ok(Err(StoreError::StorageFull)) => Readiness::StorageFull,
+            Ok(Err(_)) => Readiness::DatabaseFailing,
+            // It has begun to hang since.
+            Err(_) => self.slowness().unwrap_or(Readiness::DatabaseFailing),
+        }
+    }
+
+    /// What is to be told of commits that take long; none where none does.
+    fn slowness(&self) -> Option<Readiness> {
+        match self.0.store.condition() {
+            Condition::Waiting(commit) if commit >= HANGS => Some(Readiness::Hanging { commit }),
+            Condition::Waiting(commit) | Condition::Slow(commit) => Some(Readiness::Degraded { commit }),
+            _ => None,
         }
     }
 }

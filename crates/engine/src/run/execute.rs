@@ -9,7 +9,7 @@ use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
 use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
-use millrace_store::fail_point;
+use millrace_store::{StoreError, fail_point};
 use serde_json::value::RawValue;
 
 use crate::accept::http_event::Receiver;
@@ -23,6 +23,7 @@ use crate::run::pauses::Carried;
 use crate::run::program::Program;
 use crate::run::progress::Progress;
 use crate::run::sink::{Collected, Collector, Responder, StepTrace};
+use crate::settle::is_behind;
 use crate::{Engine, EngineError};
 
 /// A run that this node holds under a lease.
@@ -141,12 +142,12 @@ impl Engine {
         };
         let scope = AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
         // Left after the visit has ended.
-        let _sitting = match &*program {
+        let sitting = match &*program {
             Program::Source(source) if source.has_db => self.sit(&source.source.id).await?,
             _ => None,
         };
         let visit = match &*program {
-            Program::Source(source) => Some(self.0.writes.enter(&source.source.id)),
+            Program::Source(source) => Some(self.0.writes.enter(&source.source.id, sitting.is_some())),
             Program::Workflow(_) => None,
         };
         let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), visit.clone(), responder, Some(scope));
@@ -188,6 +189,21 @@ impl Engine {
             }
         } else {
             self.leave_unsettled(&program).await;
+        }
+        if let Err(error) = &settled
+            && is_behind(error)
+        {
+            tracing::info!(run.id = %held.id, "another server wrote to the source's `$.service.db` while a run went on here; it goes again");
+            self.0.seats.doubt();
+            // Not the run's fault: the attempt is not counted. Where its lease was lost as well, another has it.
+            return match self.0.store.release(&held.id, held.attempt, false).await {
+                Ok(()) => {
+                    self.queued();
+                    Ok(())
+                }
+                Err(StoreError::Fenced) => Ok(()),
+                Err(error) => Err(error.into()),
+            };
         }
         if limited {
             // Another of its runs may have waited for this one.
@@ -257,13 +273,18 @@ impl Engine {
         let count_attempt = match failure.kind {
             FailureKind::HostLost if self.0.tasks.stopping() => false,
             FailureKind::HostLost => true,
-            FailureKind::Overloaded => false,
+            FailureKind::Overloaded | FailureKind::NoRoom => false,
             _ => return Ok(false),
         };
         if held.kind == RunKind::Test {
             return Ok(false);
         }
         self.keep_progress(sink).await?;
+        if failure.kind == FailureKind::NoRoom {
+            tracing::warn!(run.id = %held.id, reason = failure.message, "a run waits: no process can be started for it");
+            // It is held meanwhile, and its place with it: those that wait for one do not all try at once.
+            let _ = tokio::time::timeout(NO_ROOM_PAUSE, self.0.tasks.token().cancelled()).await;
+        }
         self.0.store.release(&held.id, held.attempt, count_attempt).await?;
         self.queued();
         Ok(true)
@@ -275,6 +296,9 @@ impl Engine {
         Ok(self.0.store.settle(settlement).await?)
     }
 }
+
+/// Before a run is tried again for which no process could be started.
+const NO_ROOM_PAUSE: Duration = Duration::from_secs(2);
 
 /// What Node's `fetch` throws, whatever happened.
 const FETCH_FAILED: &str = "fetch failed";

@@ -40,9 +40,12 @@ struct State {
     organizations: HashMap<String, Organization>,
 }
 
+/// What all of one have and wait for.
 #[derive(Default)]
 struct Organization {
     taken: usize,
+    waiting: usize,
+    bytes: usize,
     owners: HashMap<String, Share>,
 }
 
@@ -94,16 +97,20 @@ impl Places {
     }
 
     /// Lets one more run of an owner wait; `bytes`: of its event. None where too many, or too many bytes, of its own or in all wait already. Half
-    /// of the room is kept for others.
+    /// of the room is kept for others, and a quarter for other organizations.
     pub(crate) fn admit(&self, org: &OrgId, owner: &Owner, bytes: usize) -> Option<Admission> {
         {
             let state = self.0.state.lock();
-            let share = state.organizations.get(org.as_str()).and_then(|o| o.owners.get(owner.as_str()));
+            let organization = state.organizations.get(org.as_str());
+            let share = organization.and_then(|o| o.owners.get(owner.as_str()));
             let (own, own_bytes) = share.map_or((0, 0), |share| (share.waiting, share.bytes));
-            let too_many = state.waiting - state.claimed >= self.0.waiting_max || own >= self.0.waiting_max.div_ceil(2);
+            let (of_org, bytes_of_org) = organization.map_or((0, 0), |o| (o.waiting, o.bytes));
+            let Inner { waiting_max, bytes_max, .. } = *self.0;
+            let too_many = state.waiting - state.claimed >= waiting_max || own >= waiting_max.div_ceil(2) || of_org >= three_quarters(waiting_max);
             // One that is larger than all of the room has it where nothing else waits.
             let beyond = |there: usize, max: usize| there > 0 && there.saturating_add(bytes) > max;
-            if too_many || beyond(state.bytes, self.0.bytes_max) || beyond(own_bytes, self.0.bytes_max.div_ceil(2)) {
+            let too_large = beyond(state.bytes, bytes_max) || beyond(own_bytes, bytes_max.div_ceil(2)) || beyond(bytes_of_org, three_quarters(bytes_max));
+            if too_many || too_large {
                 return None;
             }
         }
@@ -120,6 +127,9 @@ impl Places {
         let mut state = self.0.state.lock();
         let share = state.share(&org, &owner);
         (share.waiting, share.bytes) = (share.waiting + 1, share.bytes + bytes);
+        if let Some(organization) = state.organizations.get_mut(&org) {
+            (organization.waiting, organization.bytes) = (organization.waiting + 1, organization.bytes + bytes);
+        }
         (state.waiting, state.bytes) = (state.waiting + 1, state.bytes + bytes);
         state.claimed += usize::from(is_claimed);
         Admission { places: self.clone(), org, owner, bytes, is_claimed, is_queued: false }
@@ -174,7 +184,7 @@ impl Places {
 
     /// One organization's.
     fn org_max(&self) -> usize {
-        self.0.taken_max - self.0.taken_max / 4
+        three_quarters(self.0.taken_max)
     }
 
     /// Gives free places to those whose turn it is.
@@ -197,6 +207,10 @@ impl Places {
             drop(turn.send(place));
         }
     }
+}
+
+fn three_quarters(max: usize) -> usize {
+    max - max / 4
 }
 
 impl State {
@@ -222,6 +236,9 @@ impl State {
     fn leave(&mut self, org: &str, owner: &str, bytes: usize) {
         let share = self.share(org, owner);
         (share.waiting, share.bytes) = (share.waiting - 1, share.bytes - bytes);
+        if let Some(organization) = self.organizations.get_mut(org) {
+            (organization.waiting, organization.bytes) = (organization.waiting - 1, organization.bytes - bytes);
+        }
         (self.waiting, self.bytes) = (self.waiting - 1, self.bytes - bytes);
     }
 
@@ -365,6 +382,9 @@ mod tests {
         let (a, b, c) = (of("a", "flood"), of("a", "other"), of("c", "x"));
         let held: Vec<_> = (0..2).map(|_| places.admit(&a.0, &a.1, 1).expect("room")).collect();
         assert!(places.admit(&a.0, &a.1, 1).is_none(), "half of the room is for others");
+        let third = places.admit(&b.0, &b.1, 1).expect("room");
+        assert!(places.admit(&b.0, &b.1, 1).is_none(), "a quarter of the room is for other organizations");
+        drop(third);
         let more: Vec<_> = [&b, &c].map(|who| places.admit(&who.0, &who.1, 1).expect("room")).into();
         assert!(places.admit(&c.0, &c.1, 1).is_none(), "there is no more");
         drop(places.admit_claimed(&c.0, &c.1));
@@ -375,10 +395,11 @@ mod tests {
     #[tokio::test]
     async fn bytes_that_wait_are_bounded_for_each_and_for_all() {
         let places = Places::new(1, 1_000, 100);
-        let (a, b, c) = (of("a", "flood"), of("a", "other"), of("c", "x"));
+        let (a, b, c) = (of("a", "flood"), of("b", "other"), of("c", "x"));
         let admit = |who: &(OrgId, Owner), bytes| places.admit(&who.0, &who.1, bytes);
         let first = admit(&a, 50).expect("room");
         assert!(admit(&a, 1).is_none(), "half of the room is for others");
+        assert!(admit(&of("a", "another"), 26).is_none(), "a quarter of the room is for other organizations");
         let second = admit(&b, 40).expect("room");
         assert!(admit(&c, 11).is_none(), "there is no more");
         let third = admit(&c, 10).expect("room");

@@ -21,6 +21,9 @@ const WAIT_MAX: Duration = Duration::from_secs(15);
 /// How often who waits asks again, though nothing was heard.
 const ASK_EVERY: Duration = Duration::from_millis(250);
 
+/// Between two looks at the seat so much time may go by; where there is more, this server stood still or its database did not answer.
+const LOOK_MAX: Duration = Duration::from_secs(1);
+
 /// The seats of the sources that run here.
 #[derive(Default)]
 pub(crate) struct Seats {
@@ -160,7 +163,7 @@ impl Seats {
             .collect()
     }
 
-    /// Whoever was not heard for so long may have lost its seats to others.
+    /// Whoever was not heard for so long may have lost its seats to others: they are asked for again.
     pub(crate) fn doubt(&self) {
         let mut sources = self.sources.lock();
         for seat in sources.values_mut().filter(|seat| seat.has == Has::Seat) {
@@ -199,6 +202,27 @@ impl Drop for Sitting {
     }
 }
 
+/// How long somebody has waited for a seat.
+struct Waiting {
+    since: Instant,
+    looked: Instant,
+}
+
+impl Waiting {
+    fn begin() -> Self {
+        let now = Instant::now();
+        Self { since: now, looked: now }
+    }
+
+    /// Since when, at this look. Time in which nothing could be heard says nothing of whoever has the seat, and is not counted.
+    fn look(&mut self) -> Instant {
+        let now = Instant::now();
+        self.since += now.duration_since(self.looked).saturating_sub(LOOK_MAX);
+        self.looked = now;
+        self.since
+    }
+}
+
 /// Gives up asking where whoever asks is gone.
 struct Asking<'a>(&'a Seats, &'a SourceId, Has);
 
@@ -214,7 +238,7 @@ impl Engine {
         if self.0.store.single_node() {
             return Ok(None);
         }
-        let since = Instant::now();
+        let mut waiting = Waiting::begin();
         loop {
             let mut changed = std::pin::pin!(self.0.seats.changed.notified());
             // Before the look, so that no change after it is missed.
@@ -227,6 +251,7 @@ impl Engine {
             if has_come {
                 continue;
             }
+            let since = waiting.look();
             if Instant::now() >= self.0.seats.patience(source, since) {
                 tracing::warn!(source.id = %source, "another server runs this source and does not end; of writes of both to one key of its `$.service.db` the last stands");
                 return Ok(None);
@@ -357,6 +382,25 @@ mod tests {
         // Nothing ends any more.
         tokio::time::advance(WAIT_MAX).await;
         assert!(Instant::now() >= here.patience(&source, since) && !there.has_moved(&source));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_nothing_could_be_heard_is_not_waited() {
+        let (seats, source, mut waiting) = (Seats::default(), source(), Waiting::begin());
+        let is_over = |waiting: &mut Waiting| {
+            let since = waiting.look();
+            Instant::now() >= seats.patience(&source, since)
+        };
+        // Cut off, or stopped, for long: what has gone by is one look.
+        tokio::time::advance(WAIT_MAX * 3).await;
+        assert!(!is_over(&mut waiting));
+        let rest = WAIT_MAX - LOOK_MAX;
+        for _ in 0..rest.as_millis() / ASK_EVERY.as_millis() - 1 {
+            tokio::time::advance(ASK_EVERY).await;
+            assert!(!is_over(&mut waiting));
+        }
+        tokio::time::advance(ASK_EVERY).await;
+        assert!(is_over(&mut waiting), "the other does not end");
     }
 
     #[test]

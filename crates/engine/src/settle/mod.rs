@@ -141,7 +141,7 @@ impl Engine {
             let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected).await?;
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
-            let leaves = self.add_emits(&mut effects, source, context, &collected, settling.take_counted(), &turn).await?;
+            let leaves = self.add_emits(&mut effects, source, context, &collected, &mut settling, &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
             let done = self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await;
@@ -172,7 +172,7 @@ impl Engine {
                 log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
                 ..Effects::default()
             };
-            let leaves = self.add_emits(&mut effects, source, &context, &collected, settling.take_counted(), &turn).await?;
+            let leaves = self.add_emits(&mut effects, source, &context, &collected, &mut settling, &turn).await?;
             let events = effects.events.clone();
             let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
             let done = self.commit_in_turn(turn, leaves, commit).await;
@@ -256,18 +256,26 @@ impl Engine {
 fn settled(settling: Settling, done: Result<(), EngineError>) -> Option<Result<(), EngineError>> {
     match &done {
         Ok(()) => settling.stored(),
-        Err(EngineError::Internal { source: cause, .. }) if is_state_changed(&**cause) => {
+        Err(error) if matches!(stopped_by(error), Some(StoreError::StateChanged)) => {
             settling.taken_back();
             return None;
         }
+        Err(error) if is_behind(error) => settling.taken_back(),
         // Dropped: it may be stored or not.
         Err(_) => {}
     }
     Some(done)
 }
 
-fn is_state_changed(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
-    matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::StateChanged))
+/// What the store found, where it refused what it understood.
+fn stopped_by(error: &EngineError) -> Option<&StoreError> {
+    let EngineError::Internal { source, .. } = error else { return None };
+    source.downcast_ref()
+}
+
+/// Whether nothing was settled because another server wrote to the `$.service.db` since the map here was read.
+pub(crate) fn is_behind(error: &EngineError) -> bool {
+    matches!(stopped_by(error), Some(StoreError::Behind))
 }
 
 /// What the run leaves: the steps of earlier attempts, then those of this one.

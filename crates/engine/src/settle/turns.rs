@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use millrace_model::dedupe::DedupeState;
 use millrace_model::ids::SourceId;
+use millrace_store::StoreError;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
@@ -82,7 +83,8 @@ impl Engine {
     /// write.
     ///
     /// # Errors
-    /// Where a later write than one of these failed: what settles it not runs again, with what is stored.
+    /// Where a later write than one of these failed, or another server wrote to what it read ([`StoreError::Behind`]): it does not settle, and runs again
+    /// with what is stored.
     pub(crate) async fn turn_to_settle(&self, source: &SourceId, collected: &Collected) -> Result<(Turn, Settling), EngineError> {
         let (writes, visit) = (&collected.db, &collected.visit);
         loop {
@@ -94,9 +96,10 @@ impl Engine {
             if let Some(visit) = visit {
                 visit.leave_line();
             }
-            match self.0.writes.settle(source, writes) {
+            match self.0.writes.settle(source, writes, visit.as_deref()) {
                 Standing::Settles(settling) => return Ok((turn, settling)),
                 Standing::Lost => return Err(EngineError::internal("a write to `$.service.db` that followed could not be stored", source.to_string())),
+                Standing::Behind => return Err(StoreError::Behind.into()),
                 // What is waited for may need the turn again.
                 Standing::Waits => drop(turn),
             }

@@ -15,8 +15,9 @@ use crate::{Engine, EngineError};
 pub trait MasterKeys: Send + Sync + 'static {
     /// The master key, and others that the data keys may still be wrapped under.
     fn read(&self) -> Result<(MasterKey, Vec<MasterKey>), MasterKeyError>;
-    /// Another master key, kept where [`MasterKeys::read`] finds it among the others from now on.
-    fn prepare(&self, ids: &IdSource) -> Result<MasterKey, MasterKeyError>;
+    /// Another master key, kept where [`MasterKeys::read`] finds it among the others from now on, and the one with the id `current` with it: the
+    /// data keys are wrapped under that.
+    fn prepare(&self, ids: &IdSource, current: &str) -> Result<MasterKey, MasterKeyError>;
     /// Puts what was prepared in the place of the master key: the data keys are wrapped under it.
     fn take_over(&self) -> Result<(), MasterKeyError>;
 }
@@ -106,9 +107,10 @@ impl Engine {
         let _only = self.0.rotating.lock().await;
         let rows = self.0.store.data_keys().await?;
         let from = rows.first().map(|row| row.master_id.clone()).unwrap_or_default();
-        let (masters, ids) = (self.0.master_keys.clone(), self.0.ids.clone());
-        let prepared =
-            tokio::task::spawn_blocking(move || masters.prepare(&ids)).await.map_err(|e| EngineError::internal("making a master key broke down", e))?;
+        let (masters, ids, current) = (self.0.master_keys.clone(), self.0.ids.clone(), from.clone());
+        let prepared = tokio::task::spawn_blocking(move || masters.prepare(&ids, &current))
+            .await
+            .map_err(|e| EngineError::internal("making a master key broke down", e))?;
         let next = prepared.map_err(|e| EngineError::Conflict { code: "no_other_master_key", message: e.to_string() })?;
         if next.id() == from {
             return Err(EngineError::Conflict { code: "no_other_master_key", message: "the key that was given is the master key of now".into() });

@@ -61,11 +61,20 @@ pub struct FirstTenant {
 }
 
 impl Engine {
-    /// The first organization, owner and key, unless there is one already.
-    pub async fn bootstrap(&self, email: &str) -> Result<Option<FirstTenant>, EngineError> {
-        let (tenant, api_key) = self.new_tenant("Main", email);
-        let first = FirstTenant { api_key, org_id: tenant.organization.id.clone(), user_id: tenant.user.id.clone(), email: email.to_owned() };
-        Ok(self.0.store.bootstrap(tenant).await?.then_some(first))
+    /// The first organization, owner and key, unless there is one already; the organization that was made first. `keep` puts the key where it
+    /// is found again: nobody sees it a second time, so that it has to be there before the database knows it.
+    pub async fn bootstrap<E: From<EngineError>>(&self, email: &str, keep: impl FnOnce(&FirstTenant) -> Result<(), E>) -> Result<Option<OrgId>, E> {
+        if self.first_organization().await?.is_none() {
+            let (tenant, api_key) = self.new_tenant("Main", email);
+            keep(&FirstTenant { api_key, org_id: tenant.organization.id.clone(), user_id: tenant.user.id.clone(), email: email.to_owned() })?;
+            // False where another server was first.
+            self.0.store.bootstrap(tenant).await.map_err(EngineError::from)?;
+        }
+        Ok(self.first_organization().await?)
+    }
+
+    async fn first_organization(&self) -> Result<Option<OrgId>, EngineError> {
+        Ok(self.0.store.first_organization().await?)
     }
 
     /// The caller's user and organizations.

@@ -2,12 +2,16 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use millrace_walls::limits::{drop_capabilities, hard_limit, limit};
+use millrace_walls::readable::READABLE;
+use millrace_walls::seccomp::Profile;
+use millrace_walls::{checked, landlock, seccomp};
 use seccompiler::BpfProgram;
 
 use super::private::Private;
-use super::{Sandbox, landlock, seccomp};
+use super::{NodeFiles, Sandbox};
 use crate::egress;
 
 /// Descriptors that a host may have open.
@@ -50,10 +54,10 @@ impl Confinement {
         heap_mb: u32,
     ) -> std::io::Result<Self> {
         let ruleset = match sandbox.walls.landlock_abi {
-            Some(_) => Some(above_wire(landlock::ruleset(&sandbox.node, script, private)?)?),
+            Some(_) => Some(above_wire(landlock::ruleset(&files(&sandbox.node, script, private))?)?),
             None => None,
         };
-        let filters = if sandbox.walls.seccomp { seccomp::filters()? } else { Vec::new() };
+        let filters = if sandbox.walls.seccomp { seccomp::filters(Profile::Host)? } else { Vec::new() };
         Ok(Self {
             wire_fd,
             parent: i32::try_from(std::process::id()).unwrap_or(0),
@@ -77,23 +81,23 @@ impl Confinement {
         // SAFETY: plain system calls on values of our own, in the child before exec.
         unsafe {
             if self.wire_fd == WIRE_FD {
-                check(libc::fcntl(WIRE_FD, libc::F_SETFD, 0))?;
+                checked(libc::fcntl(WIRE_FD, libc::F_SETFD, 0).into())?;
             } else {
-                check(libc::dup2(self.wire_fd, WIRE_FD))?;
+                checked(libc::dup2(self.wire_fd, WIRE_FD).into())?;
             }
-            check_long(libc::syscall(libc::SYS_close_range, 4u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC))?;
-            check(libc::setsid())?;
-            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            checked(libc::syscall(libc::SYS_close_range, 4u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC))?;
+            checked(libc::setsid().into())?;
+            checked(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL).into())?;
             if libc::getppid() != self.parent {
                 // The server died before the line above.
                 return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
             }
-            check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+            checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
             libc::umask(0o077);
         }
         if let Some(entry) = &self.entry {
             // SAFETY: the text is a constant: whoever writes it enters.
-            check_long(unsafe { libc::write(entry.as_raw_fd(), c"0".as_ptr().cast(), 1) } as libc::c_long)?;
+            checked(unsafe { libc::write(entry.as_raw_fd(), c"0".as_ptr().cast(), 1) } as libc::c_long)?;
         }
         // RLIMIT_NPROC counts all processes of the user, the server's threads among them: it would let one host starve the others.
         // A host cannot fork (seccomp), and its threads are counted from time to time, and by its control group.
@@ -123,6 +127,18 @@ impl Confinement {
     }
 }
 
+/// What a host reaches.
+fn files(node: &NodeFiles, script: &Path, private: &Private) -> landlock::Files {
+    let own = [script, private.code()].into_iter().map(Path::to_owned);
+    landlock::Files {
+        execute: node.executable.clone(),
+        read: READABLE.iter().map(PathBuf::from).chain(node.libraries.iter().cloned()).chain(own).collect(),
+        write: vec![private.tmp().to_owned()],
+        // The egress guard decides.
+        connects: true,
+    }
+}
+
 /// The number of the wire is taken in the child: what is needed there must not have it.
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
 fn above_wire(fd: OwnedFd) -> std::io::Result<OwnedFd> {
@@ -132,33 +148,9 @@ fn above_wire(fd: OwnedFd) -> std::io::Result<OwnedFd> {
     // SAFETY: the copy is a new descriptor that nobody else owns.
     unsafe {
         let copy = libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, WIRE_FD + 1);
-        check(copy)?;
+        checked(copy.into())?;
         Ok(OwnedFd::from_raw_fd(copy))
     }
-}
-
-fn check(result: i32) -> std::io::Result<()> {
-    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-}
-
-pub(super) fn check_long(result: libc::c_long) -> std::io::Result<()> {
-    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Never above what the server itself has.
-#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-fn limit(resource: libc::__rlimit_resource_t, value: u64) -> std::io::Result<()> {
-    let value = value.min(hard_limit(resource)?);
-    // SAFETY: a plain system call on a value of our own.
-    check(unsafe { libc::setrlimit(resource, &libc::rlimit { rlim_cur: value, rlim_max: value }) })
-}
-
-#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-fn hard_limit(resource: libc::__rlimit_resource_t) -> std::io::Result<u64> {
-    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a plain system call on a value of our own.
-    check(unsafe { libc::getrlimit(resource, &raw mut now) })?;
-    Ok(now.rlim_max)
 }
 
 /// One below what there is at least: room is needed for a number that the host cannot have.
@@ -174,25 +166,9 @@ fn beyond_reach(fd: i32) -> std::io::Result<i32> {
     let least = i32::try_from(files_max()?).unwrap_or(i32::MAX);
     // SAFETY: plain system calls; the copy is closed by exec.
     unsafe {
-        check(libc::setrlimit(libc::RLIMIT_NOFILE, &libc::rlimit { rlim_cur: hard, rlim_max: hard }))?;
+        checked(libc::setrlimit(libc::RLIMIT_NOFILE, &libc::rlimit { rlim_cur: hard, rlim_max: hard }).into())?;
         let copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least);
-        check(copy)?;
+        checked(copy.into())?;
         Ok(copy)
     }
-}
-
-/// With no_new_privs, exec gives none back, also not to root.
-#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-fn drop_capabilities() -> std::io::Result<()> {
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: i32,
-    }
-    /// `_LINUX_CAPABILITY_VERSION_3`, whose sets are two words each.
-    const VERSION: u32 = 0x2008_0522;
-    let header = Header { version: VERSION, pid: 0 };
-    let none = [0u32; 6];
-    // SAFETY: header and data have the layout that the version says.
-    check_long(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) })
 }

@@ -2,53 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// What hosts may read beside Node and what is their own: libraries, and what names, certificates and times are looked up in. Nothing here
-/// is private on any usual system.
-pub(super) const READABLE: &[&str] = &[
-    "/lib",
-    "/lib64",
-    "/usr/lib",
-    "/usr/lib64",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    // Names.
-    "/etc/resolv.conf",
-    "/run/systemd/resolve",
-    "/etc/hosts",
-    "/etc/host.conf",
-    "/etc/nsswitch.conf",
-    "/etc/gai.conf",
-    "/etc/services",
-    "/etc/protocols",
-    // Certificates; /etc/ssl/private is not among them.
-    "/etc/ssl/openssl.cnf",
-    "/etc/ssl/certs",
-    "/etc/ssl/cert.pem",
-    "/etc/pki/tls/openssl.cnf",
-    "/etc/pki/tls/certs",
-    "/etc/pki/ca-trust/extracted",
-    "/etc/crypto-policies",
-    "/usr/share/ca-certificates",
-    "/usr/local/share/ca-certificates",
-    // Times.
-    "/etc/localtime",
-    "/usr/share/zoneinfo",
-    // Numbers of the machine, for `os.*`.
-    "/proc/meminfo",
-    "/proc/cpuinfo",
-    "/proc/stat",
-    "/proc/loadavg",
-    "/proc/uptime",
-    "/proc/version_signature",
-    "/proc/sys/vm/overcommit_memory",
-    "/sys/devices/system/cpu",
-    // Devices without a side effect.
-    "/dev/urandom",
-    "/dev/random",
-    "/dev/zero",
-];
-
 /// A Node that was found, and where its parts are.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeFiles {

@@ -2,13 +2,10 @@
 //!
 //! Everything that allocates or may fail is made before the fork (`Confinement`); the child only makes system calls.
 
-mod cgroup;
 mod child;
 mod files;
-mod landlock;
 mod private;
 mod probe;
-mod seccomp;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -20,10 +17,10 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use millrace_model::egress::Shared;
+pub(crate) use millrace_walls::cgroup::{ControlGroups, HostGroup};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
-pub(crate) use self::cgroup::{ControlGroups, HostGroup};
 pub(crate) use self::child::BESIDE_HEAP_MB;
 pub(crate) use self::files::NodeFiles;
 pub(crate) use self::private::{Private, Usage, clear};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use millrace_walls::Kernel;
+
 use crate::egress;
 use crate::types::StartError;
 
@@ -32,6 +34,11 @@ impl WallReport {
     /// None stands.
     pub(crate) const NONE: Self = Self { landlock_abi: None, seccomp: false, egress: false };
 
+    /// Those that the kernel puts up for other processes than hosts too.
+    pub fn kernel(&self) -> Kernel {
+        Kernel { landlock_abi: self.landlock_abi, seccomp: self.seccomp }
+    }
+
     /// What is missing, in words; empty where all stand.
     pub fn missing(&self) -> Vec<&'static str> {
         let landlock = self.landlock_abi.is_none().then_some("Landlock (files; Linux 5.13 or newer with `landlock` in its `lsm=` list)");
@@ -45,32 +52,16 @@ impl WallReport {
 
 impl fmt::Display for WallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.landlock_abi {
-            Some(abi) => write!(f, "Landlock (version {abi})")?,
-            None => write!(f, "no Landlock")?,
-        }
-        f.write_str(if self.seccomp { ", seccomp-bpf" } else { ", no seccomp-bpf" })?;
+        write!(f, "{}", self.kernel())?;
         f.write_str(if self.egress { ", egress guard" } else { ", no egress guard" })?;
         f.write_str(", no_new_privs, cleared environment, closed descriptors, limits of memory, files and disk")
     }
 }
 
 /// Asks the kernel which walls it has; puts up none.
-#[expect(unsafe_code, reason = "system calls without a safe wrapper")]
 pub fn probe() -> WallReport {
-    const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
-    const SECCOMP_GET_ACTION_AVAIL: u32 = 2;
-    let action: u32 = libc::SECCOMP_RET_ERRNO;
-    // SAFETY: both calls only answer a question.
-    let (abi, seccomp) = unsafe {
-        (
-            libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, LANDLOCK_CREATE_RULESET_VERSION),
-            libc::syscall(libc::SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0u32, &raw const action),
-        )
-    };
-    let known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
-    let seccomp = known && seccomp == 0;
-    WallReport { landlock_abi: u32::try_from(abi).ok().filter(|abi| *abi > 0), seccomp, egress: seccomp && egress::available() }
+    let Kernel { landlock_abi, seccomp } = millrace_walls::probe();
+    WallReport { landlock_abi, seccomp, egress: seccomp && egress::available() }
 }
 
 /// The walls to put up, of those that the machine has.

@@ -54,6 +54,18 @@ fn processors(pid: &Value) -> Vec<String> {
     all
 }
 
+/// The length of each thread's turns, in nanoseconds; none where the kernel does not tell.
+fn turns(pid: &Value) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let turn = |path: std::path::PathBuf| {
+        let told = std::fs::read_to_string(path.join("sched")).ok()?;
+        told.lines().find_map(|line| line.strip_prefix("se.slice")).map(|rest| rest.trim_start_matches([' ', ':']).to_owned())
+    };
+    let mut all: Vec<_> = threads.filter_map(|thread| turn(thread.path())).collect();
+    all.dedup();
+    all
+}
+
 #[tokio::test]
 async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
     let bench = Bench::real().await;
@@ -75,6 +87,10 @@ async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
     let everybodys = processors(&other);
     if std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
         until("a processor is left to others", || matches!(processors(&pid).as_slice(), [one] if *one != everybodys[0])).await;
+    }
+    if !turns(&other).is_empty() {
+        until("its turns are long", || turns(&pid) == ["100000000"]).await;
+        assert_ne!(turns(&other), ["100000000"], "the neighbour's are not");
     }
     assert_eq!(value(burning.await.expect("joins")), pid);
     until("it is ended once it has nothing to do", || !alive(&pid)).await;

@@ -58,7 +58,15 @@ impl Store for PostgresStore {
         number(&self.db.client().await?, "SELECT 1::bigint", &[]).await?;
         match self.condition() {
             // Nothing else may be written meanwhile that would tell that it works again.
-            Condition::Full | Condition::Failing => statement!(self.db, "probe", |c| db::probe(&c)),
+            Condition::Full | Condition::Failing => {
+                let done: StoreResult<()> = statement!(self.db, "probe", |c| db::probe(&c));
+                if done.is_ok() {
+                    self.db.pulse.found_room();
+                }
+                done
+            }
+            // Without anybody's writes nothing else would tell that there is none.
+            _ if self.db.is_room_unknown() => statement!(self.db, "room", |c| db::look_for_room(&c)),
             _ => Ok(()),
         }
     }

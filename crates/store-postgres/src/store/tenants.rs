@@ -14,7 +14,7 @@ use crate::{PostgresStore, audit, data_keys, oauth_clients, rows, tenants};
 #[async_trait]
 impl Tenants for PostgresStore {
     async fn bootstrap(&self, first: NewTenant) -> StoreResult<bool> {
-        transaction!(self.db, |t| tenants::bootstrap(&t, &first))
+        transaction!(self.db, "bootstrap", |t| tenants::bootstrap(&t, &first))
     }
     async fn create_organization(&self, tenant: NewTenant) -> StoreResult<()> {
         transaction!(self.db, |t| tenants::create(&t, &tenant))
@@ -56,7 +56,7 @@ impl Tenants for PostgresStore {
         transaction!(self.db, |t| data_keys::add_first(&t, &key))
     }
     async fn rewrap_data_keys(&self, from: &str, keys: Vec<DataKey>) -> StoreResult<()> {
-        transaction!(self.db, |t| data_keys::rewrap(&t, from, &keys))
+        transaction!(self.db, "rewrap", |t| data_keys::rewrap(&t, from, &keys))
     }
     async fn first_organization(&self) -> StoreResult<Option<OrgId>> {
         let sql = "SELECT id FROM organizations ORDER BY created_at, id LIMIT 1";

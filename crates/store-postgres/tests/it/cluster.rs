@@ -112,12 +112,7 @@ impl Cluster {
     /// SIGKILL of the server and all its processes.
     #[allow(dead_code, reason = "not all tests kill")]
     pub fn kill(&self) {
-        let file = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).expect("runs");
-        let postmaster = file.lines().next().expect("a process").to_owned();
-        let mut pids = children(&postmaster);
-        pids.push(postmaster);
-        // Some may have ended between, which it says.
-        Command::new("kill").arg("-9").args(&pids).stderr(Stdio::null()).status().expect("kill");
+        let pids = self.signal("-KILL");
         while pids.iter().any(|pid| is_alive(pid)) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -125,6 +120,18 @@ impl Cluster {
         for lock in ["data/postmaster.pid", ".s.PGSQL.5432.lock"] {
             std::fs::remove_file(self.folder.join(lock)).expect("was there");
         }
+    }
+
+    /// Sends the server and all its processes a signal, as `kill` names it; gives their ids.
+    #[allow(dead_code, reason = "not all tests kill")]
+    pub fn signal(&self, signal: &str) -> Vec<String> {
+        let file = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).expect("runs");
+        let postmaster = file.lines().next().expect("a process").to_owned();
+        let mut pids = children(&postmaster);
+        pids.push(postmaster);
+        // Some may have ended between, which it says.
+        Command::new("kill").arg(signal).args(&pids).stderr(Stdio::null()).status().expect("kill");
+        pids
     }
 
     /// Starts it again after a kill.

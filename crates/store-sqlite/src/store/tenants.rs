@@ -13,7 +13,7 @@ use crate::{SqliteStore, audit, data_keys, oauth_clients, rows, tenants};
 #[async_trait]
 impl Tenants for SqliteStore {
     async fn bootstrap(&self, first: NewTenant) -> StoreResult<bool> {
-        self.db.write(move |c| tenants::bootstrap(c, &first)).await
+        write_at!(self, "bootstrap", |c| tenants::bootstrap(c, &first))
     }
     async fn create_organization(&self, tenant: NewTenant) -> StoreResult<()> {
         self.db.write(move |c| tenants::create(c, &tenant)).await
@@ -59,7 +59,7 @@ impl Tenants for SqliteStore {
     }
     async fn rewrap_data_keys(&self, from: &str, keys: Vec<DataKey>) -> StoreResult<()> {
         let from = from.to_owned();
-        self.db.write(move |c| data_keys::rewrap(c, &from, &keys)).await
+        write_at!(self, "rewrap", |c| data_keys::rewrap(c, &from, &keys))
     }
     async fn first_organization(&self) -> StoreResult<Option<OrgId>> {
         self.db.read(tenants::first).await

@@ -87,6 +87,9 @@ pub async fn a_run_s_deliveries_are_first_tried_in_order(database: &dyn Database
     // What is over stays as it is.
     record(&org, &all[1].id, Some("late"), Some(900), 90).await;
     assert_eq!(org.store.run_deliveries(&all[0].run_id).await.expect("reads")[1].status, DeliveryStatus::Delivered);
+    // One that was taken was: another server may have given it up meanwhile.
+    record(&org, &all[2].id, None, None, 95).await;
+    assert_eq!(org.store.run_deliveries(&all[0].run_id).await.expect("reads")[2].status, DeliveryStatus::Delivered);
 }
 
 pub async fn claims_at_once_share_the_deliveries(database: &dyn Database) {

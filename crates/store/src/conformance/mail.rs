@@ -47,6 +47,11 @@ pub async fn what_became_of_a_mail_is_recorded(database: &dyn Database) {
     assert!(again.iter().all(|m| m.attempts == 1 && m.last_error.as_deref() == Some("greylisted") && m.status == MailStatus::Queued), "{again:?}");
     org.store.mail_result(&sent.id, MailResult::Sent).await.expect("records");
     org.store.mail_result(&failed.id, MailResult::Failed { error: "no such user\u{0}".into() }).await.expect("records");
+    // What another server finds later, which took it over while this one stood still, changes nothing.
+    for mail in [&sent, &failed] {
+        org.store.mail_result(&mail.id, MailResult::Retry { at: at(600), error: "late".into() }).await.expect("records");
+    }
+    org.store.mail_result(&sent.id, MailResult::Failed { error: "late".into() }).await.expect("records");
     assert!(claim(&org, 9_000, 9_999, 10).await.is_empty());
     let [failed_now, sent_now] = <[Mail; 2]>::try_from(org.mails().await).expect("two mails");
     assert_eq!(sent_now, Mail { status: MailStatus::Sent, attempts: 2, last_error: None, ..sent });

@@ -194,6 +194,7 @@ macro_rules! suite {
                 due_webhooks_are_active_awake_and_longest_due_first,
                 a_claimed_delivery_is_hidden_until_it_is_tried_again,
                 what_became_of_a_delivery_is_recorded,
+                what_a_late_try_says_of_a_delivery_that_is_over_counts_only_if_it_was_taken,
                 dead_letters_are_replayed,
                 what_is_over_is_given_up_and_what_is_old_goes,
                 auto_subscriptions_hold_for_what_is_made_later,

@@ -153,6 +153,31 @@ pub async fn what_became_of_a_delivery_is_recorded(database: &dyn Database) {
     assert_eq!(listed(&org, &hook, Some(DeliveryStatus::Failed)).await.iter().map(|d| &d.id).collect::<Vec<_>>(), [&dead.id]);
 }
 
+/// Of a server that stood still during its try, while another took the delivery over.
+pub async fn what_a_late_try_says_of_a_delivery_that_is_over_counts_only_if_it_was_taken(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let hook = add(&org, 0).await;
+    let [sent, dead] = [1, 2].map(|seq| delivery(&org, &hook, seq, seq));
+    queue(&org, vec![sent.clone(), dead.clone()]).await;
+    let (well, down) = (Health::default(), Health { failures: 7, paused_until: Some(at(9_000)) });
+    let record = async |tries: Vec<WebhookTry>, health: Health| org.store.record_webhook_deliveries(&hook.id, tries, health).await.expect("records");
+    record(vec![tried(&sent.id, DeliveryStatus::Delivered, None), tried(&dead.id, DeliveryStatus::Failed, None)], well).await;
+    let state = async |id: &WebhookDeliveryId| {
+        let d = org.store.webhook_delivery(&org.id, id).await.expect("reads").expect("the delivery");
+        (d.status, d.attempts)
+    };
+    for late in
+        [tried(&sent.id, DeliveryStatus::Queued, Some(50)), tried(&sent.id, DeliveryStatus::Failed, None), tried(&dead.id, DeliveryStatus::Queued, Some(50))]
+    {
+        record(vec![late], down).await;
+        assert_eq!((state(&sent.id).await, state(&dead.id).await), ((DeliveryStatus::Delivered, 1), (DeliveryStatus::Failed, 1)));
+    }
+    assert!(claim(&org, &hook, 1_000, 10).await.is_empty());
+    assert_eq!(org.store.webhook(&org.id, &hook.id).await.expect("reads").map(|w| w.health), Some(well), "nor of the endpoint");
+    record(vec![tried(&dead.id, DeliveryStatus::Delivered, None)], well).await;
+    assert_eq!(state(&dead.id).await, (DeliveryStatus::Delivered, 2));
+}
+
 pub async fn dead_letters_are_replayed(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;

@@ -1,7 +1,8 @@
 //! The order of writes to a source's `$.service.db` (invariant 3): its runs share a map while they run, and settle in any order. A write that
 //! settles after a later one to the same key is left out, once that one is stored: where that one fails, who wrote before it runs again with it. A
 //! new host begins only once what ran before it has settled: else the stored map would go back behind what was emitted. Another server that
-//! settles writes has a map of its own: the one here is behind then, and the next run begins in a new host.
+//! settles writes has a map of its own: the one here is behind then, and the next run begins in a new host. What a run did with a map that was behind
+//! does not settle: the store says so, and the run goes again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use millrace_model::ids::SourceId;
+use millrace_store::SourceWrites;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
@@ -34,8 +36,19 @@ pub(crate) struct Writes {
     sources: Mutex<HashMap<SourceId, Source>>,
     /// Told when a run left, came further, or its writes were decided on.
     left: Notify,
-    /// Of sources with a map here: how many settlements it has, those when it was read and those of this server since.
-    has: Mutex<HashMap<SourceId, i64>>,
+    /// What the maps have that are here.
+    maps: Mutex<HashMap<SourceId, Map>>,
+}
+
+/// What the map of a source has of the settlements that wrote: those when it was read and those of this server since.
+#[derive(Clone, Copy)]
+struct Map {
+    /// Of all of them; none where it is known to be behind, and has yet to be read anew.
+    all: Option<i64>,
+    /// Of those with a seat.
+    seated: i64,
+    /// When the first map was read that no other server has written to since.
+    since: u64,
 }
 
 /// How far a run under way has come.
@@ -77,6 +90,8 @@ pub(crate) enum Standing {
     Waits,
     /// It is not known whether a later write to one of its keys is stored: neither with its own nor without would the map agree with what was emitted.
     Lost,
+    /// It is known that another server wrote since the map was read that the run had.
+    Behind,
 }
 
 /// Writes on their way to the store. Where nothing is said of them until this is dropped, they failed.
@@ -88,6 +103,8 @@ pub(crate) struct Settling {
     counted: Vec<(String, Option<String>)>,
     /// Of the settlements that write to the map: this one, or none.
     written: i64,
+    /// The map that the run had, where that is looked at.
+    map: Option<Map>,
     is_open: bool,
 }
 
@@ -97,6 +114,11 @@ impl Settling {
         std::mem::take(&mut self.counted)
     }
 
+    /// How many settlements with a seat the run's map has, where that is looked at.
+    pub(crate) fn seated(&self) -> Option<i64> {
+        self.map.map(|map| map.seated)
+    }
+
     /// They are stored.
     pub(crate) fn stored(mut self) {
         self.end(|key, at| key.stored = key.stored.max(Some(at)));
@@ -104,7 +126,7 @@ impl Settling {
 
     /// They are not stored, for certain, and are decided on anew.
     pub(crate) fn taken_back(mut self) {
-        self.writes.settlement(&self.source, -self.written);
+        self.writes.settlement(&self.source, self.map, -self.written);
         self.end(|_, _| {});
     }
 
@@ -128,7 +150,7 @@ impl Settling {
 impl Drop for Settling {
     fn drop(&mut self) {
         if self.is_open {
-            self.writes.settlement(&self.source, -self.written);
+            self.writes.settlement(&self.source, self.map, -self.written);
             self.end(|key, at| key.failed = key.failed.max(Some(at)));
         }
     }
@@ -149,6 +171,10 @@ pub(crate) struct Visit {
     writes: Arc<Writes>,
     source: SourceId,
     began: u64,
+    /// Whether this server had the source's seat when it began.
+    is_seated: bool,
+    /// [`Map::since`] of its host's map.
+    map_since: Mutex<Option<u64>>,
     /// Its place in the line of those that ended.
     place: OnceLock<u64>,
 }
@@ -156,11 +182,13 @@ pub(crate) struct Visit {
 impl Visit {
     /// A host is given the run.
     pub(crate) fn given(&self) {
+        *self.map_since.lock() = self.writes.maps.lock().get(&self.source).map(|map| map.since);
         self.reaches(Stage::Given);
     }
 
     /// The host did not take it.
     pub(crate) fn taken_back(&self) {
+        *self.map_since.lock() = None;
         self.reaches(Stage::Entered);
     }
 
@@ -246,39 +274,49 @@ impl Writes {
         self.count.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// A run of the source begins.
-    pub(crate) fn enter(self: &Arc<Self>, source: &SourceId) -> Arc<Visit> {
+    /// A run of the source begins; `is_seated`: whether others are to leave its map alone until it has settled.
+    pub(crate) fn enter(self: &Arc<Self>, source: &SourceId, is_seated: bool) -> Arc<Visit> {
         let mut sources = self.sources.lock();
         let began = self.next();
         sources.entry(source.clone()).or_default().runs.insert(began, Stage::Entered);
-        Arc::new(Visit { writes: self.clone(), source: source.clone(), began, place: OnceLock::new() })
+        Arc::new(Visit { writes: self.clone(), source: source.clone(), began, is_seated, map_since: Mutex::default(), place: OnceLock::new() })
     }
 
     /// A host's map begins with what so many settlements left.
-    pub(crate) fn read(&self, source: &SourceId, settlements: i64) {
-        self.has.lock().insert(source.clone(), settlements);
+    pub(crate) fn read(&self, source: &SourceId, settlements: SourceWrites) {
+        let mut maps = self.maps.lock();
+        // Where nobody else had the seat meanwhile, runs in the host before this one settle as well.
+        let before = maps.get(source).filter(|map| map.seated == settlements.seated).map(|map| map.since);
+        let since = before.unwrap_or_else(|| self.next());
+        maps.insert(source.clone(), Map { all: Some(settlements.all), seated: settlements.seated, since });
     }
 
-    /// A settlement of this server writes to the map; or, with `-1`, did not after all.
-    fn settlement(&self, source: &SourceId, count: i64) {
-        if let Some(has) = self.has.lock().get_mut(source) {
-            *has += count;
+    /// A settlement of this server writes to the map, in which the run's own was looked at or not; or, with `-1`, did not after all.
+    fn settlement(&self, source: &SourceId, of: Option<Map>, count: i64) {
+        if let Some(map) = self.maps.lock().get_mut(source) {
+            map.all = map.all.map(|all| all + count);
+            if of.is_some_and(|of| of.since == map.since) {
+                map.seated += count;
+            }
         }
+    }
+
+    /// The map that a run had, where that is looked at: `Err` where another took its place that another server wrote to.
+    fn map_of(&self, visit: &Visit) -> Result<Option<Map>, ()> {
+        let Some(since) = visit.map_since.lock().filter(|_| visit.is_seated) else { return Ok(None) };
+        self.maps.lock().get(&visit.source).filter(|map| map.since == since).map(|map| Some(*map)).ok_or(())
     }
 
     /// Whether a map here lacks one of so many settlements. Then it is not asked again until a new one is read.
-    pub(crate) fn is_behind(&self, source: &SourceId, settlements: i64) -> bool {
-        let mut has = self.has.lock();
-        let behind = has.get(source).is_some_and(|has| *has < settlements);
-        if behind {
-            has.remove(source);
-        }
-        behind
+    pub(crate) fn is_behind(&self, source: &SourceId, settlements: SourceWrites) -> bool {
+        let mut maps = self.maps.lock();
+        let behind = maps.get_mut(source).filter(|map| map.all.is_some_and(|all| all < settlements.all));
+        behind.map(|map| map.all = None).is_some()
     }
 
     /// The source is gone.
     pub(crate) fn forget(&self, source: &SourceId) {
-        self.has.lock().remove(source);
+        self.maps.lock().remove(source);
     }
 
     /// Waits until no run of the source is in a host or has yet to settle: those in an earlier host may still write to the map that went with it.
@@ -313,8 +351,10 @@ impl Writes {
     }
 
     /// Decides on a run's writes, after all that were decided on before.
-    pub(crate) fn settle(self: &Arc<Self>, source: &SourceId, writes: &[DbWrite]) -> Standing {
-        let mut settling = Settling { writes: self.clone(), source: source.clone(), all: Vec::new(), counted: Vec::new(), written: 0, is_open: false };
+    pub(crate) fn settle(self: &Arc<Self>, source: &SourceId, writes: &[DbWrite], visit: Option<&Visit>) -> Standing {
+        let Ok(map) = visit.map_or(Ok(None), |visit| self.map_of(visit)) else { return Standing::Behind };
+        let (all, counted) = (Vec::new(), Vec::new());
+        let mut settling = Settling { writes: self.clone(), source: source.clone(), all, counted, written: 0, map, is_open: false };
         let mut sources = self.sources.lock();
         let Some(of_source) = sources.get_mut(source).filter(|_| !writes.is_empty()) else { return Standing::Settles(settling) };
         let mut waits = false;
@@ -333,6 +373,10 @@ impl Writes {
         if waits {
             return Standing::Waits;
         }
+        if settling.counted.is_empty() {
+            // What overtook them went on from them, and is stored: whatever came after that, they are part of it.
+            settling.map = None;
+        }
         for write in writes {
             of_source.keys.entry(write.key.clone()).or_default().under_way.insert(write.at);
             settling.all.push((write.key.clone(), write.at));
@@ -340,7 +384,7 @@ impl Writes {
         drop(sources);
         settling.is_open = true;
         settling.written = i64::from(!settling.counted.is_empty());
-        self.settlement(source, settling.written);
+        self.settlement(source, settling.map, settling.written);
         Standing::Settles(settling)
     }
 

@@ -7,22 +7,23 @@ fn write(visit: &Visit, key: &str) -> DbWrite {
 }
 
 fn begin(writes: &Arc<Writes>, source: &SourceId, of_run: &[DbWrite]) -> Settling {
-    match writes.settle(source, of_run) {
+    match writes.settle(source, of_run, None) {
         Standing::Settles(settling) => settling,
         Standing::Waits => panic!("it waits"),
         Standing::Lost => panic!("it is lost"),
+        Standing::Behind => panic!("it is behind"),
     }
 }
 
 #[test]
 fn a_write_that_was_overtaken_is_left_out() {
     let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
-    let (a, b) = (writes.enter(&source), writes.enter(&source));
+    let (a, b) = (writes.enter(&source, true), writes.enter(&source, true));
     let first = [write(&a, "n"), write(&a, "only a")];
     let second = [write(&b, "n")];
     let mut settling = begin(&writes, &source, &second);
     assert_eq!(settling.take_counted().len(), 1);
-    assert!(matches!(writes.settle(&source, &first), Standing::Waits), "it may yet fail");
+    assert!(matches!(writes.settle(&source, &first, None), Standing::Waits), "it may yet fail");
     settling.stored();
     drop(b);
     assert_eq!(begin(&writes, &source, &first).take_counted(), [("only a".into(), Some("1".into()))]);
@@ -33,15 +34,15 @@ fn a_write_that_was_overtaken_is_left_out() {
 #[test]
 fn who_wrote_before_a_write_that_failed_is_lost_with_it_unless_a_later_one_is_stored() {
     let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
-    let runs: Vec<_> = (0..4).map(|_| writes.enter(&source)).collect();
+    let runs: Vec<_> = (0..4).map(|_| writes.enter(&source, true)).collect();
     let of: Vec<[DbWrite; 1]> = runs.iter().map(|run| [write(run, "n")]).collect();
     begin(&writes, &source, &of[1]).taken_back();
     begin(&writes, &source, &of[0]).taken_back();
     drop(begin(&writes, &source, &of[1]));
-    assert!(matches!(writes.settle(&source, &of[0]), Standing::Lost));
+    assert!(matches!(writes.settle(&source, &of[0], None), Standing::Lost));
     let mut last = begin(&writes, &source, &of[3]);
     assert_eq!(last.take_counted().len(), 1, "what failed before it is nothing to it");
-    assert!(matches!(writes.settle(&source, &of[2]), Standing::Waits));
+    assert!(matches!(writes.settle(&source, &of[2], None), Standing::Waits));
     last.stored();
     assert!(begin(&writes, &source, &of[2]).take_counted().is_empty());
     assert!(begin(&writes, &source, &of[0]).take_counted().is_empty(), "a later one is stored");
@@ -50,11 +51,11 @@ fn who_wrote_before_a_write_that_failed_is_lost_with_it_unless_a_later_one_is_st
 #[test]
 fn keys_that_nobody_can_overtake_are_forgotten() {
     let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
-    let old = writes.enter(&source);
+    let old = writes.enter(&source, true);
     let all: Vec<DbWrite> = (0..=KEYS_KEPT).map(|n| write(&old, &n.to_string())).collect();
     begin(&writes, &source, &all).stored();
     assert_eq!(writes.sources.lock()[&source].keys.len(), KEYS_KEPT + 1, "the run that wrote them goes on");
-    let new = writes.enter(&source);
+    let new = writes.enter(&source, true);
     drop(old);
     begin(&writes, &source, &[write(&new, "new")]).stored();
     assert_eq!(writes.sources.lock()[&source].keys.len(), 1);
@@ -63,7 +64,7 @@ fn keys_that_nobody_can_overtake_are_forgotten() {
 #[tokio::test]
 async fn what_waits_is_told_when_it_is_decided() {
     let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
-    let (a, b) = (writes.enter(&source), writes.enter(&source));
+    let (a, b) = (writes.enter(&source, true), writes.enter(&source, true));
     let (first, second) = ([write(&a, "n")], [write(&b, "n")]);
     let settling = begin(&writes, &source, &second);
     let waits = tokio::spawn({
@@ -77,23 +78,75 @@ async fn what_waits_is_told_when_it_is_decided() {
     drop((a, b));
 }
 
+fn settlements(all: i64, seated: i64) -> SourceWrites {
+    SourceWrites { all, seated }
+}
+
 #[test]
 fn a_map_is_behind_once_another_server_wrote() {
     let (writes, source) = (Writes::default(), SourceId::generate(&IdSource::default()));
-    assert!(!writes.is_behind(&source, 7), "no host has read it yet");
-    writes.read(&source, 7);
-    writes.settlement(&source, 1);
-    assert!(!writes.is_behind(&source, 8));
-    writes.settlement(&source, 1);
-    writes.settlement(&source, -1);
-    assert!(writes.is_behind(&source, 9));
-    assert!(!writes.is_behind(&source, 9), "the next host is on its way");
+    assert!(!writes.is_behind(&source, settlements(7, 7)), "no host has read it yet");
+    writes.read(&source, settlements(7, 7));
+    writes.settlement(&source, None, 1);
+    assert!(!writes.is_behind(&source, settlements(8, 7)));
+    writes.settlement(&source, None, 1);
+    writes.settlement(&source, None, -1);
+    assert!(writes.is_behind(&source, settlements(9, 7)));
+    assert!(!writes.is_behind(&source, settlements(9, 7)), "the next host is on its way");
+}
+
+#[test]
+fn a_run_settles_by_the_map_that_it_had() {
+    let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
+    let given = |is_seated: bool| {
+        let visit = writes.enter(&source, is_seated);
+        visit.given();
+        visit
+    };
+    let seen = |visit: &Visit| match writes.settle(&source, &[], Some(visit)) {
+        Standing::Settles(settling) => Some(settling.seated()),
+        Standing::Behind => None,
+        Standing::Waits | Standing::Lost => panic!("it wrote nothing"),
+    };
+    writes.read(&source, settlements(5, 4));
+    let (first, unseated, never) = (given(true), given(false), writes.enter(&source, true));
+    assert_eq!((seen(&first), seen(&unseated), seen(&never)), (Some(Some(4)), Some(None), Some(None)));
+    let settle = |visit: &Arc<Visit>| match writes.settle(&source, &[write(visit, "n")], Some(visit)) {
+        Standing::Settles(settling) => settling,
+        _ => panic!("it settles"),
+    };
+    settle(&first).stored();
+    assert_eq!(seen(&first), Some(Some(5)));
+    settle(&first).taken_back();
+    settle(&unseated).stored();
+    assert_eq!(seen(&first), Some(Some(5)), "what has no seat is not looked for");
+    // The next host of this server, whoever had no seat meanwhile.
+    writes.read(&source, settlements(8, 5));
+    let second = given(true);
+    settle(&second).stored();
+    assert_eq!((seen(&first), seen(&second)), (Some(Some(6)), Some(Some(6))));
+    // The next host after another server had the seat: who is in the one before is behind, however often this one settles.
+    writes.read(&source, settlements(11, 8));
+    let third = given(true);
+    assert_eq!((seen(&first), seen(&second), seen(&third)), (None, None, Some(Some(8))));
+    // Where a later run went on from what it wrote, and is stored, nothing is missing.
+    let (earlier, later) = ([write(&third, "n")], given(true));
+    let seated = |writes_of: &[DbWrite]| match writes.settle(&source, writes_of, Some(&third)) {
+        Standing::Settles(settling) => settling.seated(),
+        _ => panic!("it settles"),
+    };
+    settle(&later).stored();
+    assert_eq!((seated(&earlier), seated(&[write(&third, "other")])), (None, Some(9)));
+    third.taken_back();
+    assert_eq!(seen(&third), Some(None), "no host has it");
+    writes.forget(&source);
+    assert_eq!(seen(&second), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_goes_on_in_an_earlier_host_is_given_up_and_one_that_has_yet_to_settle_is_not() {
     let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
-    let (endless, over) = (writes.enter(&source), writes.enter(&source));
+    let (endless, over) = (writes.enter(&source, true), writes.enter(&source, true));
     endless.given();
     over.ended();
     writes.quiet(&source).await;
@@ -113,7 +166,7 @@ async fn a_run_that_goes_on_in_an_earlier_host_is_given_up_and_one_that_has_yet_
 #[tokio::test]
 async fn a_host_begins_once_all_has_settled() {
     let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
-    let (idle, busy) = (writes.enter(&source), writes.enter(&source));
+    let (idle, busy) = (writes.enter(&source, true), writes.enter(&source, true));
     writes.quiet(&source).await;
     busy.given();
     let waits = tokio::spawn({
@@ -130,7 +183,7 @@ async fn a_host_begins_once_all_has_settled() {
 #[tokio::test]
 async fn runs_settle_in_the_order_in_which_they_ended() {
     let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
-    let [first, second, third, never] = [0; 4].map(|_| writes.enter(&source));
+    let [first, second, third, never] = [0; 4].map(|_| writes.enter(&source, true));
     for run in [&third, &first, &second] {
         run.given();
     }

@@ -1,34 +1,45 @@
-//! The wall around files: what a host may read, where it may write, and what it may execute. Also: it cannot listen on TCP ports, nor send
+//! The wall around files: what a process may read, where it may write, and what it may execute. Also: it cannot listen on TCP ports, nor send
 //! signals or connect to abstract sockets outside, where the kernel knows these.
 //!
-//! `execve` is needed once, to start Node. Afterwards nothing is left to execute: the right is given for Node's binary and its loader only,
+//! A host needs `execve` once, to start Node. Afterwards nothing is left to execute: the right is given for Node's binary and its loader only,
 //! so neither a shell nor a file that the host wrote can be started, and seccomp refuses the fork that would come first.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated,
     RulesetCreatedAttr as _, Scope,
 };
 
-use super::child::check_long;
-use super::files::{NodeFiles, READABLE};
-use super::private::Private;
+use crate::checked;
 
 /// The newest rights that are asked for; an older kernel leaves out what it does not know.
 const NEWEST: ABI = ABI::V7;
 
-/// The ruleset of one host, as a descriptor.
+/// The files that a process reaches; paths that are not there are left out, for not every system has all of them.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Those that it may read and execute.
+    pub execute: Vec<PathBuf>,
+    /// Files and folders that it may read.
+    pub read: Vec<PathBuf>,
+    /// Folders that it may read, and write plain files, folders, links and pipes in.
+    pub write: Vec<PathBuf>,
+    /// It may connect to TCP ports, as far as nothing else keeps it from it; where the kernel knows these (Linux 6.7).
+    pub connects: bool,
+}
+
+/// The ruleset of a process, as a descriptor.
 ///
 /// # Errors
 /// Where the kernel refuses it.
-pub(super) fn ruleset(node: &NodeFiles, script: &Path, private: &Private) -> std::io::Result<OwnedFd> {
-    build(node, script, private).map_err(std::io::Error::other)?.ok_or_else(|| std::io::Error::other("the kernel has no Landlock"))
+pub fn ruleset(files: &Files) -> std::io::Result<OwnedFd> {
+    build(files).map_err(std::io::Error::other)?.ok_or_else(|| std::io::Error::other("the kernel has no Landlock"))
 }
 
-fn build(node: &NodeFiles, script: &Path, private: &Private) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+fn build(files: &Files) -> Result<Option<OwnedFd>, landlock::RulesetError> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     // No devices, no sockets, nothing to execute.
     let write = read
@@ -41,20 +52,19 @@ fn build(node: &NodeFiles, script: &Path, private: &Private) -> Result<Option<Ow
         | AccessFs::RemoveFile
         | AccessFs::RemoveDir
         | AccessFs::Refer;
+    let ports = if files.connects { AccessNet::BindTcp.into() } else { AccessNet::from_all(NEWEST) };
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?
-        .handle_access(AccessNet::BindTcp)?
+        .handle_access(ports)?
         .scope(Scope::from_all(NEWEST))?
         .create()?;
-    for file in &node.executable {
-        rules = allow(rules, file, AccessFs::ReadFile | AccessFs::Execute)?;
-    }
-    for path in READABLE.iter().map(Path::new).chain(node.libraries.iter().map(|p| &**p)).chain([script, private.code()]) {
-        rules = allow(rules, path, read)?;
+    for (paths, access) in [(&files.execute, AccessFs::ReadFile | AccessFs::Execute), (&files.read, read), (&files.write, write)] {
+        for path in paths {
+            rules = allow(rules, path, access)?;
+        }
     }
     rules = allow(rules, Path::new("/dev/null"), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate)?;
-    rules = allow(rules, private.tmp(), write)?;
     Ok(rules.into())
 }
 
@@ -66,9 +76,12 @@ fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Resu
     }
 }
 
-/// In the child: lets it read files of its own in /proc, whose paths only now lead to it, and puts the wall up.
+/// In the process itself: lets it read files of its own in /proc, whose paths only now lead to it, and puts the wall up. It only makes system calls.
+///
+/// # Errors
+/// Where the kernel refuses it.
 #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
-pub(super) fn restrict(ruleset: i32, own_files: &[&CStr]) -> std::io::Result<()> {
+pub fn restrict(ruleset: i32, own_files: &[&CStr]) -> std::io::Result<()> {
     /// `struct landlock_path_beneath_attr`
     #[repr(C, packed)]
     struct PathBeneathAttr {
@@ -83,10 +96,10 @@ pub(super) fn restrict(ruleset: i32, own_files: &[&CStr]) -> std::io::Result<()>
             let fd = libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
             if fd >= 0 {
                 let rule = PathBeneathAttr { allowed_access: READ_FILE, parent_fd: fd };
-                check_long(libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &raw const rule, 0))?;
+                checked(libc::syscall(libc::SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &raw const rule, 0))?;
             }
         }
     }
     // SAFETY: a plain system call.
-    check_long(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0) })
+    checked(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0) })
 }

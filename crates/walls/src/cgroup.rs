@@ -13,8 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::processor;
-
 /// What hosts are limited by, where it is given away: one whose machine has fewer does with them.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 /// The group of the server itself: in a group whose children have limits there may be no process.
@@ -23,12 +21,14 @@ const OWN: &str = "millrace-server";
 const HOST: &str = "millrace-host-";
 /// A host's share of the processor; the server has the usual 100.
 const CPU_WEIGHT: u32 = 50;
+/// The share of one that burns the processor.
+const CPU_WEIGHT_SLOW: u32 = 10;
 /// What the kernel counts beside a host's limits: its own tables, and files that are read. Bytes.
 const MARGIN_BYTES: u64 = 192 << 20;
 
 /// The part of the tree that hosts' groups are made in.
 #[derive(Debug)]
-pub(crate) struct ControlGroups {
+pub struct ControlGroups {
     root: PathBuf,
     /// Those of [`CONTROLLERS`] that there are.
     controllers: Vec<&'static str>,
@@ -41,14 +41,14 @@ type Left = Arc<Mutex<Vec<PathBuf>>>;
 
 /// The group of one host; removed when dropped, or with a later one where its process is not gone yet.
 #[derive(Debug)]
-pub(crate) struct HostGroup {
+pub struct HostGroup {
     path: PathBuf,
     left: Left,
 }
 
 impl ControlGroups {
     /// The server's own part of the tree, made ready; None where it was given none.
-    pub(crate) fn find() -> Option<Self> {
+    pub fn find() -> Option<Self> {
         let root = given()?;
         match Self::prepare(&root) {
             Ok(groups) if groups.controllers.is_empty() => None,
@@ -61,12 +61,12 @@ impl ControlGroups {
     }
 
     /// What hosts could be limited by in the part of the tree that this process was given; empty where it was given none. Changes nothing.
-    pub(crate) fn available() -> Vec<&'static str> {
+    pub fn available() -> Vec<&'static str> {
         given().map(|root| controllers(&root)).unwrap_or_default()
     }
 
     /// What hosts are limited by.
-    pub(crate) fn limits(&self) -> &[&'static str] {
+    pub fn limits(&self) -> &[&'static str] {
         &self.controllers
     }
 
@@ -107,7 +107,7 @@ impl ControlGroups {
     ///
     /// # Errors
     /// Where the kernel refuses it.
-    pub(crate) fn host(&self, memory_bytes: u64, threads_max: usize) -> io::Result<(HostGroup, OwnedFd)> {
+    pub fn host(&self, memory_bytes: u64, threads_max: usize) -> io::Result<(HostGroup, OwnedFd)> {
         // What a server that was killed left may have been in use still when this one began, and what this one left since.
         remove_left(&self.root);
         self.remove_own_left();
@@ -147,13 +147,21 @@ impl HostGroup {
     }
 
     /// Its processes get less of the processor than others that want it.
-    pub(crate) fn slow_down(&self) {
+    pub fn slow_down(&self) {
         // Where this share is not given away, its niceness tells.
-        let _ = self.set("cpu.weight", processor::WEIGHT);
+        let _ = self.set("cpu.weight", CPU_WEIGHT_SLOW);
+    }
+
+    /// Puts a process into it, which has no threads yet that could have taken much.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn enter(&self, pid: u32) -> io::Result<()> {
+        self.set("cgroup.procs", pid)
     }
 
     /// Whether the kernel ended its processes because they had too much memory.
-    pub(crate) fn was_out_of_memory(&self) -> bool {
+    pub fn was_out_of_memory(&self) -> bool {
         let events = fs::read_to_string(self.path.join("memory.events")).unwrap_or_default();
         events.lines().any(|line| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0"))
     }

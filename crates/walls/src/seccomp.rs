@@ -1,4 +1,4 @@
-//! The wall around system calls. What Node needs stays open; what opens the kernel, other processes or other files is refused.
+//! The wall around system calls. What Node needs, and what programs of ours need, stays open; what opens the kernel, other processes or other files is refused.
 //!
 //! A list of what is refused, not of what is allowed: Node and V8 call what the C library of the day calls, and a call missing from a list of
 //! allowed ones kills components on some machine that nobody tested. What the list would miss still stands before Landlock,
@@ -10,7 +10,7 @@ use std::io;
 use libc::c_long;
 use seccompiler::{BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter};
 
-use super::child::check_long;
+use crate::checked;
 
 /// Stands for the host's own process id, which is known only after the fork: `install` puts it in.
 const OWN_PID: u64 = 0x5eed_1d00;
@@ -187,16 +187,36 @@ const ARCH: TargetArch = TargetArch::x86_64;
 #[cfg(not(target_arch = "x86_64"))]
 const ARCH: TargetArch = TargetArch::aarch64;
 
+/// Whose calls they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// A component's: Node, which is started within the walls.
+    Host,
+    /// A program of ours that connects and writes, and starts nothing. What it wrote is on the disk before it is relied on (`syncfs`).
+    Fetches,
+    /// A program of ours that starts nothing, connects to nothing, and answers on what it was given.
+    Computes,
+}
+
 type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 
 /// The filters, made before the fork.
 ///
 /// # Errors
 /// Where a rule is not of the form that seccomp knows: a mistake here.
-pub(super) fn filters() -> io::Result<Vec<BpfProgram>> {
+pub fn filters(profile: Profile) -> io::Result<Vec<BpfProgram>> {
     let mut refused: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
     refused.extend(by_arguments().map_err(io::Error::other)?);
+    let more: &[c_long] = match profile {
+        Profile::Host => &[],
+        Profile::Fetches => &[libc::SYS_execve],
+        Profile::Computes => &[libc::SYS_execve, libc::SYS_socket, libc::SYS_socketpair, libc::SYS_connect, libc::SYS_bind],
+    };
+    refused.extend(more.iter().map(|call| (*call, Vec::new())));
     let mut pretended: Rules = PRETENDED.iter().chain(PRETENDED_HERE).map(|call| (*call, Vec::new())).collect();
+    if profile == Profile::Fetches {
+        pretended.remove(&libc::SYS_syncfs);
+    }
     pretended.insert(libc::SYS_setsockopt, vec![lingering().map_err(io::Error::other)?]);
     // Its arguments are behind a pointer; the C library takes clone where it is missing.
     let missing = Rules::from([(libc::SYS_clone3, Vec::new())]);
@@ -328,9 +348,12 @@ fn no_x32() -> BpfProgram {
     ]
 }
 
-/// In the child: puts the filters up.
+/// In the process itself: puts the filters up, for the thread that calls and those it starts. It only makes system calls.
+///
+/// # Errors
+/// Where the kernel refuses it.
 #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
-pub(super) fn install(filters: &mut [BpfProgram]) -> io::Result<()> {
+pub fn install(filters: &mut [BpfProgram]) -> io::Result<()> {
     /// `struct sock_fprog`
     #[repr(C)]
     struct Program {
@@ -346,7 +369,7 @@ pub(super) fn install(filters: &mut [BpfProgram]) -> io::Result<()> {
         }
         let program = Program { len: u16::try_from(filter.len()).unwrap_or(u16::MAX), filter: filter.as_ptr() };
         // SAFETY: the program's lines live as long as the call.
-        check_long(unsafe { libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0u32, &raw const program) })?;
+        checked(unsafe { libc::syscall(libc::SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0u32, &raw const program) })?;
     }
     Ok(())
 }

@@ -1,0 +1,111 @@
+//! The author's files at an address: fetched here, or by another process, within the same bounds.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use reqwest::StatusCode;
+use url::Url;
+
+use crate::author::BYTES_MAX;
+use crate::reach::Reach;
+use crate::worker::Asker;
+use crate::{BundleError, Entry};
+
+/// How many addresses are asked for one component: each import may mean several files.
+const ADDRESSES_MAX: usize = 6_000;
+/// How many files an address may lead to.
+const FILES_MAX: usize = 500;
+
+/// Who fetches.
+#[derive(Clone)]
+pub(crate) enum Pages {
+    Own(Arc<Fetched>),
+    Asked(Arc<Asker>),
+}
+
+/// What was fetched for one component.
+pub(crate) struct Fetched {
+    reach: Reach,
+    count: Mutex<Count>,
+}
+
+#[derive(Default)]
+struct Count {
+    addresses: usize,
+    files: usize,
+    bytes: usize,
+}
+
+impl Pages {
+    pub(crate) fn own(reach: Reach) -> Self {
+        Self::Own(Arc::new(Fetched { reach, count: Mutex::default() }))
+    }
+
+    /// The text at an address; None where there is nothing (404).
+    pub(crate) async fn fetch(&self, url: &str) -> Result<Option<String>, BundleError> {
+        match self {
+            Self::Own(fetched) => fetched.fetch(url).await,
+            Self::Asked(asker) => asker.page(url).await,
+        }
+    }
+}
+
+impl Fetched {
+    async fn fetch(&self, url: &str) -> Result<Option<String>, BundleError> {
+        let failed = |reason: String| BundleError::Fetch { url: url.into(), reason };
+        {
+            let mut count = self.count.lock();
+            count.addresses += 1;
+            if count.files >= FILES_MAX || count.addresses > ADDRESSES_MAX {
+                return Err(failed(format!("the component leads to more than {FILES_MAX} files")));
+            }
+        }
+        let mut response = self.reach.get(url).await.map_err(failed)?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        if !response.status().is_success() {
+            return Err(failed(format!("the server answered {}", response.status())));
+        }
+        self.count.lock().files += 1;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|e| failed(e.without_url().to_string()))? {
+            body.extend_from_slice(&chunk);
+            let mut count = self.count.lock();
+            count.bytes += chunk.len();
+            if count.bytes > BYTES_MAX {
+                return Err(BundleError::TooLarge { what: "the component".into(), bytes_max: BYTES_MAX });
+            }
+        }
+        String::from_utf8(body).map(Some).map_err(|_| failed("it is not text".into()))
+    }
+}
+
+/// Whether an address is beside a component's entry: of the same scheme, host and port.
+pub(crate) fn is_beside(url: &str, entry: &Entry) -> bool {
+    let Entry::Url { url: entry } = entry else { return false };
+    match (raw_address(entry), Url::parse(url)) {
+        (Ok(entry), Ok(url)) => entry.origin() == url.origin(),
+        _ => false,
+    }
+}
+
+/// An address of text: a page of a file on a code host is turned into the file itself.
+pub(crate) fn raw_address(url: &str) -> Result<Url, BundleError> {
+    let bad = |reason: &str| BundleError::Fetch { url: url.chars().take(200).collect(), reason: reason.into() };
+    let mut address = Url::parse(url).map_err(|_| bad("it is not an address"))?;
+    if !matches!(address.scheme(), "http" | "https") || address.host_str().is_none() {
+        return Err(bad("allowed are http: and https: with a host"));
+    }
+    if address.host_str() == Some("github.com") {
+        let parts: Vec<String> = address.path_segments().into_iter().flatten().map(str::to_owned).collect();
+        if let [owner, repo, kind, rest @ ..] = parts.as_slice()
+            && kind == "blob"
+        {
+            let path = format!("/{owner}/{repo}/{}", rest.join("/"));
+            address.set_host(Some("raw.githubusercontent.com")).map_err(|_| bad("it is not an address"))?;
+            address.set_path(&path);
+        }
+    }
+    Ok(address)
+}
