@@ -17,7 +17,7 @@ mod tenants;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use millrace_bundle::Bundler;
@@ -191,8 +191,10 @@ struct Inner {
     traces: observe::traces::Traces,
     /// Places for runs under way, and who waits for one.
     places: run::places::Places,
-    /// Runs that this node holds, with their attempts: renewed by the lease keeper.
-    held: Mutex<HashMap<millrace_model::ids::RunId, i64>>,
+    /// Runs that this node holds: renewed by the lease keeper.
+    held: Mutex<HashMap<millrace_model::ids::RunId, run::execute::Hold>>,
+    /// Numbers holds.
+    holds: AtomicU64,
     /// When the first of their leases may end; by a clock that was moved, sooner than the lease keeper comes.
     leases_until: AtomicI64,
     /// The latest time that the scheduler saw.
@@ -259,6 +261,7 @@ impl Engine {
             traces,
             places,
             held: Mutex::default(),
+            holds: AtomicU64::new(0),
             leases_until: AtomicI64::new(0),
             latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
@@ -307,8 +310,8 @@ impl Engine {
         self.0.tasks.wait(Duration::from_secs(5)).await;
         let last_writes = async {
             let held: Vec<_> = self.0.held.lock().drain().collect();
-            for (run, attempt) in held {
-                if let Err(error) = self.0.store.release(&run, attempt, false).await {
+            for (run, hold) in held {
+                if let Err(error) = self.0.store.release(&run, hold.attempt, false).await {
                     tracing::warn!(run.id = %run, error = %error, "could not give a run back to the queue; its lease ends by itself");
                 }
             }

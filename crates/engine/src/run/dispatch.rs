@@ -139,7 +139,7 @@ impl Engine {
     /// Gives the runs whose leases are not this node's any more.
     async fn renew_leases(&self) -> StoreResult<Vec<RunId>> {
         let until = self.lease_until();
-        let held: Vec<_> = self.0.held.lock().iter().map(|(id, attempt)| (id.clone(), *attempt)).collect();
+        let held: Vec<_> = self.0.held.lock().iter().map(|(id, hold)| (id.clone(), hold.attempt)).collect();
         let lost = if held.is_empty() { Vec::new() } else { self.0.store.renew(&held, until).await? };
         self.0.leases_until.store(until.ms(), Ordering::SeqCst);
         Ok(lost)

@@ -1,6 +1,7 @@
 //! Running: a held run goes to a host, and what it did comes back to be settled.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millrace_model::egress::Refusal;
@@ -87,28 +88,36 @@ struct Watched {
 pub(crate) struct Grip {
     engine: Engine,
     id: RunId,
-    attempt: i64,
+    number: u64,
+}
+
+/// What this node has of a run under a lease. An attempt that is not counted is followed by one of the same number: its hold has another.
+#[derive(Clone, Copy)]
+pub(crate) struct Hold {
+    pub(crate) attempt: i64,
+    number: u64,
 }
 
 impl Drop for Grip {
     fn drop(&mut self) {
-        self.engine.unhold(&self.id, self.attempt);
+        self.engine.unhold(&self.id, self.number);
     }
 }
 
 impl Engine {
     /// From now on the run's lease is renewed, until what this gives is dropped.
     pub(crate) fn hold(&self, held: &Held) -> Grip {
-        self.0.held.lock().insert(held.id.clone(), held.attempt);
-        Grip { engine: self.clone(), id: held.id.clone(), attempt: held.attempt }
+        let number = self.0.holds.fetch_add(1, Ordering::Relaxed);
+        self.0.held.lock().insert(held.id.clone(), Hold { attempt: held.attempt, number });
+        Grip { engine: self.clone(), id: held.id.clone(), number }
     }
 
-    /// Lets go of a run. Not where a later attempt of it holds it meanwhile: that one's lease goes on, and its end is waited for.
-    fn unhold(&self, id: &RunId, attempt: i64) {
+    /// Lets go of a run. Not where it was claimed again meanwhile: that lease goes on, and its end is waited for.
+    fn unhold(&self, id: &RunId, number: u64) {
         let waiter = {
             let mut held = self.0.held.lock();
             match held.get(id) {
-                Some(holds) if *holds != attempt => return,
+                Some(hold) if hold.number != number => return,
                 _ => held.remove(id),
             };
             self.0.waiters.lock().remove(id)
