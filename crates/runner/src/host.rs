@@ -17,6 +17,7 @@ use crate::call::{After, Ended, EndedCall, REFUSALS_KEPT, UnderWay, thrown};
 use crate::death::Death;
 use crate::life::{Life, end_process};
 use crate::sandbox::Launched;
+use crate::shares::Shares;
 use crate::types::{CallFailure, FailureKind, IsolateSpec, RunnerConfig};
 use crate::wire::{self, FromHost, WireError};
 
@@ -65,6 +66,8 @@ pub(crate) struct Host {
     /// It burned the processor and got less of it for good: it is ended once it has nothing to do.
     pub(crate) slowed: AtomicBool,
     pub(crate) used: Mutex<Instant>,
+    /// When it was assigned.
+    pub(crate) since: Instant,
 }
 
 /// The calls that a host was given.
@@ -156,7 +159,14 @@ impl Blank {
     }
 
     /// Gives it an isolate. `on_end` is told when the process is gone.
-    pub(crate) fn assign(self, spec: &IsolateSpec, config: &RunnerConfig, lives: &TaskTracker, on_end: impl FnOnce() + Send + 'static) -> Arc<Host> {
+    pub(crate) fn assign(
+        self,
+        spec: &IsolateSpec,
+        config: &RunnerConfig,
+        lives: &TaskTracker,
+        shares: &Arc<Shares>,
+        on_end: impl FnOnce() + Send + 'static,
+    ) -> Arc<Host> {
         let (writer, queue) = mpsc::channel::<Outgoing>(WRITE_QUEUE);
         let (loading, load) = watch::channel(Load::Waiting);
         let (kill, killed) = oneshot::channel();
@@ -173,6 +183,7 @@ impl Blank {
             evicted: AtomicBool::new(false),
             slowed: AtomicBool::new(false),
             used: Mutex::new(Instant::now()),
+            since: Instant::now(),
         });
         let Launched { child, wire, private, told, group } = self.launched;
         if let Some(told) = told {
@@ -195,6 +206,7 @@ impl Blank {
             heap_mb: self.heap_mb,
             frame_bytes_max: config.frame_bytes_max,
             tmp_bytes_max: config.tmp_bytes_max,
+            shares: shares.clone(),
         };
         let spec = spec.clone();
         lives.spawn(async move {

@@ -14,6 +14,7 @@ mod places;
 mod pool;
 mod processor;
 mod sandbox;
+mod shares;
 mod types;
 mod wire;
 

@@ -11,12 +11,14 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use crate::ask::Outgoing;
 use crate::death::Death;
 use crate::host::{Host, Load, PROTOCOL, Phase};
 use crate::processor::{self, Meter};
 use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage};
+use crate::shares::Shares;
 use crate::types::IsolateSpec;
 use crate::wire::{self, WireError};
 
@@ -43,6 +45,7 @@ pub(crate) struct Life {
     pub(crate) heap_mb: u32,
     pub(crate) frame_bytes_max: usize,
     pub(crate) tmp_bytes_max: u64,
+    pub(crate) shares: Arc<Shares>,
 }
 
 impl Life {
@@ -65,7 +68,7 @@ impl Life {
                     death = killed => Some(death.unwrap_or(Death::Ended)),
                     read = self.read(read) => read.err().map(Death::Violation),
                     death = self.too_much() => Some(death),
-                    () = self.slow_down_if_it_burns() => None,
+                    () = self.share_the_processor() => None,
                 };
                 self.host.retiring.store(true, Ordering::SeqCst);
                 match ended {
@@ -122,22 +125,33 @@ impl Life {
     }
 
     /// Never ends.
-    async fn slow_down_if_it_burns(&self) {
+    async fn share_the_processor(&self) {
+        let mut part = self.shares.part(&self.host.organization);
+        let Some(mut meter) = self.child.id().map(Meter::new) else { return std::future::pending().await };
+        if part.keeps_back(Instant::now()) && meter.keep_back(true) {
+            self.give_less(true);
+        }
         // To load is work of everybody's.
         let mut load = self.host.load.clone();
         let _ = load.wait_for(Load::is_over).await;
-        let mut meter = self.child.id().map(Meter::new);
+        meter.begin();
         loop {
             tokio::time::sleep(processor::LOOK).await;
-            if let Some(meter) = &mut meter
-                && meter.burns(self.host.ended())
-            {
+            let Some(seen) = meter.look(self.host.ended()) else { continue };
+            let keeps_back = part.look(seen.taken, seen.has_worked, Instant::now());
+            if seen.burns {
                 self.host.slowed.store(true, Ordering::SeqCst);
                 meter.slow_down();
-                if let Some(group) = &self.group {
-                    group.slow_down();
-                }
+                self.give_less(true);
+            } else if !self.host.slowed.load(Ordering::SeqCst) && meter.keep_back(keeps_back) {
+                self.give_less(keeps_back);
             }
+        }
+    }
+
+    fn give_less(&self, less: bool) {
+        if let Some(group) = &self.group {
+            group.give_less(less);
         }
     }
 

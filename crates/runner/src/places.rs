@@ -3,12 +3,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::death::Death;
 use crate::host::{Blank, Host};
 use crate::types::{IsolateSpec, RunnerConfig};
+
+/// How long a host has to have had nothing to do before it makes room for another's: to start one costs more than to wait that long.
+pub(crate) const IDLE: Duration = Duration::from_millis(100);
+/// Where none has nothing to do: how long one waits until another makes room for it, and how long that one has then had its own.
+const TURN: Duration = Duration::from_secs(2);
+/// Between two that make room.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// All hosts of a runner.
 #[derive(Default)]
@@ -20,6 +29,8 @@ pub(crate) struct Pool {
     waiting: HashMap<String, Queue>,
     waiting_count: usize,
     next_ticket: u64,
+    /// When a busy host was last told to make room.
+    made_room: Option<Instant>,
     /// Nothing starts any more.
     pub(crate) closed: bool,
 }
@@ -55,8 +66,30 @@ impl Pool {
     /// The idle host unused for longest, of any isolate, or of those of one organization.
     fn idlest(&self, organization: Option<&str>) -> Option<Arc<Host>> {
         let hosts = self.hosts.values().flatten().filter(|h| organization.is_none_or(|o| h.organization == o));
-        let idle = hosts.filter(|h| h.taken.load(Ordering::SeqCst) == 0);
+        let idle = hosts.filter(|h| h.taken.load(Ordering::SeqCst) == 0 && h.used.lock().elapsed() >= IDLE);
         idle.min_by_key(|h| *h.used.lock()).cloned()
+    }
+
+    /// However busy all are, one after the other makes room for those that wait: whoever has had its place for longest takes no new calls, and ends with
+    /// those that it has. Of the organization, or of the one with the most hosts.
+    fn make_room(&mut self, organization: Option<&str>) {
+        let now = Instant::now();
+        if self.made_room.is_some_and(|at| now.duration_since(at) < PAUSE) {
+            return;
+        }
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for host in self.hosts.values().flatten() {
+            *counts.entry(&host.organization).or_default() += 1;
+        }
+        let Some(of) = organization.or_else(|| counts.iter().max_by_key(|(_, count)| **count).map(|(organization, _)| *organization)) else { return };
+        let hosts = self.hosts.values().flatten().filter(|h| h.organization == of && !h.retiring.load(Ordering::SeqCst));
+        let Some(host) = hosts.filter(|h| now.duration_since(h.since) >= TURN).min_by_key(|h| h.since).cloned() else { return };
+        self.made_room = Some(now);
+        host.retiring.store(true, Ordering::SeqCst);
+        if host.taken.load(Ordering::SeqCst) == 0 {
+            self.remove(&host);
+            host.kill(Death::Ended);
+        }
     }
 
     pub(crate) fn remove(&mut self, host: &Arc<Host>) {
@@ -97,8 +130,8 @@ impl Pool {
         best.is_some() || (count < spec.hosts_max as usize && (!self.is_full(spec, config).0 || self.idlest(self.is_full(spec, config).1).is_some()))
     }
 
-    /// `ticket`: of one who waited already and keeps its turn.
-    pub(crate) fn offer(&mut self, spec: &Arc<IsolateSpec>, config: &RunnerConfig, ticket: Option<u64>) -> Offer {
+    /// `ticket`: of one who waited already, since then, and keeps its turn.
+    pub(crate) fn offer(&mut self, spec: &Arc<IsolateSpec>, config: &RunnerConfig, ticket: Option<(u64, Instant)>) -> Offer {
         if self.closed {
             return Offer::Closed;
         }
@@ -120,15 +153,21 @@ impl Pool {
                     idle.kill(Death::Ended);
                     return Offer::Start;
                 }
+                if ticket.is_some_and(|(_, since)| since.elapsed() >= TURN) {
+                    self.make_room(whose);
+                }
             }
         }
         if ticket.is_none() && self.waiting_count >= config.waiting_max {
             return Offer::Full;
         }
-        let ticket = ticket.unwrap_or_else(|| {
-            self.next_ticket += 1;
-            self.next_ticket
-        });
+        let ticket = ticket.map_or_else(
+            || {
+                self.next_ticket += 1;
+                self.next_ticket
+            },
+            |(ticket, _)| ticket,
+        );
         let (wake, woken) = oneshot::channel();
         let queue = self.waiting.entry(spec.id.clone()).or_insert_with(|| Queue { spec: spec.clone(), tickets: BTreeMap::new() });
         queue.tickets.insert(ticket, wake);
@@ -137,6 +176,11 @@ impl Pool {
             self.wake_one(config);
         }
         Offer::Wait(ticket, woken)
+    }
+
+    /// Whether nobody has waited for the isolate for longer.
+    pub(crate) fn is_first(&self, isolate: &str, ticket: u64) -> bool {
+        self.waiting.get(isolate).and_then(|queue| queue.tickets.first_key_value()).is_some_and(|(first, _)| *first == ticket)
     }
 
     /// Takes a ticket out of its queue: who held it got a place or gave up.

@@ -14,8 +14,9 @@ use crate::call::{Ended, UnderWay};
 use crate::death::{self, Death};
 use crate::host::{Blank, Host, Load, NotGiven};
 use crate::node::check_node;
-use crate::places::{Offer, Pool};
+use crate::places::{IDLE, Offer, Pool};
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, clear, probe, trial};
+use crate::shares::Shares;
 use crate::types::{Call, CallFailure, CallOutcome, EffectSink, IsolateSpec, RunnerConfig, RunnerStats, StartError};
 use crate::wire;
 
@@ -42,6 +43,7 @@ struct Inner {
     refilling: AtomicBool,
     /// The lives of the hosts' processes.
     lives: TaskTracker,
+    shares: Arc<Shares>,
 }
 
 impl Runner {
@@ -76,7 +78,8 @@ impl Runner {
                 tried?;
             }
         }
-        let inner = Inner { config, script, sandbox, pool: Mutex::default(), refilling: AtomicBool::new(false), lives: TaskTracker::new() };
+        let inner =
+            Inner { config, script, sandbox, pool: Mutex::default(), refilling: AtomicBool::new(false), lives: TaskTracker::new(), shares: Arc::default() };
         let runner = Self(Arc::new(inner));
         runner.refill();
         runner.spawn_sweeper();
@@ -163,20 +166,25 @@ impl Runner {
 
     async fn take_host(&self, spec: &Arc<IsolateSpec>) -> Result<Arc<Host>, CallFailure> {
         let mut turn = Turn { runner: self, isolate: &spec.id, ticket: None };
+        let since = Instant::now();
         loop {
             let offer = {
                 let mut pool = self.0.pool.lock();
-                match pool.offer(spec, &self.0.config, turn.ticket) {
+                let ticket = turn.ticket.take();
+                if let Some(ticket) = ticket {
+                    pool.leave(&spec.id, ticket);
+                }
+                match pool.offer(spec, &self.0.config, ticket.map(|ticket| (ticket, since))) {
                     Offer::Start => return self.start_host(&mut pool, spec).map_err(|e| Death::not_started(&e).failure(None)),
                     other => other,
                 }
             };
             match offer {
                 Offer::Host(host) => return Ok(host),
-                Offer::Wait(ticket, woken) => {
+                Offer::Wait(ticket, mut woken) => {
                     turn.ticket = Some(ticket);
-                    // Who is woken looks again, also where the pool was closed.
-                    drop(woken.await);
+                    // Who is woken looks again, also where the pool was closed; and so does the first, for a host becomes idle by the clock alone.
+                    while tokio::time::timeout(IDLE, &mut woken).await.is_err() && !self.0.pool.lock().is_first(&spec.id, ticket) {}
                 }
                 Offer::Full | Offer::Start => return Err(death::overloaded()),
                 Offer::Closed => return Err(Death::Ended.failure(None)),
@@ -199,7 +207,7 @@ impl Runner {
             None => self.start_blank(heap_mb)?,
         };
         let (runner, isolate) = (self.clone(), spec.id.clone());
-        let host = blank.assign(spec, &self.0.config, &self.0.lives, move || runner.host_ended(&isolate));
+        let host = blank.assign(spec, &self.0.config, &self.0.lives, &self.0.shares, move || runner.host_ended(&isolate));
         pool.hosts.entry(spec.id.clone()).or_default().push(host.clone());
         self.refill();
         Ok(host)

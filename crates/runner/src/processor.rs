@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use crate::shares::Taken;
+
 /// How often it is looked how much of the processor a host uses.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// Of each of two seconds on end, so much makes a host one that burns: a quarter of a processor, for where many want it nobody gets more ...
@@ -23,7 +25,7 @@ const GETS: Duration = Duration::from_millis(20);
 pub(crate) const NICE: i32 = 10;
 /// The turn of whoever does not burn; the kernel takes 0.1 ms to 100 ms.
 const TURN: Duration = Duration::from_micros(500);
-/// The turn of a host that burns.
+/// The turn of a host that burns, and of one that keeps back.
 const TURN_OF_BURNING: Duration = Duration::from_millis(100);
 
 /// Gives the calling thread, and all threads and processes that it starts from now on, short turns: to be called before there are others.
@@ -39,43 +41,76 @@ pub fn take_long_turns() {
 /// What a host has used of the processor.
 pub(crate) struct Meter {
     pid: u32,
-    used: Duration,
-    waited: Duration,
+    /// Since it began.
+    taken: Taken,
     ended: u64,
     /// At the last look.
     burned: bool,
+    keeps_back: bool,
+    /// Of its session.
+    niceness: i32,
+}
+
+/// What was seen of a host at a look.
+pub(crate) struct Seen {
+    /// Since the last one.
+    pub(crate) taken: Taken,
+    /// Whether a call ended or used the processor since then.
+    pub(crate) has_worked: bool,
+    /// Whether it burned at this one and at the one before.
+    pub(crate) burns: bool,
 }
 
 impl Meter {
     pub(crate) fn new(pid: u32) -> Self {
-        Self { pid, used: used(pid).unwrap_or_default(), waited: waited(pid), ended: 0, burned: false }
+        Self { pid, taken: Taken::default(), ended: 0, burned: false, keeps_back: false, niceness: 0 }
     }
 
-    /// Whether it burned at the last two looks. `ended`: calls that have ended since it began.
-    pub(crate) fn burns(&mut self, ended: u64) -> bool {
-        let Some(now) = used(self.pid) else { return false };
-        let now_waited = waited(self.pid);
-        let burned = burns(now.saturating_sub(self.used), now_waited.saturating_sub(self.waited), ended.saturating_sub(self.ended));
-        (self.used, self.waited, self.ended) = (now, now_waited, ended);
-        std::mem::replace(&mut self.burned, burned) && burned
+    /// What was taken until now is not looked at.
+    pub(crate) fn begin(&mut self) {
+        self.taken = taken(self.pid).unwrap_or_default();
+    }
+
+    /// `ended`: calls that have ended since it began. None where it is gone.
+    pub(crate) fn look(&mut self, ended: u64) -> Option<Seen> {
+        let now = taken(self.pid)?;
+        let (taken, calls) = (now - self.taken, ended.saturating_sub(self.ended));
+        (self.taken, self.ended) = (now, ended);
+        let burned = burns(taken.used, taken.waited, calls);
+        Some(Seen { taken, has_worked: calls > 0 || taken.used > Duration::ZERO, burns: std::mem::replace(&mut self.burned, burned) && burned })
     }
 
     /// Lets all of its threads, and those that they start, wait for others: beside them, and, where the kernel shares the processor between sessions
     /// first (`autogroup`), as the session that a host is.
     #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-    pub(crate) fn slow_down(&self) {
+    pub(crate) fn slow_down(&mut self) {
         // SAFETY: a plain system call on a group of ours, whose process is not reaped.
         if unsafe { libc::setpriority(libc::PRIO_PGRP, self.pid, NICE) } < 0 {
             tracing::debug!(error = %std::io::Error::last_os_error(), "a host that burns the processor could not be slowed down");
         }
+        self.set(NICE, NICE, TURN_OF_BURNING, true);
+    }
+
+    /// Lets it wait for others until it need not any more: all of this can be taken back. Whether that changed.
+    pub(crate) fn keep_back(&mut self, keeps_back: bool) -> bool {
+        let niceness = if keeps_back { NICE } else { 0 };
+        let changes = std::mem::replace(&mut self.keeps_back, keeps_back) != keeps_back;
+        if changes || keeps_back || self.niceness != niceness {
+            self.set(own_niceness(), niceness, if keeps_back { TURN_OF_BURNING } else { TURN }, keeps_back);
+        }
+        changes
+    }
+
+    fn set(&mut self, nice: i32, niceness: i32, turn: Duration, is_kept_off: bool) {
         // Not every kernel has it; it is asked ten times a second at most, and refuses more. What is refused now is done at the next look.
-        let _ = std::fs::write(format!("/proc/{}/autogroup", self.pid), NICE.to_string());
-        let allowed = all_but_one_processor();
+        if self.niceness != niceness && std::fs::write(format!("/proc/{}/autogroup", self.pid), niceness.to_string()).is_ok() {
+            self.niceness = niceness;
+        }
+        let allowed = allowed_processors(is_kept_off);
         for thread in self.threads() {
-            set_turn(thread, NICE, TURN_OF_BURNING);
+            set_turn(thread, nice, turn);
             if let Some(allowed) = &allowed {
-                // SAFETY: a plain system call, about a set that lives as long. A thread that is gone by now is an error, which is no matter.
-                unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), allowed) };
+                set_processors(thread, allowed);
             }
         }
     }
@@ -86,10 +121,10 @@ impl Meter {
     }
 }
 
-/// Where there are several: what those are kept on that burn. A share of each is not enough, for whoever wakes up on one that is busy waits until the
-/// kernel next looks whose turn it is, some milliseconds each time.
+/// The server's own processors; where there are several, all but one of them for hosts that are kept off it. A share of each is not enough, for whoever
+/// wakes up on one that is busy waits until the kernel next looks whose turn it is, some milliseconds each time.
 #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
-fn all_but_one_processor() -> Option<libc::cpu_set_t> {
+fn allowed_processors(is_kept_off: bool) -> Option<libc::cpu_set_t> {
     let size = size_of::<libc::cpu_set_t>();
     // SAFETY: all zeros is the empty set.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -97,12 +132,22 @@ fn all_but_one_processor() -> Option<libc::cpu_set_t> {
     if unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) } < 0 {
         return None;
     }
+    if !is_kept_off {
+        return Some(allowed);
+    }
     // SAFETY: it counts, and looks up what is in the set; the index is below its size.
     let (count, first) = unsafe { (libc::CPU_COUNT(&allowed), (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &allowed))) };
     let (Some(first), 2..) = (first, count) else { return None };
     // SAFETY: as above.
     unsafe { libc::CPU_CLR(first, &mut allowed) };
     Some(allowed)
+}
+
+/// A thread that is gone by now is an error, which is no matter.
+#[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+fn set_processors(thread: libc::pid_t, allowed: &libc::cpu_set_t) {
+    // SAFETY: a plain system call, about a set that lives as long.
+    unsafe { libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), allowed) };
 }
 
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
@@ -129,6 +174,11 @@ fn burns(used: Duration, waited: Duration, ended: u64) -> bool {
     let wants = used + waited;
     let takes_much = used >= BURNS || (used >= GETS && wants >= WANTS);
     used >= BURNS_IN_ANY_CASE || (takes_much && wants / u32::try_from(ended.max(1)).unwrap_or(u32::MAX) > FOR_EACH_CALL)
+}
+
+/// What a process has taken since it began; None where it is gone.
+fn taken(pid: u32) -> Option<Taken> {
+    Some(Taken { used: used(pid)?, waited: waited(pid) })
 }
 
 /// The time that the main thread of a process, where code runs, waited for a processor; none where the kernel does not tell.

@@ -146,10 +146,10 @@ impl HostGroup {
         fs::write(self.path.join(file), value.to_string())
     }
 
-    /// Its processes get less of the processor than others that want it.
-    pub fn slow_down(&self) {
+    /// Its processes get less of the processor than others that want it, or as much again.
+    pub fn give_less(&self, less: bool) {
         // Where this share is not given away, its niceness tells.
-        let _ = self.set("cpu.weight", CPU_WEIGHT_SLOW);
+        let _ = self.set("cpu.weight", if less { CPU_WEIGHT_SLOW } else { CPU_WEIGHT });
     }
 
     /// Puts a process into it, which has no threads yet that could have taken much.

@@ -1,6 +1,7 @@
 //! Time, heap, output and results: each limit ends the run with a named error.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use millrace_runner::FailureKind;
 use serde_json::{Value, json};
@@ -96,6 +97,57 @@ async fn a_host_that_burns_the_processor_stands_back_and_is_not_kept() {
     until("it is ended once it has nothing to do", || !alive(&pid)).await;
     assert_ne!(value(bench.call(&burns, 0).await), pid);
     assert_eq!(value(bench.call(&neighbour, 0).await), other);
+}
+
+/// None of its hosts burns: their calls are short. All of what is done about it is taken back.
+#[tokio::test]
+async fn an_organization_that_takes_more_than_its_share_keeps_back_for_a_while() {
+    let processors_here = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if !(2..=8).contains(&processors_here) {
+        eprintln!("note: on {processors_here} processors it is not tried who keeps back");
+        return;
+    }
+    let bench = Bench::set(|c| c.hosts_max = 100).await;
+    let code = "for (const end = Date.now() + event; Date.now() < end;); return process.pid;";
+    let mut neighbour = bench.isolate("neighbour", code);
+    neighbour.organization = "o_2".into();
+    let other = value(bench.call(&neighbour, 1).await);
+    let many: Vec<_> = (0..processors_here * 3).map(|n| bench.isolate(&format!("one{n}"), code)).collect();
+    let pid = value(bench.call(&many[0], 1).await);
+    let (at_first, turns_at_first) = (processors(&pid), turns(&pid));
+    let is_over = AtomicBool::new(false);
+    let flood = futures::future::join_all(many.iter().map(|isolate| async {
+        while !is_over.load(Ordering::SeqCst) {
+            value(bench.call(isolate, 10).await);
+        }
+    }));
+    let has_autogroup = Path::new("/proc/self/autogroup").exists();
+    let look = async {
+        until("a processor is left to others", || processors(&pid).len() == 1 && processors(&pid) != at_first).await;
+        if has_autogroup {
+            until("its session stands back", || stands_back(&pid).1.contains("nice 10")).await;
+        }
+        if !turns_at_first.is_empty() {
+            until("its turns are long", || turns(&pid) == ["100000000"]).await;
+        }
+        assert_eq!(stands_back(&pid).0, ["0"], "what could not be taken back is left");
+        assert_eq!((processors(&other), turns(&other)), (at_first.clone(), turns_at_first.clone()), "the neighbour does not");
+        is_over.store(true, Ordering::SeqCst);
+    };
+    let works = async {
+        while !is_over.load(Ordering::SeqCst) {
+            assert_eq!(value(bench.call(&neighbour, 1).await), other);
+        }
+    };
+    tokio::join!(flood, look, works);
+    until("it has them all again", || processors(&pid) == at_first).await;
+    if !turns_at_first.is_empty() {
+        until("its turns are short", || turns(&pid) == ["500000"]).await;
+    }
+    if has_autogroup {
+        until("its session is as others", || stands_back(&pid).1.contains("nice 0")).await;
+    }
+    assert_eq!(value(bench.call(&many[0], 1).await), pid, "it is kept");
 }
 
 #[tokio::test]

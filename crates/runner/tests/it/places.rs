@@ -174,6 +174,27 @@ async fn those_who_wait_get_hosts_in_their_order() {
     }
 }
 
+/// Else one with enough to do would keep its host for ever, and others would never have theirs.
+#[tokio::test]
+async fn hosts_that_always_have_calls_make_room_one_after_the_other() {
+    let bench = Bench::set(|c| c.hosts_max = 1).await;
+    let code = "await new Promise((r) => setTimeout(r, 50)); return process.pid;";
+    let (a, b) = (bench.isolate("a", code), bench.isolate("b", code));
+    let first = value(bench.call(&a, 0).await);
+    let is_over = AtomicU32::new(0);
+    let flood = || async {
+        while is_over.load(Ordering::SeqCst) == 0 {
+            value(bench.call(&a, 0).await);
+        }
+    };
+    let other = async {
+        value(bench.call(&b, 0).await);
+        assert!(!alive(&first));
+        is_over.store(1, Ordering::SeqCst);
+    };
+    tokio::join!(flood(), flood(), flood(), other);
+}
+
 #[tokio::test]
 async fn a_host_that_died_while_idle_is_replaced() {
     let bench =
