@@ -118,7 +118,7 @@ async fn an_organization_that_takes_more_than_its_share_keeps_back_for_a_while()
     let is_over = AtomicBool::new(false);
     let flood = futures::future::join_all(many.iter().map(|isolate| async {
         while !is_over.load(Ordering::SeqCst) {
-            value(bench.call(isolate, 10).await);
+            value(bench.call(isolate, 5).await);
         }
     }));
     let has_autogroup = Path::new("/proc/self/autogroup").exists();
