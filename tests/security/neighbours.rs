@@ -56,11 +56,16 @@ impl Field {
         Took { median: took[count / 2], most: took[count * 9 / 10] }
     }
 
-    /// Runs under way and those that wait for a place.
-    async fn runs_here(&self) -> u64 {
-        let counts = answer(self.server.raw(Method::GET, "/metrics").bearer_auth(&self.server.api_key)).await.text;
-        let count = |name: &str| counts.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).expect("it is counted");
-        count("millrace_runs_running ") + count("millrace_runs_waiting ")
+    /// Until nothing runs or waits for a place.
+    async fn rest(&self) {
+        loop {
+            let counts = answer(self.server.raw(Method::GET, "/metrics").bearer_auth(&self.server.api_key)).await.text;
+            let count = |name: &str| counts.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).expect("it is counted");
+            if count("millrace_runs_running ") + count("millrace_runs_waiting ") == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 }
 
@@ -122,20 +127,27 @@ async fn measure_what_a_neighbour_feels() {
         println!("{}", row(name, &rounds));
     }
     // Many requests to one endpoint, whose code takes its time, from a thread of their own.
-    let slow = field.deploy("await new Promise((y) => setTimeout(y, 300)); return 1;").await;
-    let url = endpoint(&slow);
-    let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
-        let before = field.look(ANSWERS).await;
-        let (flood, flooded) = tokio::sync::oneshot::channel::<()>();
-        let to = vec![url.clone()];
-        let flooding = std::thread::spawn(move || flood_with_requests(&to, flooded));
-        tokio::time::sleep(GRACE).await;
-        rounds.push((before, field.look(ANSWERS).await));
-        drop(flood);
-        println!("{} requests of the flood were answered", flooding.join().expect("floods"));
+    let waits = field.deploy("await new Promise((y) => setTimeout(y, 300)); return 1;").await;
+    let steps = [("one", "export default defineComponent({ async run() { await new Promise((y) => setTimeout(y, 100)); } });")];
+    let accepts = field.server.workflow("accepts", json!([{ "type": "http" }]), &steps).await;
+    for (name, flooded) in [("a flood by 600 clients", waits), ("a flood by 600 clients that are answered at once", accepts)] {
+        if !name.contains(&chosen) {
+            continue;
+        }
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let before = field.look(ANSWERS).await;
+            let (flood, end) = tokio::sync::oneshot::channel::<()>();
+            let to = vec![endpoint(&flooded)];
+            let flooding = std::thread::spawn(move || flood_with_requests(&to, end));
+            tokio::time::sleep(GRACE).await;
+            rounds.push((before, field.look(ANSWERS).await));
+            drop(flood);
+            println!("{} requests of the flood were answered", flooding.join().expect("floods"));
+            field.rest().await;
+        }
+        println!("{}", row(name, &rounds));
     }
-    println!("{}", row("a flood by 600 clients", &rounds));
 }
 
 /// What an organization does with many workflows at once: none of them goes beyond a limit of one component.
@@ -194,9 +206,7 @@ async fn measure_what_another_organization_feels() {
                 let deleted = field.server.call_as(key, Method::DELETE, path, None).await;
                 assert!(deleted.status < 300, "{deleted:?}");
             }
-            while field.runs_here().await > 0 {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+            field.rest().await;
         }
         println!("{}", row(name, &rounds));
     }
