@@ -65,9 +65,13 @@ pub(crate) struct Host {
     pub(crate) evicted: AtomicBool,
     /// It burned the processor and got less of it for good: it is ended once it has nothing to do.
     pub(crate) slowed: AtomicBool,
+    /// Others wait for its room: it takes no new calls. Set before it retires.
+    pub(crate) makes_room: AtomicBool,
+    /// As [`IsolateSpec::shares_map`].
+    shares_map: bool,
     pub(crate) used: Mutex<Instant>,
     /// When it was assigned.
-    pub(crate) since: Instant,
+    since: Instant,
 }
 
 /// The calls that a host was given.
@@ -182,6 +186,8 @@ impl Blank {
             retiring: AtomicBool::new(false),
             evicted: AtomicBool::new(false),
             slowed: AtomicBool::new(false),
+            makes_room: AtomicBool::new(false),
+            shares_map: spec.shares_map,
             used: Mutex::new(Instant::now()),
             since: Instant::now(),
         });
@@ -226,7 +232,7 @@ impl Host {
         let id = {
             let mut calls = self.calls.lock();
             // What an evicted one keeps in memory may be out of date: another host may have begun with what is stored.
-            if self.evicted.load(Ordering::SeqCst) {
+            if self.evicted.load(Ordering::SeqCst) || self.makes_room.load(Ordering::SeqCst) {
                 return Err(NotGiven::Evicted);
             }
             if calls.dead || self.retiring.load(Ordering::SeqCst) {
@@ -304,6 +310,12 @@ impl Host {
 
     pub(crate) fn calls(&self) -> usize {
         self.calls.lock().under_way.len()
+    }
+
+    /// Since when it has had its room, where it may be asked to make it for others: once it has loaded. Where its calls share a map, only once they are over.
+    pub(crate) fn may_make_room(&self) -> Option<Instant> {
+        let may = !self.retiring.load(Ordering::SeqCst) && matches!(*self.load.borrow(), Load::Loaded);
+        (may && !(self.shares_map && self.taken.load(Ordering::SeqCst) > 0)).then_some(self.since)
     }
 
     /// Calls that have ended since it began.

@@ -137,7 +137,7 @@ impl Life {
         meter.begin();
         loop {
             tokio::time::sleep(processor::LOOK).await;
-            let Some(seen) = meter.look(self.host.ended()) else { continue };
+            let Some(seen) = meter.look(self.host.ended(), self.host.calls()) else { continue };
             let keeps_back = part.look(seen.taken, seen.has_worked, Instant::now());
             if seen.burns {
                 self.host.slowed.store(true, Ordering::SeqCst);

@@ -31,6 +31,8 @@ pub(crate) struct Pool {
     next_ticket: u64,
     /// When a busy host was last told to make room.
     made_room: Option<Instant>,
+    /// Those who were woken and have yet to look, and their organizations: what is free is theirs.
+    woken: HashMap<u64, String>,
     /// Nothing starts any more.
     pub(crate) closed: bool,
 }
@@ -70,26 +72,39 @@ impl Pool {
         idle.min_by_key(|h| *h.used.lock()).cloned()
     }
 
-    /// However busy all are, one after the other makes room for those that wait: whoever has had its place for longest takes no new calls, and ends with
-    /// those that it has. Of the organization, or of the one with the most hosts.
-    fn make_room(&mut self, organization: Option<&str>) {
+    /// However busy all are, one after the other makes room for those that wait: whoever has had its room for longest takes no new calls, and ends with
+    /// those that it has. Of the organization, or of the one with the most hosts; no more of them at once than are waited for, nor than a quarter. Whether
+    /// there is room by now.
+    fn make_room(&mut self, organization: Option<&str>) -> bool {
         let now = Instant::now();
         if self.made_room.is_some_and(|at| now.duration_since(at) < PAUSE) {
-            return;
+            return false;
         }
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for host in self.hosts.values().flatten() {
             *counts.entry(&host.organization).or_default() += 1;
         }
-        let Some(of) = organization.or_else(|| counts.iter().max_by_key(|(_, count)| **count).map(|(organization, _)| *organization)) else { return };
-        let hosts = self.hosts.values().flatten().filter(|h| h.organization == of && !h.retiring.load(Ordering::SeqCst));
-        let Some(host) = hosts.filter(|h| now.duration_since(h.since) >= TURN).min_by_key(|h| h.since).cloned() else { return };
+        let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(organization, _)| *organization);
+        let Some(of) = organization.or_else(most) else { return false };
+        let of_all = self.hosts.values().flatten().filter(|h| h.organization == of);
+        let leaving = of_all.clone().filter(|h| h.makes_room.load(Ordering::SeqCst)).count();
+        let own = counts.get(of).copied().unwrap_or_default();
+        // Whoever asks is not among those that wait.
+        if leaving > self.waiting.len() || leaving >= (own / 4).max(1) {
+            return false;
+        }
+        let longest =
+            of_all.filter_map(|h| Some((h.may_make_room()?, h))).filter(|(since, _)| now.duration_since(*since) >= TURN).min_by_key(|(since, _)| *since);
+        let Some(host) = longest.map(|(_, host)| host.clone()) else { return false };
         self.made_room = Some(now);
+        host.makes_room.store(true, Ordering::SeqCst);
         host.retiring.store(true, Ordering::SeqCst);
-        if host.taken.load(Ordering::SeqCst) == 0 {
+        let is_idle = host.taken.load(Ordering::SeqCst) == 0;
+        if is_idle {
             self.remove(&host);
             host.kill(Death::Ended);
         }
+        is_idle
     }
 
     pub(crate) fn remove(&mut self, host: &Arc<Host>) {
@@ -116,12 +131,16 @@ impl Pool {
         (best.filter(|h| h.taken.load(Ordering::SeqCst) < spec.calls_max), count)
     }
 
+    fn hosts_of(&self, organization: &str) -> usize {
+        self.hosts.values().flatten().filter(|h| h.organization == organization).count()
+    }
+
     /// Whether there is no room for another host of this isolate; and whose idle host would make room: anybody's, or one of its organization's,
     /// which has all that it may have. A quarter of all hosts is kept for others.
     fn is_full<'a>(&self, spec: &'a IsolateSpec, config: &RunnerConfig) -> (bool, Option<&'a str>) {
-        let own = self.hosts.values().flatten().filter(|h| h.organization == spec.organization).count();
+        let own = self.hosts_of(&spec.organization) + self.woken.values().filter(|o| **o == spec.organization).count();
         let is_own_full = own >= config.hosts_max - config.hosts_max / 4;
-        (is_own_full || self.count() >= config.hosts_max, is_own_full.then_some(spec.organization.as_str()))
+        (is_own_full || self.count() + self.woken.len() >= config.hosts_max, is_own_full.then_some(spec.organization.as_str()))
     }
 
     /// Whether one who wants a host of this isolate would get one.
@@ -134,6 +153,9 @@ impl Pool {
     pub(crate) fn offer(&mut self, spec: &Arc<IsolateSpec>, config: &RunnerConfig, ticket: Option<(u64, Instant)>) -> Offer {
         if self.closed {
             return Offer::Closed;
+        }
+        if let Some((ticket, _)) = ticket {
+            self.leave(&spec.id, ticket);
         }
         // A newcomer does not overtake those who wait for the same isolate.
         let behind = ticket.is_none() && self.waiting.contains_key(&spec.id);
@@ -153,8 +175,8 @@ impl Pool {
                     idle.kill(Death::Ended);
                     return Offer::Start;
                 }
-                if ticket.is_some_and(|(_, since)| since.elapsed() >= TURN) {
-                    self.make_room(whose);
+                if ticket.is_some_and(|(_, since)| since.elapsed() >= TURN) && self.make_room(whose) {
+                    return Offer::Start;
                 }
             }
         }
@@ -185,6 +207,7 @@ impl Pool {
 
     /// Takes a ticket out of its queue: who held it got a place or gave up.
     pub(crate) fn leave(&mut self, isolate: &str, ticket: u64) {
+        self.woken.remove(&ticket);
         if let Some(queue) = self.waiting.get_mut(isolate) {
             if queue.tickets.remove(&ticket).is_some() {
                 self.waiting_count -= 1;
@@ -195,18 +218,21 @@ impl Pool {
         }
     }
 
-    /// Wakes the one who waited longest of those for whom there is a place: a place in one isolate's host is of no use to another's call.
+    /// Wakes the one who waited longest of those for whom there is a place, first of the organizations with the fewest hosts: a place in one isolate's
+    /// host is of no use to another's call.
     pub(crate) fn wake_one(&mut self, config: &RunnerConfig) {
         loop {
             let oldest = |queue: &Queue| queue.tickets.first_key_value().map_or(u64::MAX, |(ticket, _)| *ticket);
             let servable = self.waiting.values().filter(|q| self.has_place(&q.spec, config));
-            let Some((id, ticket)) = servable.map(|q| (q.spec.id.clone(), oldest(q))).min_by_key(|(_, ticket)| *ticket) else { return };
-            let wake = self.waiting.get_mut(&id).and_then(|q| q.tickets.remove(&ticket));
+            let turns = servable.map(|q| (self.hosts_of(&q.spec.organization), oldest(q), q.spec.clone()));
+            let Some((_, ticket, spec)) = turns.min_by_key(|(hosts, ticket, _)| (*hosts, *ticket)) else { return };
+            let wake = self.waiting.get_mut(&spec.id).and_then(|q| q.tickets.remove(&ticket));
             if wake.is_some() {
                 self.waiting_count -= 1;
             }
-            self.leave(&id, ticket);
+            self.leave(&spec.id, ticket);
             if wake.is_some_and(|w| w.send(()).is_ok()) {
+                self.woken.insert(ticket, spec.organization.clone());
                 return;
             }
         }
@@ -216,6 +242,7 @@ impl Pool {
     pub(crate) fn close(&mut self) -> (Vec<Arc<Host>>, Vec<Blank>) {
         self.closed = true;
         self.waiting.clear();
+        self.woken.clear();
         self.waiting_count = 0;
         (std::mem::take(&mut self.hosts).into_values().flatten().collect(), std::mem::take(&mut self.blanks))
     }

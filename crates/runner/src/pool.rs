@@ -170,11 +170,7 @@ impl Runner {
         loop {
             let offer = {
                 let mut pool = self.0.pool.lock();
-                let ticket = turn.ticket.take();
-                if let Some(ticket) = ticket {
-                    pool.leave(&spec.id, ticket);
-                }
-                match pool.offer(spec, &self.0.config, ticket.map(|ticket| (ticket, since))) {
+                match pool.offer(spec, &self.0.config, turn.ticket.take().map(|ticket| (ticket, since))) {
                     Offer::Start => return self.start_host(&mut pool, spec).map_err(|e| Death::not_started(&e).failure(None)),
                     other => other,
                 }

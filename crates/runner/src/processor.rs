@@ -55,7 +55,7 @@ pub(crate) struct Meter {
 pub(crate) struct Seen {
     /// Since the last one.
     pub(crate) taken: Taken,
-    /// Whether a call ended or used the processor since then.
+    /// Whether a call ended since then, or one is under way and uses the processor.
     pub(crate) has_worked: bool,
     /// Whether it burned at this one and at the one before.
     pub(crate) burns: bool,
@@ -71,13 +71,18 @@ impl Meter {
         self.taken = taken(self.pid).unwrap_or_default();
     }
 
-    /// `ended`: calls that have ended since it began. None where it is gone.
-    pub(crate) fn look(&mut self, ended: u64) -> Option<Seen> {
+    /// `ended`: calls that have ended since it began; `under_way`: those that have not. None where it is gone.
+    pub(crate) fn look(&mut self, ended: u64, under_way: usize) -> Option<Seen> {
         let now = taken(self.pid)?;
         let (taken, calls) = (now - self.taken, ended.saturating_sub(self.ended));
         (self.taken, self.ended) = (now, ended);
-        let burned = burns(taken.used, taken.waited, calls);
-        Some(Seen { taken, has_worked: calls > 0 || taken.used > Duration::ZERO, burns: std::mem::replace(&mut self.burned, burned) && burned })
+        // While it keeps back it waits for that, and not for want of what it burns.
+        let burned = burns(taken.used, if self.keeps_back { Duration::ZERO } else { taken.waited }, calls);
+        Some(Seen {
+            taken,
+            has_worked: calls > 0 || (under_way > 0 && taken.used > Duration::ZERO),
+            burns: std::mem::replace(&mut self.burned, burned) && burned,
+        })
     }
 
     /// Lets all of its threads, and those that they start, wait for others: beside them, and, where the kernel shares the processor between sessions

@@ -177,6 +177,8 @@ pub struct IsolateSpec {
     pub env: BTreeMap<String, String>,
     /// What `$.service.db` holds, for a source: asked when a host begins, not before, as runs of the one before it may settle until then.
     pub db: Option<DbLoader>,
+    /// Whether its calls go on from a map that they share: another host lacks what those under way have yet to settle.
+    pub shares_map: bool,
     /// Heap limit; None: the default.
     pub memory_mb: Option<u32>,
     /// Calls that one host serves at once.

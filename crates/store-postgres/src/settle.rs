@@ -68,6 +68,14 @@ pub(crate) fn is_empty(s: &Settlement) -> bool {
         && e.webhook_deliveries.is_empty()
 }
 
+/// Of what is no run.
+pub(crate) async fn effects_alone(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
+    if let Some(change) = &e.source {
+        sources::is_not_behind(t, change).await?;
+    }
+    effects(t, e).await
+}
+
 /// All parts are sent without waiting for each other's answers; the connection keeps their order.
 pub(crate) async fn effects(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     // Alone at first: where it does not wait any more, nothing else happens.

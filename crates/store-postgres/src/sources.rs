@@ -112,6 +112,17 @@ async fn exists(t: &Transaction<'_>, id: &str) -> StoreResult<bool> {
     Ok(one(t, "SELECT 1 FROM sources WHERE id = $1", &[&id], |_| Ok(())).await?.is_some())
 }
 
+/// That what leaves nothing in the map knows of all that others with the seat left; where a run ends with it, its own statement looks.
+pub(crate) async fn is_not_behind(t: &Transaction<'_>, change: &SourceChange) -> StoreResult<()> {
+    let Some(seated) = change.seated.filter(|_| change.db.is_empty()) else { return Ok(()) };
+    let id = change.source_id.as_str();
+    let is_behind = "SELECT 1 FROM source_writes WHERE source_id = $1 AND count - unseated <> $2";
+    match one(t, is_behind, &[&id, &seated], |_| Ok(())).await? {
+        Some(()) => Err(StoreError::Behind),
+        None => Ok(()),
+    }
+}
+
 /// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
 /// SQLite looks first; here that would be a round trip for each settlement, so that the statements look themselves.
 pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreResult<()> {

@@ -229,6 +229,7 @@ impl Engine {
             modules: vec![ModuleSpec { name: MODULE.into(), path }],
             env: BTreeMap::new(),
             db: None,
+            shares_map: false,
             memory_mb: None,
             calls_max: 1,
             hosts_max: 1,

@@ -277,6 +277,7 @@ impl Engine {
             modules: vec![ModuleSpec { name: MODULE.into(), path: self.stored_artifact_path(&component.artifact_id).await? }],
             env,
             db: None,
+            shares_map: false,
             memory_mb: None,
             calls_max: CALLS_MAX,
             hosts_max: 1,

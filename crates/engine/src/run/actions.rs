@@ -78,6 +78,7 @@ impl Engine {
             modules: vec![ModuleSpec { name: component.artifact_id.clone(), path: self.stored_artifact_path(&component.artifact_id).await? }],
             env: BTreeMap::new(),
             db: None,
+            shares_map: false,
             memory_mb: None,
             calls_max: CALLS_MAX,
             hosts_max: 1,

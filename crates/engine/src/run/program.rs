@@ -224,12 +224,14 @@ impl Engine {
         let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
         self.add_endpoint(defs, interfaces, &mut props);
         let path = self.stored_artifact_path(artifact_id).await?;
+        let has_db = defs.iter().any(|def| def.prop_type == "$.service.db");
         let isolate = IsolateSpec {
             id: format!("{}:{artifact_id}", source.id),
             organization: source.org_id.to_string(),
             modules: vec![ModuleSpec { name: MODULE.into(), path }],
             env: env_of(&source.id),
             db: None,
+            shares_map: has_db,
             memory_mb: None,
             calls_max: SOURCE_CALLS_MAX,
             hosts_max: 1,
@@ -239,7 +241,6 @@ impl Engine {
         let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
         let mut stores = StoreGrants::default();
         stores.add(defs, &props);
-        let has_db = defs.iter().any(|def| def.prop_type == "$.service.db");
         Ok(Program::Source(Box::new(SourceProgram {
             props: Inputs::new(Value::Object(props), accounts),
             dynamic_props,
@@ -339,6 +340,7 @@ impl Engine {
             modules,
             env: BTreeMap::from([("PIPEDREAM_WORKFLOW_ID".to_owned(), workflow.id.to_string())]),
             db: None,
+            shares_map: false,
             memory_mb: version.settings.memory_mb,
             calls_max: WORKFLOW_CALLS_MAX,
             hosts_max: WORKFLOW_HOSTS_MAX,

@@ -195,6 +195,53 @@ async fn hosts_that_always_have_calls_make_room_one_after_the_other() {
     tokio::join!(flood(), flood(), flood(), other);
 }
 
+/// Nor does one that waits empty all others' hosts of calls.
+#[tokio::test]
+async fn no_more_hosts_make_room_than_are_waited_for() {
+    let bench = Bench::set(|c| c.hosts_max = 4).await;
+    let isolates = ["a", "b", "c", "d"]
+        .map(|id| bench.isolate(id, "if (event) { console.log('here'); await new Promise((r) => setTimeout(r, event)); } return process.pid;"));
+    let [a, b, c, d] = &isolates;
+    let mut long = Vec::new();
+    for isolate in [a, b, c] {
+        let log = Recorder::new();
+        long.push(bench.spawn(isolate, 50_000, LONG, &log));
+        log.logged("here").await;
+    }
+    let pids = [value(bench.call(b, 0).await), value(bench.call(c, 0).await)];
+    let waits = bench.spawn(d, 0, LONG, &Recorder::new());
+    // The one that has had its room for longest takes no call then.
+    let quick = || bench.spawn(a, 0, LONG, &Recorder::new());
+    let mut next = quick();
+    while tokio::time::timeout(Duration::from_millis(100), &mut next).await.is_ok() {
+        next = quick();
+    }
+    for _ in 0..400 {
+        assert_eq!([value(bench.call(b, 0).await), value(bench.call(c, 0).await)], pids);
+    }
+    long[0].abort();
+    value(waits.await.expect("joins"));
+}
+
+/// Else the next host would begin with what is stored, and lack what these have yet to settle.
+#[tokio::test]
+async fn one_whose_calls_share_a_map_makes_room_only_between_them() {
+    let bench = Bench::set(|c| c.hosts_max = 1).await;
+    let code = "await new Promise((r) => setTimeout(r, 50)); return process.pid;";
+    let (mut a, b) = (bench.isolate("a", code), bench.isolate("b", code));
+    a.shares_map = true;
+    let first = value(bench.call(&a, 0).await);
+    let flood = || async {
+        // Longer than others wait.
+        for _ in 0..70 {
+            assert_eq!(value(bench.call(&a, 0).await), first);
+        }
+    };
+    let (.., other) = tokio::join!(flood(), flood(), flood(), bench.call(&b, 0));
+    assert_ne!(value(other), first);
+    until("it made room", || !alive(&first)).await;
+}
+
 #[tokio::test]
 async fn a_host_that_died_while_idle_is_replaced() {
     let bench =

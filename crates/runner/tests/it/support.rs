@@ -109,6 +109,7 @@ impl Bench {
             modules: vec![ModuleSpec { name: "m".into(), path }],
             env: BTreeMap::new(),
             db: None,
+            shares_map: false,
             memory_mb: None,
             calls_max: 8,
             hosts_max: 1,

@@ -98,6 +98,7 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
             modules: vec![ModuleSpec { name: "m".into(), path: artifact.to_owned() }],
             env: std::collections::BTreeMap::new(),
             db: None,
+            shares_map: false,
             memory_mb: None,
             calls_max: 8,
             hosts_max: 1,
