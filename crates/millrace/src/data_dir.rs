@@ -74,7 +74,7 @@ impl DataDir {
         if self.file(RESTORING).exists() {
             let path = self.path.display();
             bail!(
-                "a restore into the data directory `{path}` was broken off, and what is there may be a part of the backup; restore it again with `millrace restore BACKUP --data-dir {path}`, which removes that part and begins anew"
+                "a restore into the data directory `{path}` was broken off, and what is there may be a part of the backup; restore it again with `millrace restore BACKUP --data-dir {path}`, which removes that part and begins anew (into another database, if the backup is of a Postgres)"
             );
         }
         Ok(())
