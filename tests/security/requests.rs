@@ -1,6 +1,7 @@
 //! Requests of strangers: slow ones, large ones, crooked ones, and those of somebody else's page.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 use std::time::Duration;
 
 use millrace_tests::{Server, answer, endpoint};
@@ -111,6 +112,28 @@ async fn no_more_connections_than_there_may_be_and_the_rest_is_told_to_come_agai
     field.healthy().await;
 }
 
+/// What the server has open is none of a host's, however much it is.
+#[tokio::test]
+async fn components_run_while_more_connections_are_open_than_a_host_may_have_files() {
+    let field = Field::start().await;
+    // A process of its own, which may have as many as the system allows.
+    let code = "const { connect } = require('net'); const [host, port] = process.argv[1].split(':'); let n = 0;
+        for (let i = 0; i < 1500; i++) connect(port, host, () => { if (++n === 1500) console.log('open'); }); process.stdin.on('end', () => process.exit()).resume();";
+    let address = field.server.url.trim_start_matches("http://");
+    let mut clients = std::process::Command::new("node");
+    let mut clients = clients.args(["-e", code, address]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+    let mut told = String::new();
+    BufReader::new(clients.stdout.take().expect("is read")).read_line(&mut told).expect("reads");
+    assert_eq!(told.trim(), "open");
+    for n in 0..5 {
+        let source = field.deploy(&format!("return {n};")).await;
+        assert_eq!(field.send(&source).await.text, format!("open: {n}"));
+    }
+    drop(clients.stdin.take());
+    clients.wait().expect("ends");
+    field.healthy().await;
+}
+
 #[tokio::test]
 async fn heads_bodies_and_nesting_are_bounded() {
     let field = hurried().await;
@@ -212,7 +235,7 @@ async fn crooked_paths_and_hosts_lead_nowhere_else() {
         assert!(status(&got) == 400 && got.contains("several_hosts"), "{path}: {got}");
         let got = raw(&field.server, &head(&format!("http://evil.test{path}"), "host: a\r\n")).await;
         assert!(status(&got) == 400 && got.contains("several_hosts"), "{path}: {got}");
-        for host in ["a@b", "a/b", "a b", "a\\b", "a?b", "a#b", "<a>", "a\u{e9}"] {
+        for host in ["a@b", "a/b", "a b", "a\\b", "a?b", "a#b", "<a>", "a\u{e9}", "[::1", "a:b:c", "a:99999", ":80"] {
             let got = raw(&field.server, &head(path, &format!("host: {host}\r\n"))).await;
             assert!(status(&got) == 400 && got.contains("not_a_host"), "{path}, {host}: {got}");
         }
@@ -236,6 +259,10 @@ async fn crooked_paths_and_hosts_lead_nowhere_else() {
     );
     let got = raw(&field.server, smuggled.as_bytes()).await;
     assert!(!got.contains("\"status\":\"ok\""), "{got}");
+    for method in ["TRACE", "CONNECT"] {
+        let got = raw(&field.server, format!("{method} /e/{key} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes()).await;
+        assert!(status(&got) == 405 && got.contains("method_not_allowed"), "{method}: {got}");
+    }
     for method in ["TRACE", "CONNECT", "PRI", "DEBUG"] {
         let got = raw(&field.server, format!("{method} /v1/users/me HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes()).await;
         assert!((400..600).contains(&status(&got)) || status(&got) == 0, "{method}: {got}");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{EngineError, ErrorKind};
 use serde_json::{Value, json};
@@ -81,6 +81,11 @@ impl ApiError {
     /// A request that names no host, though its version asks for one.
     pub(crate) fn host_missing() -> Self {
         Self::new(StatusCode::BAD_REQUEST, "host_missing", "the request has no `Host` line, which HTTP/1.1 asks for; send one, or HTTP/1.0")
+    }
+
+    /// A method that nothing takes.
+    pub(crate) fn never_taken(method: &Method) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("no address of this server takes {method}"))
     }
 
     /// A request whose host is none.
@@ -197,7 +202,7 @@ pub(crate) async fn no_route(uri: Uri) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "no_such_route", format!("there is nothing at `{path}`"))
 }
 
-pub(crate) async fn no_method(method: axum::http::Method, uri: Uri) -> ApiError {
+pub(crate) async fn no_method(method: Method, uri: Uri) -> ApiError {
     let path: String = uri.path().chars().take(200).collect();
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("`{path}` does not take {method}; the header `allow` lists what it does"))
 }

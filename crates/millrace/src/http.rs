@@ -21,7 +21,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,6 +31,8 @@ use tower::ServiceExt as _;
 const HEADERS_MAX: usize = 128;
 /// Its head in all, the address included, bytes.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Connections that may wait to be accepted; the system has a bound of its own (`net.core.somaxconn`).
+const BACKLOG: u32 = 4096;
 /// How long accepting rests where the system has no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a client may leave what was sent to it unacknowledged.
@@ -47,6 +49,23 @@ pub struct Limits {
     pub connections_max: usize,
     /// How long a client may take for the head of a request, or say nothing between two.
     pub head_timeout: Duration,
+}
+
+/// Listens on a host and port. A burst of clients waits to be accepted, where the library's own choice would have them refused.
+///
+/// # Errors
+/// Where the host is not known, or nobody may listen there.
+pub async fn listen(place: &str) -> io::Result<TcpListener> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name leads to no address");
+    for address in lookup_host(place).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address).and_then(|()| socket.listen(BACKLOG)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 /// Serves connections until told to stop; then those under way are answered, and idle ones closed.

@@ -43,7 +43,7 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     ignore_file_size_signals();
     let data = DataDir::open(&config.data_dir)?;
     data.refuse_half_restored()?;
-    let listener = TcpListener::bind(&config.listen)
+    let listener = http::listen(&config.listen)
         .await
         .with_context(|| format!("could not listen on `{}`; is the port in use? choose another with --listen", config.listen))?;
     let address = listener.local_addr().context("could not tell the listener's address")?;

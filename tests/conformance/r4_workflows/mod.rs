@@ -47,6 +47,14 @@ async fn r3_8_respond_at_the_end_immediate_and_missing() {
     let missing = one("export default defineComponent({ async run({ $ }) { if (globalThis.never) $.respond({}); } });").await;
     let answered = answer(server.raw(Method::GET, &missing)).await;
     assert_eq!((answered.status, answered.text.as_str()), (400, "No $.respond called in workflow"));
+    // One that has yet to run may still answer well: the client is told that it is late, and no more.
+    let steps =
+        json!([{ "namespace": "a", "code": "export default defineComponent({ async run({ $ }) { await $.respond({ status: 200, body: 'done' }); } });" }]);
+    let settings = json!({ "name": "slow", "timeout_ms": 1000, "throttle": { "runs": 1, "interval_ms": 3_600_000 } });
+    let slow = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data();
+    assert_eq!(answer(server.raw(Method::GET, &endpoint(&slow))).await.text, "done");
+    let late = answer(server.raw(Method::GET, &endpoint(&slow))).await;
+    assert!(late.status == 504 && late.text.contains("accepted") && late.text.contains("do not send the event again"), "{late:?}");
 }
 
 #[tokio::test]

@@ -161,7 +161,10 @@ fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect()
 }
 
-/// What code answered. Header names and values that HTTP does not allow are left out, as are those that the connection sets.
+/// Headers that browsers hold against all of an origin, which is the server's: they are not a component's to say.
+const OF_THE_ORIGIN: [&str; 6] = ["clear-site-data", "strict-transport-security", "alt-svc", "nel", "report-to", "reporting-endpoints"];
+
+/// What code answered. Header names and values that HTTP does not allow are left out, as are those that the connection sets, or that speak for the server.
 fn to_response(answer: EndpointResponse) -> Result<Response, ApiError> {
     let status = status(answer.status)?;
     // Answers of these have no body; a length would make clients wait for one.
@@ -171,7 +174,8 @@ fn to_response(answer: EndpointResponse) -> Result<Response, ApiError> {
     let headers = response.headers_mut();
     for (name, value) in answer.headers {
         let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::try_from(value.into_bytes())) else { continue };
-        if !matches!(name, header::CONTENT_LENGTH | header::TRANSFER_ENCODING | header::CONNECTION | header::UPGRADE | header::TRAILER) {
+        let is_the_connections = matches!(name, header::CONTENT_LENGTH | header::TRANSFER_ENCODING | header::CONNECTION | header::UPGRADE | header::TRAILER);
+        if !is_the_connections && !OF_THE_ORIGIN.contains(&name.as_str()) {
             headers.append(name, value);
         }
     }
@@ -218,7 +222,16 @@ mod tests {
 
     #[test]
     fn answers_keep_what_http_allows() {
-        let given = [("X-A", "1"), ("set-cookie", "a"), ("set-cookie", "b"), ("x-é", "1"), ("x-split", "a\r\nb: c"), ("content-length", "999"), ("x-utf", "é")];
+        let given = [
+            ("X-A", "1"),
+            ("set-cookie", "a"),
+            ("set-cookie", "b"),
+            ("x-é", "1"),
+            ("x-split", "a\r\nb: c"),
+            ("content-length", "999"),
+            ("Clear-Site-Data", "*"),
+            ("x-utf", "é"),
+        ];
         let response = to_response(answer(418, &given)).unwrap();
         assert_eq!(response.status().as_u16(), 418);
         let names: Vec<_> = response.headers().iter().map(|(n, v)| (n.as_str(), String::from_utf8_lossy(v.as_bytes()).into_owned())).collect();

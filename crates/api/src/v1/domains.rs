@@ -1,8 +1,10 @@
 //! Domains that stand for endpoints.
 
+use std::net::Ipv6Addr;
+
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{Version, header};
+use axum::http::{Method, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use millrace_model::domain::EndpointDomain;
@@ -14,8 +16,15 @@ use crate::extract::{Auth, ListQuery, Params, Path, id};
 use crate::wire::Fields;
 use crate::{App, endpoints};
 
+/// Characters that a host's name may have (RFC 1035, 2.3.4).
+const NAME_MAX: usize = 255;
+
 /// A request to a host that stands for an endpoint is the endpoint's, whatever its path: no page of a stranger has this server's origin, and none of ours is there.
 pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response {
+    // Neither is a request for what is at an address, and code would take it for one.
+    if matches!(*request.method(), Method::CONNECT | Method::TRACE) {
+        return ApiError::never_taken(request.method()).into_response();
+    }
     let host = match host(&request) {
         Ok(host) => host,
         Err(error) => return error.into_response(),
@@ -44,9 +53,19 @@ fn host(request: &Request) -> Result<&str, ApiError> {
         (Some(line), _) if !line.is_empty() => line,
         (_, target) => target.unwrap_or(""),
     };
-    // Letters of other scripts come in ASCII (RFC 3986, 3.2.2; in brackets is an address of IPv6).
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(&byte);
-    if host.bytes().all(is_name) { Ok(host) } else { Err(ApiError::no_host()) }
+    if is_host(host) { Ok(host) } else { Err(ApiError::no_host()) }
+}
+
+/// A name or an address, with or without a port; or nothing. Letters of other scripts come in ASCII (RFC 3986, 3.2.2; in brackets is an address of IPv6).
+fn is_host(host: &str) -> bool {
+    let is_port = |port: &str| port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok());
+    if let Some(rest) = host.strip_prefix('[') {
+        let Some((address, rest)) = rest.split_once(']') else { return false };
+        return address.parse::<Ipv6Addr>().is_ok() && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
+    }
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(&byte);
+    name.bytes().all(is_of_name) && name.len() <= NAME_MAX && is_port(port) && (!name.is_empty() || host.is_empty())
 }
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
@@ -72,4 +91,19 @@ pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(doma
 fn record(d: &EndpointDomain, base_url: &str) -> Value {
     let scheme = if base_url.starts_with("https:") { "https" } else { "http" };
     json!({ "id": d.id, "endpoint_id": d.endpoint_id, "url": format!("{scheme}://{}", d.id), "created_at": d.created_at.secs() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
+        for host in ["", "a", "a.b-c_d", "a:", "a:80", "1.2.3.4:65535", "[::1]", "[::1]:8787", "xn--bcher-kva.example"] {
+            assert!(is_host(host), "{host}");
+        }
+        for host in ["[::1", "[zz]:1", "[::1]x", "a:b:c", "1.2.3.4.5:abc", "127.0.0.1:99999", ":80", "a b", "a/b", "::1", "a:+1", &"x".repeat(256)] {
+            assert!(!is_host(host), "{host}");
+        }
+    }
 }

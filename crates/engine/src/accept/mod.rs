@@ -56,7 +56,7 @@ impl Engine {
         let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
         let traced = self.0.traces.is_on().then(|| (run.context.clone(), self.now()));
         let answer = if endpoint.custom_response {
-            self.accept_and_wait(run, program, receiver, limit).await
+            self.accept_and_wait(run, program, limit).await
         } else {
             self.accept_event(run, program, None).await.map(|()| success_page())
         };
@@ -81,7 +81,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn accept_and_wait(&self, run: NewRun, program: Arc<Program>, receiver: Receiver, limit: Duration) -> Result<EndpointResponse, EngineError> {
+    async fn accept_and_wait(&self, run: NewRun, program: Arc<Program>, limit: Duration) -> Result<EndpointResponse, EngineError> {
         let id = run.id.clone();
         let (responder, answer) = oneshot::channel();
         self.accept_event(run, program, Some(responder)).await?;
@@ -89,7 +89,7 @@ impl Engine {
             Ok(Ok(Some(response))) => Ok(response),
             _ => {
                 self.0.responders.lock().remove(&id);
-                Ok(no_response(receiver))
+                Ok(late_response())
             }
         }
     }
@@ -220,6 +220,12 @@ fn success_page() -> EndpointResponse {
         headers: vec![("content-type".into(), "text/html; charset=utf-8".into())],
         body: b"<p><b>Success!</b></p><p>The event was accepted. To send another response, call <code>$.respond()</code> in a workflow or set <code>customResponse</code> in a source.</p>".to_vec(),
     }
+}
+
+/// What is sent where the code answers itself and has not yet: its run waits for its turn, or goes again. That says nothing of how it will end.
+pub(crate) fn late_response() -> EndpointResponse {
+    let text = "The event was accepted, but its run has not answered in time. It goes on: do not send the event again.";
+    EndpointResponse { status: 504, headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())], body: text.into() }
 }
 
 /// What is sent where the code answers itself and did not.

@@ -14,7 +14,7 @@ use millrace_store::{StoreError, fail_point};
 use serde_json::value::RawValue;
 
 use crate::accept::http_event::Receiver;
-use crate::accept::no_response;
+use crate::accept::{late_response, no_response};
 use crate::deploy::configure::with_refusals;
 use crate::deploy::hooks::source_call;
 use crate::observe::metrics::Ending;
@@ -219,7 +219,7 @@ impl Engine {
             self.queued();
         }
         if let Some(responder) = responder {
-            let response = if settled.is_ok() { response.unwrap_or_else(|| no_response(receiver)) } else { no_response(receiver) };
+            let response = if settled.is_ok() { response.unwrap_or_else(|| no_response(receiver)) } else { late_response() };
             // The client may have gone away.
             let _ = responder.send(Some(response));
         }

@@ -106,7 +106,6 @@ impl Confinement {
             Some((_, handover)) => Some(beyond_reach(handover.as_raw_fd())?),
             None => None,
         };
-        limit(libc::RLIMIT_NOFILE, files_max()?)?;
         limit(libc::RLIMIT_FSIZE, self.file_bytes_max)?;
         limit(libc::RLIMIT_DATA, self.data_bytes_max)?;
         limit(libc::RLIMIT_STACK, STACK_BYTES)?;
@@ -123,6 +122,8 @@ impl Confinement {
             // Both are closed by exec.
             egress::send(handover, &egress::install(filter, handover)?)?;
         }
+        // Only now: the server's descriptors, however many clients it has, are there until exec, and what is opened above gets a number beyond theirs.
+        limit(libc::RLIMIT_NOFILE, files_max()?)?;
         Ok(())
     }
 }
