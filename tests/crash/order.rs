@@ -69,3 +69,54 @@ async fn what_is_counted_agrees_though_a_later_write_fails_on_postgres() {
         a_later_write_fails(&["--database-url", &database.url()], when).await;
     }
 }
+
+/// Leaves out what it has seen before, as sources do that ask again and again for what is new.
+const SEEN: &str = "export default { name: 'seen', version: '1', props: { http: '$.interface.http', db: '$.service.db' },
+  run({ body: { n } }) {
+    const seen = this.db.get('seen') || [];
+    if (seen.includes(n)) return;
+    this.db.set('seen', [...seen, n]);
+    this.$emit({ n });
+  } };";
+
+/// The commit of one fails while later ones, which went on from what it wrote, wait to be settled: it finds nothing of its own once it goes again.
+async fn an_earlier_write_fails(args: &[&str], when: &str) {
+    let mut server = Server::failing(args);
+    server.skew_clock(0);
+    server.launch().await;
+    let source = server.source(SEEN, json!({})).await;
+    let url = endpoint(&source);
+    server.kill();
+    let point = format!("store.settle.{when}_commit");
+    server.set_env("MILLRACE_FAIL_POINTS", &format!("store.commit=delay(200);{point}=error@1"));
+    server.launch().await;
+    let all = 1..=6u64;
+    let send = all.clone().map(|n| answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))));
+    for answered in futures::future::join_all(send).await {
+        assert_eq!(answered.status, 200, "{answered:?}");
+    }
+    server.until_log(&format!("name=\"{point}\"")).await;
+    server.skew_clock(LATER_MS);
+    let runs = format!("/sources/{}/runs?status=succeeded", id(&source));
+    server.until("all have settled", &runs, |list| list["page_info"]["total_count"] == 6).await;
+    let events = server.get(&format!("/sources/{}/event_summaries?expand=event&limit=10", id(&source))).await.json;
+    let mut emitted: Vec<u64> = events["data"].as_array().expect("a list").iter().map(|event| event["event"]["n"].as_u64().expect("a number")).collect();
+    emitted.sort_unstable();
+    assert_eq!(emitted, all.collect::<Vec<_>>(), "{}", server.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_taken_for_seen_whose_run_was_not_stored() {
+    for when in ["before", "after"] {
+        an_earlier_write_fails(&[], when).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_taken_for_seen_whose_run_was_not_stored_on_postgres() {
+    let Some(cluster) = cluster() else { return };
+    for when in ["before", "after"] {
+        let database = cluster.database().await;
+        an_earlier_write_fails(&["--database-url", &database.url()], when).await;
+    }
+}

@@ -38,7 +38,7 @@ pub use history::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use pulse::{Condition, Pulse};
 pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};
-pub use sources::{Fired, Interfaces, SourceChange, SourceState, SourceWrites, Sources};
+pub use sources::{Fired, Interfaces, MapFate, SourceChange, SourceState, SourceWrites, Sources};
 pub use tenants::{DataKey, NewTenant, Tenants};
 pub use webhooks::{WebhookReplay, WebhookTry, Webhooks};
 pub use workflows::{ListenerChange, NewDeployment, SubscriptionKey, Workflows};

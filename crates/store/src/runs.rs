@@ -8,7 +8,7 @@ use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::webhook::WebhookDelivery;
 
-use crate::{Delivery, Notice, SourceChange, StoreResult};
+use crate::{Delivery, MapFate, Notice, SourceChange, StoreResult};
 
 /// A claim of queued runs.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,9 @@ pub struct Effects {
     pub events: Vec<Event>,
     /// The change of the source's state.
     pub source: Option<SourceChange>,
+    /// Of the map that the run went on from, where it has one: `Behind` once that is broken. A store that tries the next settlement before it has told
+    /// of the last breaks it itself.
+    pub map: Option<MapFate>,
     /// Runs of listeners.
     pub runs: Vec<NewRun>,
     /// Log lines of a run (`log_owner`: the workflow or source, as text).

@@ -1,5 +1,8 @@
 //! Sources and interfaces.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
@@ -9,7 +12,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::run::NewRun;
 use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
 
-use crate::StoreResult;
+use crate::{StoreError, StoreResult};
 
 /// The interfaces of a source or workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +46,29 @@ pub struct SourceChange {
     /// [`SourceWrites::seated`] as the map has it that the run had: `Behind` where there are more by now. None where it is not looked at: no other
     /// server can write, or the run went on without the source's seat.
     pub seated: Option<i64>,
+}
+
+/// What became of the writes to a map that runs of a source share while they go on: once one could not be stored, nothing may be that went on from it.
+#[derive(Clone, Debug, Default)]
+pub struct MapFate(Arc<AtomicBool>);
+
+impl MapFate {
+    /// Whether a write to it could not be stored.
+    pub fn is_broken(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// A write to it could not be stored, or nobody knows whether it was.
+    pub fn breaks(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Breaks it where a settlement failed for good: one whose state moved is decided on anew.
+    pub fn after<T>(&self, settled: &StoreResult<T>) {
+        if settled.as_ref().is_err_and(|error| !matches!(error, StoreError::StateChanged)) {
+            self.breaks();
+        }
+    }
 }
 
 /// How many settlements wrote to a source's `$.service.db`; always 0 where one server uses the database.

@@ -24,6 +24,7 @@ use crate::run::pauses::Carried;
 use crate::run::program::Program;
 use crate::run::progress::Progress;
 use crate::run::sink::{Collected, Collector, Responder, StepTrace};
+use crate::run::writes::Visit;
 use crate::settle::is_behind;
 use crate::{Engine, EngineError};
 
@@ -178,7 +179,7 @@ impl Engine {
             visit.ended();
         }
         if let Err(failure) = &outcome.result
-            && self.runs_again(held, failure, &sink).await?
+            && self.runs_again(held, failure, &sink, visit.as_deref()).await?
         {
             return Ok(());
         }
@@ -202,7 +203,7 @@ impl Engine {
         if let Err(error) = &settled
             && is_behind(error)
         {
-            tracing::info!(run.id = %held.id, "another server wrote to the source's `$.service.db` while a run went on here; it goes again");
+            tracing::info!(run.id = %held.id, "the `$.service.db` that a run went on from is not what is stored: another server wrote to it, or a write to it failed; it goes again");
             self.0.seats.doubt();
             // Not the run's fault: the attempt is not counted. Where its lease was lost as well, another has it.
             return match self.0.store.release(&held.id, held.attempt, false).await {
@@ -278,7 +279,7 @@ impl Engine {
     }
 
     /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.
-    async fn runs_again(&self, held: &Held, failure: &CallFailure, sink: &Collector) -> Result<bool, EngineError> {
+    async fn runs_again(&self, held: &Held, failure: &CallFailure, sink: &Collector, visit: Option<&Visit>) -> Result<bool, EngineError> {
         let count_attempt = match failure.kind {
             FailureKind::HostLost if self.0.tasks.stopping() => false,
             FailureKind::HostLost => true,
@@ -287,6 +288,9 @@ impl Engine {
         };
         if held.kind == RunKind::Test {
             return Ok(false);
+        }
+        if let Some(visit) = visit.filter(|_| failure.kind == FailureKind::HostLost) {
+            visit.breaks_map();
         }
         self.keep_progress(sink).await?;
         if failure.kind == FailureKind::NoRoom {

@@ -34,6 +34,7 @@ impl Engine {
         turn: &Turn,
     ) -> Result<Option<Remembered>, EngineError> {
         let (emits, db, seated) = (&collected.emits, settling.take_counted(), settling.seated());
+        effects.map = settling.fate();
         if emits.is_empty() && db.is_empty() && seated.is_none() {
             return Ok(None);
         }

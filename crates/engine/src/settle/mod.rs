@@ -15,7 +15,7 @@ use millrace_model::json;
 use millrace_model::run::{Context, LogLevel, LogLine, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::subscription::DEFERRED;
 use millrace_runner::CallOutcome;
-use millrace_store::{Effects, Pausing, Settlement, StoreError};
+use millrace_store::{Effects, MapFate, Pausing, Settlement, StoreError};
 use serde_json::value::RawValue;
 
 use crate::run::context::Origin;
@@ -144,7 +144,7 @@ impl Engine {
             let leaves = self.add_emits(&mut effects, source, context, &collected, &mut settling, &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
-            let done = self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await;
+            let done = self.commit_in_turn(turn, leaves, told_to(settling.fate(), self.commit(program, attempt))).await;
             if let Some(done) = settled(settling, done) {
                 return done;
             }
@@ -175,7 +175,7 @@ impl Engine {
             let leaves = self.add_emits(&mut effects, source, &context, &collected, &mut settling, &turn).await?;
             let events = effects.events.clone();
             let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
-            let done = self.commit_in_turn(turn, leaves, commit).await;
+            let done = self.commit_in_turn(turn, leaves, told_to(settling.fate(), commit)).await;
             if let Some(done) = settled(settling, done) {
                 done?;
                 self.tell_streams(events);
@@ -252,6 +252,17 @@ impl Engine {
     }
 }
 
+/// A commit that breaks the map where it fails: before its turn ends, so that the next one knows.
+async fn told_to(map: Option<MapFate>, commit: impl Future<Output = Result<(), EngineError>>) -> Result<(), EngineError> {
+    let done = commit.await;
+    if let (Some(map), Err(error)) = (map, &done)
+        && !matches!(stopped_by(error), Some(StoreError::StateChanged))
+    {
+        map.breaks();
+    }
+    done
+}
+
 /// Tells how a settlement's writes fared; None where it is decided anew, as the source's state moved under it.
 fn settled(settling: Settling, done: Result<(), EngineError>) -> Option<Result<(), EngineError>> {
     match &done {
@@ -273,7 +284,7 @@ fn stopped_by(error: &EngineError) -> Option<&StoreError> {
     source.downcast_ref()
 }
 
-/// Whether nothing was settled because another server wrote to the `$.service.db` since the map here was read.
+/// Whether nothing was settled because the map that it went on from is not what is stored: another server wrote since it was read, or a write to it failed.
 pub(crate) fn is_behind(error: &EngineError) -> bool {
     matches!(stopped_by(error), Some(StoreError::Behind))
 }

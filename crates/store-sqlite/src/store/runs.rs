@@ -5,6 +5,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunStatus};
 use millrace_store::{Callback, CalledBack, Claim, Effects, Pause, Pausing, Runs, Settlement, StoreResult, Woken, fail_point};
+use rusqlite::Connection;
 
 use crate::db::database;
 use crate::rows::{number, one};
@@ -43,10 +44,19 @@ impl Runs for SqliteStore {
         write_at!(self, "release", |c| runs::release(c, &id, attempt, count_attempt))
     }
     async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
-        write_at!(self, "settle", |c| settle::settle(c, &settlement))
+        let map = settlement.effects.map.clone();
+        let settle = move |c: &Connection| {
+            settle::settle(c, &settlement)?;
+            fail_point!("store.settle.before_commit");
+            Ok(())
+        };
+        self.db.write_to_map(map, settle).await?;
+        fail_point!("store.settle.after_commit");
+        Ok(())
     }
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()> {
-        self.db.write(move |c| settle::effects(c, &effects)).await
+        let map = effects.map.clone();
+        self.db.write_to_map(map, move |c| settle::effects(c, &effects)).await
     }
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64> {
         let node = node.map(str::to_owned);

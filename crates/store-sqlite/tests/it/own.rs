@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{IdSource, OrgId, RunId, WorkflowId};
-use millrace_model::run::{NewRun, RunKind, Start};
+use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Runs as _, Store, StoreError};
+use millrace_store::{Effects, MapFate, Runs as _, Settlement, Store, StoreError};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 use tokio::task::JoinSet;
@@ -99,6 +99,26 @@ async fn acceptances_at_once_are_committed_in_groups() {
     // A commit writes a frame of each page it changed: one by one, these would have written more frames than acceptances.
     let wal = std::fs::metadata(folder.options().path.with_extension("db-wal")).expect("a log").len();
     assert!(wal / 4096 < 999, "{wal} bytes");
+}
+
+/// What is in the queue behind a settlement that fails is tried before anybody hears of that.
+#[tokio::test]
+async fn what_went_on_from_a_map_that_broke_is_not_stored() {
+    let folder = Folder::new();
+    let (ids, org) = (Arc::new(IdSource::default()), OrgId::generate(&IdSource::default()));
+    let store: Arc<dyn Store> = folder.open().await;
+    let map = MapFate::default();
+    let settle = async |attempt: i64| {
+        let new = NewRun { start: Start::Claimed { lease_until: NOW.plus_ms(9_000) }, ..run(&ids, &org) };
+        store.accept(new.clone(), "a").await.expect("accepted");
+        let effects = Effects { map: Some(map.clone()), ..Effects::default() };
+        let (result, error, group, forget) = ("{}".into(), None, None, None);
+        (new.id.clone(), Settlement { run_id: new.id, attempt, status: RunStatus::Succeeded, finished_at: NOW, result, error, group, forget, effects })
+    };
+    let ((_, well), (_, fails), (last, behind)) = (settle(1).await, settle(2).await, settle(1).await);
+    let (well, fails, behind) = tokio::join!(store.settle(well), store.settle(fails), store.settle(behind));
+    assert!(well.is_ok() && matches!(fails, Err(StoreError::Fenced)) && matches!(behind, Err(StoreError::Behind)), "{fails:?} {behind:?}");
+    assert_eq!(store.run(&org, &last).await.expect("reads").expect("the run").status, RunStatus::Running);
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ fn everything(org: &Org, source: &SourceId, run: &RunId, version: i64) -> Effect
     Effects {
         events: vec![org.event(id, "", 1, 0), org.event(id, "named", 1, 1), org.event(id, "$errors", 1, 2)],
         source: Some(SourceChange { source_id: source.clone(), dedupe: Some((version, "[1]".into())), db: vec![("k".into(), Some("1".into()))], seated: None }),
+        map: None,
         runs: vec![org.run(&Owner::Source(source.clone()), 2), org.run(&Owner::Source(source.clone()), 3)],
         logs: vec![log(1, "one"), log(1, "two")],
         log_owner: Some((org.id.clone(), id.to_owned(), run.clone())),

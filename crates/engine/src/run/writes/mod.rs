@@ -2,7 +2,7 @@
 //! settles after a later one to the same key is left out, once that one is stored: where that one fails, who wrote before it runs again with it. A
 //! new host begins only once what ran before it has settled: else the stored map would go back behind what was emitted. Another server that
 //! settles writes has a map of its own: the one here is behind then, and the next run begins in a new host. What a run did with a map that was behind
-//! does not settle: the store says so, and the run goes again.
+//! does not settle: the store says so, and the run goes again; nor does what went on from a write that could not be stored.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use millrace_model::ids::SourceId;
-use millrace_store::SourceWrites;
+use millrace_store::{MapFate, SourceWrites};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
@@ -41,7 +41,7 @@ pub(crate) struct Writes {
 }
 
 /// What the map of a source has of the settlements that wrote: those when it was read and those of this server since.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Map {
     /// Of all of them; none where it is known to be behind, and has yet to be read anew.
     all: Option<i64>,
@@ -49,6 +49,7 @@ struct Map {
     seated: i64,
     /// When the first map was read that no other server has written to since.
     since: u64,
+    fate: MapFate,
 }
 
 /// How far a run under way has come.
@@ -90,7 +91,7 @@ pub(crate) enum Standing {
     Waits,
     /// It is not known whether a later write to one of its keys is stored: neither with its own nor without would the map agree with what was emitted.
     Lost,
-    /// It is known that another server wrote since the map was read that the run had.
+    /// It is known that another server wrote since the map was read that the run had, or that a write to it failed.
     Behind,
 }
 
@@ -105,6 +106,8 @@ pub(crate) struct Settling {
     written: i64,
     /// The map that the run had, where that is looked at.
     map: Option<Map>,
+    /// Of the map that it goes on from; none where it is part of what is stored.
+    fate: Option<MapFate>,
     is_open: bool,
 }
 
@@ -116,7 +119,11 @@ impl Settling {
 
     /// How many settlements with a seat the run's map has, where that is looked at.
     pub(crate) fn seated(&self) -> Option<i64> {
-        self.map.map(|map| map.seated)
+        self.map.as_ref().map(|map| map.seated)
+    }
+
+    pub(crate) fn fate(&self) -> Option<MapFate> {
+        self.fate.clone()
     }
 
     /// They are stored.
@@ -126,7 +133,7 @@ impl Settling {
 
     /// They are not stored, for certain, and are decided on anew.
     pub(crate) fn taken_back(mut self) {
-        self.writes.settlement(&self.source, self.map, -self.written);
+        self.writes.settlement(&self.source, self.map.as_ref(), -self.written);
         self.end(|_, _| {});
     }
 
@@ -150,7 +157,10 @@ impl Settling {
 impl Drop for Settling {
     fn drop(&mut self) {
         if self.is_open {
-            self.writes.settlement(&self.source, self.map, -self.written);
+            if let Some(fate) = &self.fate {
+                fate.breaks();
+            }
+            self.writes.settlement(&self.source, self.map.as_ref(), -self.written);
             self.end(|key, at| key.failed = key.failed.max(Some(at)));
         }
     }
@@ -173,8 +183,8 @@ pub(crate) struct Visit {
     began: u64,
     /// Whether this server had the source's seat when it began.
     is_seated: bool,
-    /// [`Map::since`] of its host's map.
-    map_since: Mutex<Option<u64>>,
+    /// [`Map::since`] of its host's map, and its fate.
+    map: Mutex<Option<(u64, MapFate)>>,
     /// Its place in the line of those that ended.
     place: OnceLock<u64>,
 }
@@ -182,13 +192,13 @@ pub(crate) struct Visit {
 impl Visit {
     /// A host is given the run.
     pub(crate) fn given(&self) {
-        *self.map_since.lock() = self.writes.maps.lock().get(&self.source).map(|map| map.since);
+        *self.map.lock() = self.writes.maps.lock().get(&self.source).map(|map| (map.since, map.fate.clone()));
         self.reaches(Stage::Given);
     }
 
     /// The host did not take it.
     pub(crate) fn taken_back(&self) {
-        *self.map_since.lock() = None;
+        *self.map.lock() = None;
         self.reaches(Stage::Entered);
     }
 
@@ -249,6 +259,13 @@ impl Visit {
         }
     }
 
+    /// What it wrote will not be stored: it goes again.
+    pub(crate) fn breaks_map(&self) {
+        if let Some((_, fate)) = &*self.map.lock() {
+            fate.breaks();
+        }
+    }
+
     /// Counts a write.
     pub(crate) fn wrote(&self) -> u64 {
         self.writes.next()
@@ -279,20 +296,20 @@ impl Writes {
         let mut sources = self.sources.lock();
         let began = self.next();
         sources.entry(source.clone()).or_default().runs.insert(began, Stage::Entered);
-        Arc::new(Visit { writes: self.clone(), source: source.clone(), began, is_seated, map_since: Mutex::default(), place: OnceLock::new() })
+        Arc::new(Visit { writes: self.clone(), source: source.clone(), began, is_seated, map: Mutex::default(), place: OnceLock::new() })
     }
 
     /// A host's map begins with what so many settlements left.
     pub(crate) fn read(&self, source: &SourceId, settlements: SourceWrites) {
         let mut maps = self.maps.lock();
         // Where nobody else had the seat meanwhile, runs in the host before this one settle as well.
-        let before = maps.get(source).filter(|map| map.seated == settlements.seated).map(|map| map.since);
-        let since = before.unwrap_or_else(|| self.next());
-        maps.insert(source.clone(), Map { all: Some(settlements.all), seated: settlements.seated, since });
+        let before = maps.get(source).filter(|map| map.seated == settlements.seated && !map.fate.is_broken()).map(|map| (map.since, map.fate.clone()));
+        let (since, fate) = before.unwrap_or_else(|| (self.next(), MapFate::default()));
+        maps.insert(source.clone(), Map { all: Some(settlements.all), seated: settlements.seated, since, fate });
     }
 
     /// A settlement of this server writes to the map, in which the run's own was looked at or not; or, with `-1`, did not after all.
-    fn settlement(&self, source: &SourceId, of: Option<Map>, count: i64) {
+    fn settlement(&self, source: &SourceId, of: Option<&Map>, count: i64) {
         if let Some(map) = self.maps.lock().get_mut(source) {
             map.all = map.all.map(|all| all + count);
             if of.is_some_and(|of| of.since == map.since) {
@@ -303,8 +320,8 @@ impl Writes {
 
     /// The map that a run had, where that is looked at: `Err` where another took its place that another server wrote to.
     fn map_of(&self, visit: &Visit) -> Result<Option<Map>, ()> {
-        let Some(since) = visit.map_since.lock().filter(|_| visit.is_seated) else { return Ok(None) };
-        self.maps.lock().get(&visit.source).filter(|map| map.since == since).map(|map| Some(*map)).ok_or(())
+        let Some(since) = visit.map.lock().as_ref().map(|(since, _)| *since).filter(|_| visit.is_seated) else { return Ok(None) };
+        self.maps.lock().get(&visit.source).filter(|map| map.since == since).map(|map| Some(map.clone())).ok_or(())
     }
 
     /// Whether a map here lacks one of so many settlements. Then it is not asked again until a new one is read.
@@ -354,15 +371,22 @@ impl Writes {
     pub(crate) fn settle(self: &Arc<Self>, source: &SourceId, writes: &[DbWrite], visit: Option<&Visit>) -> Standing {
         let Ok(map) = visit.map_or(Ok(None), |visit| self.map_of(visit)) else { return Standing::Behind };
         let (all, counted) = (Vec::new(), Vec::new());
-        let mut settling = Settling { writes: self.clone(), source: source.clone(), all, counted, written: 0, map, is_open: false };
+        let fate = visit.and_then(|visit| visit.map.lock().as_ref().map(|(_, fate)| fate.clone()));
+        let is_broken = fate.as_ref().is_some_and(MapFate::is_broken);
+        let mut settling = Settling { writes: self.clone(), source: source.clone(), all, counted, written: 0, map, fate, is_open: false };
         let mut sources = self.sources.lock();
-        let Some(of_source) = sources.get_mut(source).filter(|_| !writes.is_empty()) else { return Standing::Settles(settling) };
+        let Some(of_source) = sources.get_mut(source).filter(|_| !writes.is_empty()) else {
+            return if is_broken { Standing::Behind } else { Standing::Settles(settling) };
+        };
         let mut waits = false;
         for write in writes {
             let key = of_source.keys.get(&write.key);
             let is_later = |at: Option<u64>| at.is_some_and(|at| at > write.at);
             if key.is_some_and(|key| is_later(key.stored)) {
                 continue;
+            }
+            if is_broken {
+                return Standing::Behind;
             }
             if key.is_some_and(|key| is_later(key.failed)) {
                 return Standing::Lost;
@@ -375,7 +399,7 @@ impl Writes {
         }
         if settling.counted.is_empty() {
             // What overtook them went on from them, and is stored: whatever came after that, they are part of it.
-            settling.map = None;
+            (settling.map, settling.fate) = (None, None);
         }
         for write in writes {
             of_source.keys.entry(write.key.clone()).or_default().under_way.insert(write.at);
@@ -384,7 +408,7 @@ impl Writes {
         drop(sources);
         settling.is_open = true;
         settling.written = i64::from(!settling.counted.is_empty());
-        self.settlement(source, settling.map, settling.written);
+        self.settlement(source, settling.map.as_ref(), settling.written);
         Standing::Settles(settling)
     }
 

@@ -143,6 +143,35 @@ fn a_run_settles_by_the_map_that_it_had() {
     assert_eq!(seen(&second), None);
 }
 
+#[test]
+fn what_went_on_from_a_write_that_failed_goes_again_with_what_is_stored() {
+    let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
+    for is_seated in [true, false] {
+        writes.read(&source, settlements(0, 0));
+        let [failed, wrote, read, kept] = [0; 4].map(|_| {
+            let visit = writes.enter(&source, is_seated);
+            visit.given();
+            visit
+        });
+        let of = [&kept, &failed, &wrote].map(|visit| [write(visit, "n")]);
+        let settle = |visit: &Visit, of: &[DbWrite]| writes.settle(&source, of, Some(visit));
+        let Standing::Settles(settling) = settle(&kept, &of[0]) else { panic!("it settles") };
+        settling.taken_back();
+        let Standing::Settles(settling) = settle(&failed, &of[1]) else { panic!("it settles") };
+        drop(settling);
+        for (visit, of) in [(&wrote, &of[2][..]), (&read, &[]), (&kept, &of[0])] {
+            assert!(matches!(settle(visit, of), Standing::Behind));
+        }
+        // The next host.
+        writes.read(&source, settlements(0, 0));
+        let next = writes.enter(&source, is_seated);
+        next.given();
+        let Standing::Settles(settling) = settle(&next, &[write(&next, "n")]) else { panic!("it settles") };
+        settling.stored();
+        assert!(matches!(settle(&wrote, &[write(&wrote, "n")]), Standing::Behind), "also once others have settled");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_run_that_goes_on_in_an_earlier_host_is_given_up_and_one_that_has_yet_to_settle_is_not() {
     let (writes, source) = (Arc::new(Writes::default()), SourceId::generate(&IdSource::default()));
