@@ -6,12 +6,18 @@ use millrace_store::{StoreError, StoreResult};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::db::database;
-use crate::migrations;
+use crate::{damage, migrations};
 
 /// `VACUUM INTO` reads in one transaction, which in WAL mode no writer waits for. What was deleted is not in the copy.
 pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
     let connection = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
     connection.execute_batch("PRAGMA busy_timeout = 10000").map_err(database)?;
+    damage::leave_log(&connection, true)?;
+    // A copy of what is damaged looks whole, and would take the place of one that is.
+    let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(database)?;
+    if said != "ok" {
+        return Err(StoreError::Damaged { what: said });
+    }
     let path = to.to_str().ok_or_else(|| StoreError::Database("the path of the copy is not UTF-8".into()))?;
     connection.execute("VACUUM INTO ?1", [path]).map_err(database)?;
     // SQLite leaves it to the system when the copy is on its disk.

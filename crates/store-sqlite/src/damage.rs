@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use millrace_store::{StoreError, StoreResult};
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 use crate::db::database;
 
@@ -52,6 +53,11 @@ pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
         refuse_log(&log).map_err(io)?.map_or(Ok(()), |what| Err(damaged(what)))?;
     }
     Ok(())
+}
+
+/// Whether the log stays as it is once the connection is closed: else the last one that closes merges it into the file, whatever was found there.
+pub(crate) fn leave_log(connection: &Connection, leave: bool) -> StoreResult<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave).map(drop).map_err(database)
 }
 
 /// Reads through a database that was opened. Fails with [`StoreError::Damaged`].

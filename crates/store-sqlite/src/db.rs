@@ -45,8 +45,10 @@ impl Db {
     pub(crate) fn open(options: &SqliteOptions) -> StoreResult<Self> {
         damage::refuse(&options.path)?;
         let writer = connect(&options.path)?;
+        damage::leave_log(&writer, true)?;
         damage::read_through(&writer, &options.path)?;
         migrations::run(&writer)?;
+        damage::leave_log(&writer, false)?;
         let count = options.reader_connections.max(1);
         let idle = (0..count).map(|_| connect(&options.path)).collect::<StoreResult<Vec<_>>>()?;
         let (queue, waiting) = sync_channel::<Write>(options.write_queue.max(1));
@@ -158,10 +160,13 @@ impl Db {
 fn connect(path: &Path) -> StoreResult<Connection> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(database)?;
+    // What follows may find that the file is damaged.
+    damage::leave_log(&connection, true)?;
     // FULL: a commit that was acknowledged survives a power cut, in WAL mode too.
     connection
         .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 10000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 2000;")
         .map_err(database)?;
+    damage::leave_log(&connection, false)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(connection)
 }

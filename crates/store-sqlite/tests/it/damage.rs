@@ -7,6 +7,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{IdSource, OrgId, RunId};
 use millrace_store::StoreError;
 use millrace_store::conformance::Database as _;
+use millrace_store_sqlite::SqliteStore;
 
 use crate::own::run;
 use crate::{Folder, refusal};
@@ -138,6 +139,35 @@ async fn a_damaged_file_is_found() {
         store.claim(millrace_store::Claim { node: "n", now: Timestamp(0), lease_until: Timestamp(1), limit: 1, after: "", passed_over: &[] }).await.is_err(),
         "it was closed"
     );
+}
+
+/// The log holds what the file may yet be saved with.
+#[tokio::test]
+async fn a_damaged_file_is_left_with_its_log_and_not_taken_for_a_backup() {
+    let (living, left) = (Folder::new(), Folder::new());
+    let (ids, store) = (IdSource::default(), living.open().await);
+    let org = OrgId::generate(&ids);
+    for _ in 0..200 {
+        store.accept(run(&ids, &org), "node").await.expect("accepts");
+    }
+    store.close().await;
+    let store = living.open().await;
+    store.accept(run(&ids, &org), "node").await.expect("accepts");
+    let path = left.options().path;
+    for (from, to) in [(living.options().path, path.clone()), (log(&living), log(&left))] {
+        std::fs::copy(from, to).expect("copies");
+    }
+    assert!(length(&log(&left)) > 0);
+    for page in (2..length(&path) / PAGE).step_by(2) {
+        overwrite(&path, page * PAGE, &[0xFF; 64]);
+    }
+    refused(&left, "");
+    let read = || [path.clone(), log(&left)].map(|path| std::fs::read(path).expect("reads"));
+    let before = read();
+    let copy = path.with_extension("copy");
+    let copied = SqliteStore::backup(&path, &copy);
+    assert!(matches!(copied, Err(StoreError::Damaged { .. })) && !copy.exists(), "{copied:?}");
+    assert!(before == read(), "it was written to");
 }
 
 #[tokio::test]
