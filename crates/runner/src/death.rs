@@ -52,7 +52,8 @@ impl Death {
         if aborted && says(&["heap limit"]) {
             return Self::OutOfMemory { heap_mb };
         }
-        if aborted && says(&["out of memory", "bad_alloc", " OOM ", "terminate called"]) {
+        // V8 tells of its last collections only where memory ended, and may fault before it says so.
+        if aborted && says(&["out of memory", "bad_alloc", " OOM ", "terminate called", "<--- Last few GCs"]) {
             return Self::ProcessFull { heap_mb };
         }
         let mut words = last_line(stderr);
@@ -156,6 +157,7 @@ mod tests {
             (5, chunk, "limit of 576 MiB", true),
             (11, semi, "limit of 576 MiB", true),
             (11, "terminate called after throwing an instance of '", "limit of 576 MiB", true),
+            (11, "\n<--- Last few GCs --->\n\n[1:0x1] 647 ms: Scavenge 3.4 (3.5) -> 3.0 (4.5) MB, allocation failure;\n", "limit of 576 MiB", true),
             (11, "", "limit of 576 MiB", false),
             (5, "#\n#\n", "limit of 576 MiB", false),
         ] {
