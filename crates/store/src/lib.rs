@@ -58,8 +58,9 @@ pub enum StoreError {
     /// The source's state was changed since it was read; nothing was written. Read it again and decide anew.
     #[error("the state changed meanwhile")]
     StateChanged,
-    /// Another server settled writes to the source's `$.service.db` since the map was read that the run had; nothing was written. Run it again.
-    #[error("another server wrote to the source's `$.service.db` meanwhile")]
+    /// Another server settled writes to the source's `$.service.db` since the map was read that the run had, or a write to that map could not be stored;
+    /// nothing was written. Run it again.
+    #[error("what the run went on from in `$.service.db` is not what is stored")]
     Behind,
     /// The database was made by a newer Millrace.
     #[error("the database has schema version {found}, this Millrace knows versions up to {known}; start the newer Millrace, or restore a backup")]

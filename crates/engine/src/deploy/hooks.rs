@@ -55,7 +55,7 @@ impl Engine {
 /// Another server wrote to the source's `$.service.db` while the hook ran here: nothing that it left is stored.
 fn overtaken(hook: Hook) -> CallFailure {
     let message = format!(
-        "this server was cut off from its database while the {} hook ran, and another server wrote to the source's `$.service.db`; nothing of the hook was stored; try again",
+        "what the {} hook went on from in `$.service.db` is not what is stored: another server wrote to it while this one was cut off from its database, or a write to it failed; nothing of the hook was stored; try again",
         hook.name()
     );
     CallFailure { kind: FailureKind::HostLost, code: "SeatLost".into(), stack: format!("SeatLost: {message}"), message, namespace: None }
