@@ -1,5 +1,6 @@
 //! Nothing acknowledged is lost when the server, its hosts or its database are killed at any moment, or the disk fails.
 
+mod apply;
 mod audit;
 mod clock;
 mod keys;

@@ -213,7 +213,7 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
         }
         eprintln!("a restore into `{}` was broken off; it begins anew", path.display());
     }
-    for name in [DATABASE, "millrace.db-wal", MASTER_KEY] {
+    for name in [DATABASE, "millrace.db-wal", "millrace.db-open", MASTER_KEY] {
         if data.file(name).exists() {
             bail!("`{}` has a `{name}` already, and nothing is restored over it; name another folder with --data-dir", path.display());
         }

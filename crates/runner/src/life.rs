@@ -175,7 +175,8 @@ impl Life {
             let (tmp, pid) = (self.private.tmp().to_owned(), self.child.id());
             match tokio::task::spawn_blocking(move || Private::usage(&tmp, pid)).await {
                 Ok(Usage::Bytes(bytes)) if bytes <= self.tmp_bytes_max => {}
-                Ok(_) => return Death::TmpFull { bytes_max: self.tmp_bytes_max },
+                Ok(Usage::NotNow) => {}
+                Ok(Usage::Bytes(_) | Usage::Uncountable) => return Death::TmpFull { bytes_max: self.tmp_bytes_max },
                 // The runtime ends.
                 Err(_) => break,
             }

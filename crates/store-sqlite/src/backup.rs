@@ -6,10 +6,13 @@ use millrace_store::{StoreError, StoreResult};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::db::database;
-use crate::{damage, migrations};
+use crate::{damage, in_use, migrations};
 
 /// `VACUUM INTO` reads in one transaction, which in WAL mode no writer waits for. What was deleted is not in the copy.
 pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
+    if let Some(what) = in_use::without_log(from) {
+        return Err(StoreError::Damaged { what });
+    }
     let connection = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
     connection.execute_batch("PRAGMA busy_timeout = 10000").map_err(database)?;
     damage::leave_log(&connection, true)?;

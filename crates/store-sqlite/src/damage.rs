@@ -5,19 +5,18 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use millrace_store::{StoreError, StoreResult};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::db::database;
+use crate::in_use::{self, FRAME_HEADER, LOG_HEADER, log_path};
 
 /// Files up to this size are read whole, in less than a second; of larger ones both ends of each table.
 const READ_WHOLE_BYTES_MAX: u64 = 256 << 20;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-const LOG_HEADER: usize = 32;
-const FRAME_HEADER: usize = 24;
 
 /// Fails with [`StoreError::Damaged`]. A file that is missing or empty is a new database.
 pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
@@ -49,8 +48,11 @@ pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
     if log_bytes == 0 && bytes < whole {
         return Err(damaged(format!("it has {bytes} bytes, and had {whole}: it was cut off")));
     }
+    if let Some(what) = in_use::without_log(path) {
+        return Err(damaged(what));
+    }
     if log_bytes > 0 {
-        refuse_log(&log).map_err(io)?.map_or(Ok(()), |what| Err(damaged(what)))?;
+        refuse_log(path, &log).map_err(io)?.map_or(Ok(()), |what| Err(damaged(what)))?;
     }
     Ok(())
 }
@@ -94,21 +96,16 @@ fn damaged(what: String) -> StoreError {
     StoreError::Damaged { what }
 }
 
-fn log_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    name.into()
-}
-
 fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 /// What is wrong with a log: a place that cannot be read, with commits behind it that were acknowledged.
-fn refuse_log(path: &Path) -> std::io::Result<Option<String>> {
-    let mut file = File::open(path)?;
+fn refuse_log(database: &Path, log: &Path) -> std::io::Result<Option<String>> {
+    let mut file = File::open(log)?;
     let mut header = [0; LOG_HEADER];
-    if file.metadata()?.len() < LOG_HEADER as u64 {
+    let bytes = file.metadata()?.len();
+    if bytes < LOG_HEADER as u64 {
         return Ok(None);
     }
     file.read_exact(&mut header)?;
@@ -122,6 +119,9 @@ fn refuse_log(path: &Path) -> std::io::Result<Option<String>> {
         let mut rest = Vec::new();
         file.take(1 << 20).read_to_end(&mut rest)?;
         return Ok(rest.iter().any(|byte| *byte != 0).then(|| "its write-ahead log does not begin as one does".into()));
+    }
+    if let Some(what) = in_use::cut(database, &header, bytes) {
+        return Ok(Some(what));
     }
     let salts = &header[16..24];
     let (mut frame, mut frames, mut broken, mut commits, mut most) = (vec![0; FRAME_HEADER + page], 0, None, 0, 0);

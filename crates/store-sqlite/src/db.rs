@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
+use crate::in_use::{self, InUse};
 use crate::{SqliteOptions, damage, migrations};
 
 /// Operations that are committed together at most.
@@ -48,6 +49,7 @@ impl Db {
         damage::leave_log(&writer, true)?;
         damage::read_through(&writer, &options.path)?;
         migrations::run(&writer)?;
+        let in_use = InUse::begin(&writer, &options.path)?;
         damage::leave_log(&writer, false)?;
         let count = options.reader_connections.max(1);
         let idle = (0..count).map(|_| connect(&options.path)).collect::<StoreResult<Vec<_>>>()?;
@@ -57,8 +59,8 @@ impl Db {
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn({
-                let file = Named::of(&options.path)?;
-                move || write_loop(writer, &file, &waiting, &beats)
+                let files = [Named::of(&options.path)?, Named::of(&in_use::log_path(&options.path))?];
+                move || write_loop(writer, &files, in_use, &waiting, &beats)
             })
             .map_err(|e| StoreError::Database(Box::new(e)))?;
         let readers = Arc::new(Readers { idle: Mutex::new(idle), places: tokio::sync::Semaphore::new(count) });
@@ -177,7 +179,7 @@ pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(database)?;
     let schema = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
     let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(database)?;
-    let damage = (said != "ok").then_some(said);
+    let damage = in_use::without_log(path).or_else(|| (said != "ok").then_some(said));
     Ok(Examined { engine: format!("SQLite {}", rusqlite::version()), schema, known: migrations::known(), damage, unfit: None, clock: None })
 }
 
@@ -187,7 +189,7 @@ pub(crate) fn probe(connection: &Connection) -> StoreResult<()> {
     connection.pragma_update(None, "user_version", version).map_err(database)
 }
 
-/// The file of the database, by its name and by what it is.
+/// The file of the database or its log, by its name and by what it is.
 struct Named {
     path: PathBuf,
     /// Device and number on it.
@@ -210,18 +212,18 @@ impl Named {
             Ok(is) if is == self.is => Ok(()),
             looked => {
                 let how = looked.map_or_else(|error| error.to_string(), |_| "another file is in its place".into());
-                Err(StoreError::Unavailable(format!("the database `{}` was removed or replaced while the server runs: {how}", self.path.display()).into()))
+                Err(StoreError::Unavailable(format!("`{}` was removed or replaced while the server runs: {how}", self.path.display()).into()))
             }
         }
     }
 }
 
 /// Takes all writes that wait, commits them as one transaction, then answers them.
-fn write_loop(connection: Connection, file: &Named, waiting: &Receiver<Write>, pulse: &Pulse) {
+fn write_loop(connection: Connection, files: &[Named; 2], in_use: InUse, waiting: &Receiver<Write>, pulse: &Pulse) {
     while let Ok(first) = waiting.recv() {
         let beat = pulse.begin();
         let mut answers = Vec::new();
-        let mut group = connection.execute_batch("BEGIN IMMEDIATE").map_err(database).and_then(|()| file.refuse_gone());
+        let mut group = connection.execute_batch("BEGIN IMMEDIATE").map_err(database).and_then(|()| files.iter().try_for_each(Named::refuse_gone));
         let mut found_full = false;
         let mut next = Some(first);
         while let Some(write) = next.take() {
@@ -248,6 +250,7 @@ fn write_loop(connection: Connection, file: &Named, waiting: &Receiver<Write>, p
             answer(group.as_ref().err().map(|cause| not_committed(Some(cause))));
         }
     }
+    drop(in_use);
     // Leaves a small file behind; if it cannot, the next start does it.
     let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
 }
@@ -261,7 +264,7 @@ fn commit(connection: &Connection) -> StoreResult<()> {
 fn not_committed(cause: Option<&StoreError>) -> StoreError {
     match cause {
         Some(StoreError::StorageFull) => StoreError::StorageFull,
-        Some(StoreError::Unavailable(_)) => StoreError::Unavailable("the file of the database is gone".into()),
+        Some(StoreError::Unavailable(_)) => StoreError::Unavailable("the file of the database, or its log, is gone".into()),
         _ => StoreError::Database("the transaction could not be committed".into()),
     }
 }

@@ -14,6 +14,7 @@ mod errors;
 mod export;
 mod forms;
 mod history;
+mod in_use;
 mod interfaces;
 mod limits;
 mod mail;

@@ -36,7 +36,19 @@ pub struct Files {
 /// # Errors
 /// Where the kernel refuses it.
 pub fn ruleset(files: &Files) -> std::io::Result<OwnedFd> {
-    build(files).map_err(std::io::Error::other)?.ok_or_else(|| std::io::Error::other("the kernel has no Landlock"))
+    build(files).map_err(as_io)?.ok_or_else(|| std::io::Error::other("the kernel has no Landlock"))
+}
+
+/// The error of the system beneath, whose number says whether it may pass: without it all of them look alike.
+fn as_io(error: landlock::RulesetError) -> std::io::Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(this) = cause {
+        if let Some(code) = this.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) {
+            return std::io::Error::from_raw_os_error(code);
+        }
+        cause = this.source();
+    }
+    std::io::Error::other(error)
 }
 
 fn build(files: &Files) -> Result<Option<OwnedFd>, landlock::RulesetError> {

@@ -190,7 +190,7 @@ fn moved(project: &Project, kind: Kind, record: &Value) -> bool {
 fn compared(record: &Value, fingerprints: &BTreeMap<&'static str, String>, active: bool) -> (Action, String) {
     let before = record["made_from"]["fingerprints"].as_object().cloned().unwrap_or_default();
     if before.is_empty() {
-        return (Action::Update, "it was changed by others since it was applied".into());
+        return (Action::Update, "it was changed by others, or not applied to its end".into());
     }
     let changed: Vec<&str> =
         fingerprints.iter().filter(|(part, print)| before.get(**part).and_then(Value::as_str) != Some(print.as_str())).map(|(part, _)| *part).collect();
@@ -323,6 +323,6 @@ mod tests {
         assert_eq!(compared(&record("9", true), &prints, true), (Action::Update, "changed: code".into()));
         assert_eq!(compared(&record("1", false), &prints, true), (Action::Update, "it is not active".into()));
         let touched = json!({ "active": true, "made_from": { "fingerprints": {} } });
-        assert_eq!(compared(&touched, &prints, true).1, "it was changed by others since it was applied");
+        assert_eq!(compared(&touched, &prints, true).1, "it was changed by others, or not applied to its end");
     }
 }

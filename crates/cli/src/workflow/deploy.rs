@@ -40,9 +40,9 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
     }
     // A file that is deployed is to be live, on the first time as on the next.
     body["settings"]["auto_deploy"] = json!(true);
-    let made_from = mark.on_workflow.then(|| json!({ "project": mark.project, "path": mark.path, "fingerprints": file.fingerprints() }));
-    if let Some(made_from) = &made_from {
-        body["made_from"] = made_from.clone();
+    if mark.on_workflow {
+        // Ours from the first moment. What it was made of is said once all of it is there: whatever breaks this off, the next deployment does it again.
+        body["made_from"] = json!({ "project": mark.project, "path": mark.path, "fingerprints": {} });
     }
     // Whoever it names must be there before anything is made.
     let wanted = Wanted::find(client, file).await?;
@@ -54,20 +54,13 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
     };
     let workflow = Target { kind: Kind::Workflow, id: answer["data"]["id"].as_str().unwrap_or("").to_owned() };
     if !file.active() {
-        let mut body = json!({ "active": false });
-        if let Some(made_from) = made_from {
-            body["made_from"] = made_from;
-        }
-        answer = client.call(Method::PUT, &workflow.path(), &body).await?;
+        answer = client.call(Method::PUT, &workflow.path(), &json!({ "active": false })).await?;
     }
-    let done = match remove_sources(client, mark, &kept).await {
-        Ok(()) => wanted.subscribe(client, &workflow.id).await,
-        failed => failed,
-    };
-    if let Err(error) = done {
-        // It is not yet what the file says: a change without a mark makes that known. Where that fails too, the first error says why.
-        let _ = client.call(Method::PUT, &workflow.path(), &json!({})).await;
-        return Err(error);
+    remove_sources(client, mark, &kept).await?;
+    wanted.subscribe(client, &workflow.id).await?;
+    if mark.on_workflow {
+        let made_from = json!({ "project": mark.project, "path": mark.path, "fingerprints": file.fingerprints() });
+        answer = client.call(Method::PUT, &workflow.path(), &json!({ "made_from": made_from })).await?;
     }
     Ok(answer["data"].take())
 }

@@ -34,6 +34,14 @@ pub(crate) enum Usage {
     Bytes(u64),
     /// Too many files, or so deep or so closed that they cannot be counted.
     Uncountable,
+    /// The server has no descriptor or no memory left to look with: no fault of the host.
+    NotNow,
+}
+
+impl Usage {
+    fn unknown(error: Errno) -> Self {
+        if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) { Self::NotNow } else { Self::Uncountable }
+    }
 }
 
 impl Private {
@@ -86,16 +94,22 @@ impl Private {
 
     /// [`Private::usage`], with what happens each time between the listing of a folder and its opening: in a server, whatever a host does then.
     pub(super) fn usage_while(tmp: &Path, pid: Option<u32>, mut meanwhile: impl FnMut()) -> Usage {
-        let Ok(root) = rustix::fs::openat(CWD, tmp, FOLDER, Mode::empty()) else { return Usage::Uncountable };
+        let root = match rustix::fs::openat(CWD, tmp, FOLDER, Mode::empty()) {
+            Ok(root) => root,
+            Err(error) => return Usage::unknown(error),
+        };
         let (mut bytes, mut entries, mut folders) = (0u64, 0usize, vec![Vec::new()]);
         while let Some(path) = folders.pop() {
             meanwhile();
             let folder = match below(&root, &path) {
                 Ok(Some(folder)) => folder,
                 Ok(None) => continue,
-                Err(_) => return Usage::Uncountable,
+                Err(error) => return Usage::unknown(error),
             };
-            let Ok(list) = Dir::read_from(&folder) else { return Usage::Uncountable };
+            let list = match Dir::read_from(&folder) {
+                Ok(list) => list,
+                Err(error) => return Usage::unknown(error),
+            };
             for entry in list.flatten() {
                 let name = entry.file_name();
                 if is_itself(name.to_bytes()) {

@@ -21,6 +21,15 @@ fn log(folder: &Folder) -> PathBuf {
 
 /// Files of a server that was killed after so many acceptances, each a commit: the log holds them all.
 async fn killed(commits: usize) -> (Folder, Folder, OrgId, Vec<RunId>) {
+    killed_with(commits, &["db", "db-wal"]).await
+}
+
+/// As a server leaves them that was killed on this system: with all that lies beside the database.
+async fn killed_here(commits: usize) -> (Folder, Folder, OrgId, Vec<RunId>) {
+    killed_with(commits, &["db", "db-wal", "db-shm", "db-open"]).await
+}
+
+async fn killed_with(commits: usize, extensions: &[&str]) -> (Folder, Folder, OrgId, Vec<RunId>) {
     let (living, left) = (Folder::new(), Folder::new());
     let (ids, store) = (IdSource::default(), living.open().await);
     let org = OrgId::generate(&ids);
@@ -30,7 +39,8 @@ async fn killed(commits: usize) -> (Folder, Folder, OrgId, Vec<RunId>) {
         accepted.push(new.id.clone());
         store.accept(new, "node").await.expect("accepts");
     }
-    for (from, to) in [(living.options().path, left.options().path), (log(&living), log(&left))] {
+    for extension in extensions {
+        let [from, to] = [&living, &left].map(|folder| folder.options().path.with_extension(extension));
         std::fs::copy(from, to).expect("copies");
     }
     (living, left, org, accepted)
@@ -168,6 +178,79 @@ async fn a_damaged_file_is_left_with_its_log_and_not_taken_for_a_backup() {
     let copied = SqliteStore::backup(&path, &copy);
     assert!(matches!(copied, Err(StoreError::Damaged { .. })) && !copy.exists(), "{copied:?}");
     assert!(before == read(), "it was written to");
+}
+
+fn mark(folder: &Folder) -> PathBuf {
+    folder.options().path.with_extension("db-open")
+}
+
+#[tokio::test]
+async fn a_log_that_is_gone_is_missed() {
+    for cut_to in [None, Some(0), Some(20)] {
+        let (_living, left, org, accepted) = killed_here(5).await;
+        match cut_to {
+            None => std::fs::remove_file(log(&left)).expect("is there"),
+            Some(bytes) => cut(&log(&left), bytes),
+        }
+        refused(&left, "is missing or has no head");
+        // After a start of the system too; and no copy of that is taken for a backup.
+        std::fs::write(mark(&left), "another start").expect("writes");
+        refused(&left, "is missing or has no head");
+        let copied = SqliteStore::backup(&left.options().path, &left.options().path.with_extension("copy"));
+        assert!(matches!(copied, Err(StoreError::Damaged { .. })), "{copied:?}");
+        let examined = millrace_store_sqlite::examine(&left.options().path).expect("is examined");
+        assert!(examined.damage.is_some_and(|said| said.contains("is missing")));
+        // As the error says.
+        std::fs::remove_file(mark(&left)).expect("is there");
+        assert!(count(&left, &org, &accepted).await < accepted.len());
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_is_missed_while_the_system_runs() {
+    let (_living, left, org, accepted) = killed_here(20).await;
+    let (path, bytes) = (log(&left), length(&log(&left)));
+    let whole = std::fs::read(&path).expect("reads");
+    for (to, says) in [(bytes - FRAME, "was cut off"), (bytes / 2, "was cut off"), (32, "was cut off")] {
+        cut(&path, to);
+        refused(&left, says);
+        std::fs::write(&path, &whole).expect("writes");
+    }
+    let (_other, strange, _, _) = killed(3).await;
+    std::fs::copy(log(&strange), &path).expect("copies");
+    refused(&left, "another one than the server left");
+    std::fs::write(&path, &whole).expect("writes");
+    assert_eq!(count(&left, &org, &accepted).await, 20);
+}
+
+#[tokio::test]
+async fn a_database_that_was_closed_is_in_no_use() {
+    let folder = Folder::new();
+    let (ids, store) = (IdSource::default(), folder.open().await);
+    let org = OrgId::generate(&ids);
+    let accepted = run(&ids, &org);
+    store.accept(accepted.clone(), "node").await.expect("accepts");
+    assert!(mark(&folder).exists());
+    store.close().await;
+    assert!(!mark(&folder).exists());
+    // What was merged needs no log.
+    let _ = std::fs::remove_file(log(&folder));
+    assert_eq!(count(&folder, &org, &[accepted.id]).await, 1);
+}
+
+#[tokio::test]
+async fn a_log_that_is_removed_meanwhile_ends_the_writes() {
+    let folder = Folder::new();
+    let (ids, store) = (IdSource::default(), folder.open().await);
+    let org = OrgId::generate(&ids);
+    let accepted = run(&ids, &org);
+    store.accept(accepted.clone(), "node").await.expect("accepts");
+    std::fs::remove_file(log(&folder)).expect("is there");
+    let refused = store.accept(run(&ids, &org), "node").await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    // It still has what it acknowledged, and leaves it in the file.
+    store.close().await;
+    assert_eq!(count(&folder, &org, &[accepted.id]).await, 1);
 }
 
 #[tokio::test]
