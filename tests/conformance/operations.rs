@@ -562,3 +562,16 @@ async fn without_traces_nothing_carries_one() {
     let (_server, posted, requested) = what_goes_out(None).await;
     assert_eq!((posted, requested), (String::new(), String::new()));
 }
+
+#[test]
+fn a_start_with_too_few_open_files_says_what_to_raise() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for few in ["20", "32", "63"] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n \"$0\" && exec \"$@\"", few]).arg(binary()).args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
+        let output = command.arg(folder.path().join("data")).output().expect("starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains(&format!("may have {few} open files, and needs 64")), "{said}");
+        assert!(!folder.path().join("data").exists(), "it made its folder");
+    }
+}

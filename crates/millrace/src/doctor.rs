@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::config::{Config, Sandbox, ServeArgs};
 use crate::data_dir;
 use crate::egress::Surroundings;
+use crate::http::{self, DESCRIPTORS_MIN, Descriptors};
 use crate::outside;
 use crate::serve;
 
@@ -27,8 +28,8 @@ const DISK_BYTES_GOOD: u64 = 2 << 30;
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Clocks that are further apart mislead timers and leases, milliseconds.
 const CLOCKS_APART_MAX_MS: i64 = 5_000;
-/// Open files that a server can do with.
-const DESCRIPTORS_MIN: u64 = 2_048;
+/// Fewer connections than this are few.
+const CONNECTIONS_FEW: u64 = 2_048;
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -415,13 +416,15 @@ fn clock(checks: &mut Checks) {
 
 fn descriptors(checks: &mut Checks) {
     const NAME: &str = "open files";
-    match crate::http::raise_descriptors() {
-        Ok(room) if room < DESCRIPTORS_MIN => checks.warn(
-            NAME,
-            format!("a process may have so few that {room} are left for connections"),
-            "raise the limit: `ulimit -n 65536`, or LimitNOFILE=65536 of the systemd unit",
-        ),
-        Ok(room) => checks.ok(NAME, format!("{room} are left for connections")),
+    const MEND: &str = "raise the limit: `ulimit -n 65536`, or LimitNOFILE=65536 of the systemd unit";
+    match http::raise_descriptors() {
+        Ok(Descriptors { all, .. }) if all < DESCRIPTORS_MIN => {
+            checks.fail(NAME, format!("a process may have {all}, and a server needs {DESCRIPTORS_MIN} at least"), MEND);
+        }
+        Ok(Descriptors { for_connections, .. }) if for_connections < CONNECTIONS_FEW => {
+            checks.warn(NAME, format!("a process may have so few that {for_connections} are left for connections"), MEND);
+        }
+        Ok(Descriptors { for_connections, .. }) => checks.ok(NAME, format!("{for_connections} are left for connections")),
         Err(error) => checks.warn(NAME, format!("the limit is not known: {error}"), "look at it yourself: `ulimit -n`"),
     }
 }

@@ -194,12 +194,22 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
     if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets this process have as many descriptors as it may, and says how many of them connections may take.
+/// Files that a server needs to have open at once: its database, the trial of its walls, a few connections and hosts.
+pub const DESCRIPTORS_MIN: u64 = 64;
+
+/// Descriptors that this process may have.
+pub struct Descriptors {
+    pub all: u64,
+    /// Those that connections may take.
+    pub for_connections: u64,
+}
+
+/// Lets this process have as many descriptors as it may.
 ///
 /// # Errors
 /// Where the system does not tell.
 #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
-pub fn raise_descriptors() -> Result<u64> {
+pub fn raise_descriptors() -> Result<Descriptors> {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: plain system calls on values of our own.
     unsafe {
@@ -211,5 +221,6 @@ pub fn raise_descriptors() -> Result<u64> {
             now = wanted;
         }
     }
-    Ok(now.rlim_cur.saturating_sub(DESCRIPTORS_KEPT).max(now.rlim_cur / 2))
+    let all = now.rlim_cur;
+    Ok(Descriptors { all, for_connections: all.saturating_sub(DESCRIPTORS_KEPT).max(all / 2) })
 }

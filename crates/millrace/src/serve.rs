@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use millrace_api::ApiConfig;
 use millrace_bundle::{Bundler, BundlerConfig, ControlGroups, Kernel, Limits, WorkerCommand};
 use millrace_engine::{Engine, EngineConfig, Parts};
@@ -41,6 +41,7 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
         close_proc();
     }
     ignore_file_size_signals();
+    let connections_max = connections_max(&config)?;
     let data = DataDir::open(&config.data_dir)?;
     data.refuse_half_restored()?;
     let listener = http::listen(&config.listen)
@@ -66,7 +67,7 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     );
     let metrics = listen_metrics(&config, &engine).await?;
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
-    let limits = http::Limits { connections_max: connections_max(&config), head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
+    let limits = http::Limits { connections_max, head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
     serve_until_signal(listener, router, limits).await?;
     if let Some(metrics) = metrics {
         metrics.abort();
@@ -198,20 +199,29 @@ fn ignore_file_size_signals() {
 }
 
 /// As many as are asked for, and fit into the descriptors that this process may have.
-fn connections_max(config: &Config) -> usize {
+fn connections_max(config: &Config) -> Result<usize> {
     match http::raise_descriptors() {
-        Ok(room) if room < config.connections_max as u64 => {
+        // The walls cannot be tried, and the database not be opened: whatever failed first would be told in their place.
+        Ok(descriptors) if descriptors.all < http::DESCRIPTORS_MIN => {
+            bail!(
+                "this process may have {} open files, and needs {} at least; raise the limit (`ulimit -n`, or `LimitNOFILE` of a systemd unit), to 65536 where many connect",
+                descriptors.all,
+                http::DESCRIPTORS_MIN
+            )
+        }
+        Ok(descriptors) if descriptors.for_connections < config.connections_max as u64 => {
+            let room = descriptors.for_connections;
             tracing::warn!(
                 connections_max = room,
                 asked = config.connections_max,
                 "this process may not have descriptors for more connections; raise its limit of open files"
             );
-            usize::try_from(room).unwrap_or(1)
+            Ok(usize::try_from(room).unwrap_or(1))
         }
-        Ok(_) => config.connections_max,
+        Ok(_) => Ok(config.connections_max),
         Err(error) => {
             tracing::warn!(%error, "could not read the limit of open files");
-            config.connections_max
+            Ok(config.connections_max)
         }
     }
 }
