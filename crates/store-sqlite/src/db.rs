@@ -49,7 +49,7 @@ impl Db {
         damage::leave_log(&writer, true)?;
         damage::read_through(&writer, &options.path)?;
         migrations::run(&writer)?;
-        let in_use = InUse::begin(&writer, &options.path)?;
+        let in_use = InUse::new(&options.path);
         damage::leave_log(&writer, false)?;
         let count = options.reader_connections.max(1);
         let idle = (0..count).map(|_| connect(&options.path)).collect::<StoreResult<Vec<_>>>()?;
@@ -219,7 +219,7 @@ impl Named {
 }
 
 /// Takes all writes that wait, commits them as one transaction, then answers them.
-fn write_loop(connection: Connection, files: &[Named; 2], in_use: InUse, waiting: &Receiver<Write>, pulse: &Pulse) {
+fn write_loop(connection: Connection, files: &[Named; 2], mut in_use: InUse, waiting: &Receiver<Write>, pulse: &Pulse) {
     while let Ok(first) = waiting.recv() {
         let beat = pulse.begin();
         let mut answers = Vec::new();
@@ -239,7 +239,7 @@ fn write_loop(connection: Connection, files: &[Named; 2], in_use: InUse, waiting
                 next = waiting.try_recv().ok();
             }
         }
-        let group = group.and_then(|()| commit(&connection));
+        let group = group.and_then(|()| commit(&connection)).inspect(|()| in_use.mark());
         beat.end(if found_full { &Err(StoreError::StorageFull) } else { &group });
         if let Err(cause) = &group {
             tracing::error!(error = error_chain(cause), "a group of writes could not be committed");

@@ -1,14 +1,9 @@
-//! That a database is in use, said by a file beside it, from its opening to its end; after a kill it stays. To SQLite a database without its log is a
+//! That a database is in use, said by a file beside it, from its first commit to its end; after a kill it stays. To SQLite a database without its log is a
 //! whole one, as it was before what the log held: with this, a log that is missing or was cut is known.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-
-use millrace_store::{StoreError, StoreResult};
-use rusqlite::Connection;
-
-use crate::db::probe;
 
 /// The head of a log, and of each of its frames.
 pub(crate) const LOG_HEADER: usize = 32;
@@ -33,17 +28,20 @@ fn mark_path(path: &Path) -> PathBuf {
 }
 
 /// That the database is in use, as long as this is there.
-pub(crate) struct InUse(PathBuf);
+pub(crate) struct InUse {
+    path: PathBuf,
+    is_marked: bool,
+}
 
 impl InUse {
-    /// Says so durably. On a full disk nothing is said: the database may be opened and read there.
-    pub(crate) fn begin(connection: &Connection, path: &Path) -> StoreResult<Self> {
-        let in_use = Self(path.to_owned());
-        // The log's head is on the disk with a first commit, so the mark is never there before it.
-        match probe(connection).and_then(|()| mark(path).map_err(failed)) {
-            Ok(()) | Err(StoreError::StorageFull) => Ok(in_use),
-            Err(error) => Err(error),
-        }
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), is_marked: false }
+    }
+
+    /// After a commit, with which the head of the log is on the disk: the mark is never there before it. Where there is no room for the mark, it is made
+    /// after a later one.
+    pub(crate) fn mark(&mut self) {
+        self.is_marked = self.is_marked || mark(&self.path).is_ok();
     }
 }
 
@@ -51,7 +49,7 @@ impl Drop for InUse {
     /// Whoever closes the database last merges its log, and removes that: no mark may be left then.
     fn drop(&mut self) {
         // Where it is left, and the log with it, the next start finds nothing amiss.
-        let _ = std::fs::remove_file(mark_path(&self.0)).and_then(|()| folder_of(&self.0)?.sync_all());
+        let _ = std::fs::remove_file(mark_path(&self.path)).and_then(|()| folder_of(&self.path)?.sync_all());
     }
 }
 
@@ -60,10 +58,6 @@ fn mark(path: &Path) -> std::io::Result<()> {
     file.write_all(boot().unwrap_or_default().as_bytes())?;
     file.sync_all()?;
     folder_of(path)?.sync_all()
-}
-
-fn failed(error: std::io::Error) -> StoreError {
-    if error.kind() == ErrorKind::StorageFull { StoreError::StorageFull } else { StoreError::Database(Box::new(error)) }
 }
 
 /// What is missing of the log, of which nothing may be read on: all of it, or its head.
