@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use millrace_model::clock::Timestamp;
+use millrace_model::error_chain;
 use millrace_model::ids::{EventId, OrgId};
 use millrace_store::{ExportFilter, Exported, StoreError, StoreResult};
 use rusqlite::{Connection, Params, Row, params};
@@ -49,7 +50,7 @@ fn hand_over(c: &Connection, sql: &str, values: impl Params, out: &Sender<Export
     let mut statement = c.prepare_cached(sql).map_err(database)?;
     let mut rows = statement.query(values).map_err(database)?;
     while let Some(row) = rows.next().map_err(database)? {
-        let sent = match out.try_send(read(row)?) {
+        let sent = match out.try_send(read(row).map_err(|error| unreadable(row, &error))?) {
             Ok(()) => continue,
             Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => return Ok(false),
             Err(tokio::sync::mpsc::error::TrySendError::Full(piece)) => Handle::current().block_on(tokio::time::timeout(TAKE_MAX, out.send(piece))),
@@ -61,4 +62,10 @@ fn hand_over(c: &Connection, sql: &str, values: impl Params, out: &Sender<Export
         }
     }
     Ok(true)
+}
+
+/// Which row it was: of a damaged file the rest is worth having, once that one is gone.
+fn unreadable(row: &Row<'_>, error: &StoreError) -> StoreError {
+    let id = ["id", "run_id"].into_iter().find_map(|column| row.get::<_, String>(column).ok()).unwrap_or_default();
+    StoreError::Corrupt { what: format!("`{id}`: {}", error_chain(error)) }
 }

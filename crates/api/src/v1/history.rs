@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use millrace_engine::{Export, ExportFilter, Exported, RetentionView};
+use millrace_engine::{Export, ExportFilter, Exported, RetentionView, error_chain};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::retention::Retention;
@@ -100,7 +100,7 @@ impl Lines {
             return Some(Ok(text.into()));
         }
         if let Ok(Err(error)) = done {
-            tracing::warn!(error = %error, "an export broke off");
+            tracing::error!(error = error_chain(&error), "an export broke off");
         }
         // The connection is cut, so that nobody takes the part for the whole.
         Some(Err(std::io::Error::other("the export broke off")))

@@ -7,7 +7,7 @@ use millrace_model::ids::{IdSource, OrgId, RunId, WorkflowId};
 use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Effects, MapFate, Runs as _, Settlement, Store, StoreError};
+use millrace_store::{Effects, ExportFilter, MapFate, Runs as _, Settlement, Store, StoreError};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 use tokio::task::JoinSet;
@@ -99,6 +99,20 @@ async fn acceptances_at_once_are_committed_in_groups() {
     // A commit writes a frame of each page it changed: one by one, these would have written more frames than acceptances.
     let wal = std::fs::metadata(folder.options().path.with_extension("db-wal")).expect("a log").len();
     assert!(wal / 4096 < 999, "{wal} bytes");
+}
+
+#[tokio::test]
+async fn an_export_names_the_row_that_cannot_be_read() {
+    let folder = Folder::new();
+    let (ids, store) = (IdSource::default(), folder.open().await);
+    let org = OrgId::generate(&ids);
+    let accepted = run(&ids, &org);
+    store.accept(accepted.clone(), "node").await.expect("accepted");
+    Connection::open(folder.options().path).expect("opens").execute("UPDATE runs SET event = CAST(x'FF' AS TEXT)", []).expect("writes");
+    let (out, _pieces) = tokio::sync::mpsc::channel(8);
+    let said = store.export(&org, ExportFilter::default(), out).await;
+    let Err(StoreError::Corrupt { what }) = said else { panic!("{said:?}") };
+    assert!(what.contains(accepted.id.as_str()) && what.contains("utf-8"), "{what}");
 }
 
 /// What is in the queue behind a settlement that fails is tried before anybody hears of that.
