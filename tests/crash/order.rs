@@ -22,17 +22,23 @@ const SOURCE: &str = "
 /// Later than the leases of runs that could not be settled.
 const LATER_MS: i64 = 60_000;
 
-/// The commit of a later write fails, before it happens or after, while an earlier one waits to be settled.
-async fn a_later_write_fails(args: &[&str], when: &str) {
+/// A server whose commits take their time, and of which the first that settles a run fails, before it happens or after; with a source, and the point's name.
+async fn first_settlement_fails(args: &[&str], code: &str, when: &str) -> (Server, Value, String) {
     let mut server = Server::failing(args);
     server.skew_clock(0);
     server.launch().await;
-    let source = server.source(SOURCE, json!({})).await;
-    let url = endpoint(&source);
+    let source = server.source(code, json!({})).await;
     server.kill();
     let point = format!("store.settle.{when}_commit");
     server.set_env("MILLRACE_FAIL_POINTS", &format!("store.commit=delay(300);{point}=error@1"));
     server.launch().await;
+    (server, source, point)
+}
+
+/// The commit of a later write fails, before it happens or after, while an earlier one waits to be settled.
+async fn a_later_write_fails(args: &[&str], when: &str) {
+    let (mut server, source, point) = first_settlement_fails(args, SOURCE, when).await;
+    let url = endpoint(&source);
     for n in [1, 2] {
         assert_eq!(answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))).await.status, 200);
     }
@@ -81,15 +87,8 @@ const SEEN: &str = "export default { name: 'seen', version: '1', props: { http: 
 
 /// The commit of one fails while later ones, which went on from what it wrote, wait to be settled: it finds nothing of its own once it goes again.
 async fn an_earlier_write_fails(args: &[&str], when: &str) {
-    let mut server = Server::failing(args);
-    server.skew_clock(0);
-    server.launch().await;
-    let source = server.source(SEEN, json!({})).await;
+    let (mut server, source, point) = first_settlement_fails(args, SEEN, when).await;
     let url = endpoint(&source);
-    server.kill();
-    let point = format!("store.settle.{when}_commit");
-    server.set_env("MILLRACE_FAIL_POINTS", &format!("store.commit=delay(200);{point}=error@1"));
-    server.launch().await;
     let all = 1..=6u64;
     let send = all.clone().map(|n| answer(server.raw(Method::POST, &url).json(&json!({ "n": n }))));
     for answered in futures::future::join_all(send).await {

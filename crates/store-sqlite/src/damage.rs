@@ -52,7 +52,7 @@ pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
         return Err(damaged(what));
     }
     if log_bytes > 0 {
-        refuse_log(path, &log).map_err(io)?.map_or(Ok(()), |what| Err(damaged(what)))?;
+        refuse_log(path).map_err(io)?.map_or(Ok(()), |what| Err(damaged(what)))?;
     }
     Ok(())
 }
@@ -101,9 +101,9 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// What is wrong with a log: a place that cannot be read, with commits behind it that were acknowledged.
-fn refuse_log(database: &Path, log: &Path) -> std::io::Result<Option<String>> {
-    let mut file = File::open(log)?;
+/// What is wrong with a database's log: a place that cannot be read, with commits behind it that were acknowledged.
+fn refuse_log(database: &Path) -> std::io::Result<Option<String>> {
+    let mut file = File::open(log_path(database))?;
     let mut header = [0; LOG_HEADER];
     let bytes = file.metadata()?.len();
     if bytes < LOG_HEADER as u64 {

@@ -40,9 +40,10 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
     }
     // A file that is deployed is to be live, on the first time as on the next.
     body["settings"]["auto_deploy"] = json!(true);
+    let made_from = |fingerprints: Value| json!({ "project": mark.project, "path": mark.path, "fingerprints": fingerprints });
     if mark.on_workflow {
         // Ours from the first moment. What it was made of is said once all of it is there: whatever breaks this off, the next deployment does it again.
-        body["made_from"] = json!({ "project": mark.project, "path": mark.path, "fingerprints": {} });
+        body["made_from"] = made_from(json!({}));
     }
     // Whoever it names must be there before anything is made.
     let wanted = Wanted::find(client, file).await?;
@@ -59,7 +60,7 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
     remove_sources(client, mark, &kept).await?;
     wanted.subscribe(client, &workflow.id).await?;
     if mark.on_workflow {
-        let made_from = json!({ "project": mark.project, "path": mark.path, "fingerprints": file.fingerprints() });
+        let made_from = made_from(json!(file.fingerprints()));
         answer = client.call(Method::PUT, &workflow.path(), &json!({ "made_from": made_from })).await?;
     }
     Ok(answer["data"].take())

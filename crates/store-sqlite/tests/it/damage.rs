@@ -2,11 +2,12 @@
 
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{IdSource, OrgId, RunId};
-use millrace_store::StoreError;
 use millrace_store::conformance::Database as _;
+use millrace_store::{Store, StoreError};
 use millrace_store_sqlite::SqliteStore;
 
 use crate::own::run;
@@ -44,6 +45,17 @@ async fn killed_with(commits: usize, extensions: &[&str]) -> (Folder, Folder, Or
         std::fs::copy(from, to).expect("copies");
     }
     (living, left, org, accepted)
+}
+
+/// Fills a database with some pages of each kind, and closes it.
+async fn fill(folder: &Folder) -> Arc<dyn Store> {
+    let (ids, store) = (IdSource::default(), folder.open().await);
+    let org = OrgId::generate(&ids);
+    for _ in 0..200 {
+        store.accept(run(&ids, &org), "node").await.expect("accepts");
+    }
+    store.close().await;
+    store
 }
 
 fn overwrite(path: &PathBuf, at: u64, bytes: &[u8]) {
@@ -120,12 +132,7 @@ async fn a_log_without_its_head_is_found() {
 #[tokio::test]
 async fn a_damaged_file_is_found() {
     let folder = Folder::new();
-    let (ids, store) = (IdSource::default(), folder.open().await);
-    let org = OrgId::generate(&ids);
-    for _ in 0..200 {
-        store.accept(run(&ids, &org), "node").await.expect("accepts");
-    }
-    store.close().await;
+    let store = fill(&folder).await;
     let path = folder.options().path;
     let whole = std::fs::read(&path).expect("reads");
     assert!(!log(&folder).exists() || length(&log(&folder)) == 0);
@@ -155,13 +162,9 @@ async fn a_damaged_file_is_found() {
 #[tokio::test]
 async fn a_damaged_file_is_left_with_its_log_and_not_taken_for_a_backup() {
     let (living, left) = (Folder::new(), Folder::new());
+    fill(&living).await;
     let (ids, store) = (IdSource::default(), living.open().await);
     let org = OrgId::generate(&ids);
-    for _ in 0..200 {
-        store.accept(run(&ids, &org), "node").await.expect("accepts");
-    }
-    store.close().await;
-    let store = living.open().await;
     store.accept(run(&ids, &org), "node").await.expect("accepts");
     let path = left.options().path;
     for (from, to) in [(living.options().path, path.clone()), (log(&living), log(&left))] {
