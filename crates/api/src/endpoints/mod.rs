@@ -1,5 +1,6 @@
 //! Generated endpoints (spec 4.4): any method, any path below, any media type. The hot path.
 
+mod cookies;
 pub(crate) mod uploads;
 
 use std::net::SocketAddr;
@@ -18,6 +19,8 @@ use serde_json::json;
 use crate::App;
 use crate::error::{ApiError, status};
 
+/// What endpoints' paths lie below.
+const BELOW: &str = "/e/";
 /// Room made for a body before any of it is here, whatever its length claims to be.
 const BODY_ROOM_MAX: usize = 64 << 10;
 
@@ -30,20 +33,30 @@ pub(crate) const SANDBOX: HeaderValue =
 pub(crate) async fn handle(State(app): State<App>, request: Request) -> Response {
     let uri = request.uri().clone();
     let (key, path) = key_and_path(&uri);
-    handle_at(&app, key, path, request).await
+    handle_at(&app, At { key, path, base: &format!("{BELOW}{key}") }, request).await
 }
 
 /// A request to a host that stands for an endpoint: all of the path is the code's.
 pub(crate) async fn handle_key(app: &App, key: String, request: Request) -> Response {
     let uri = request.uri().clone();
-    handle_at(app, &key, uri.path(), request).await
+    handle_at(app, At { key: &key, path: uri.path(), base: "" }, request).await
 }
 
-async fn handle_at(app: &App, key: &str, path: &str, request: Request) -> Response {
+/// Which endpoint a request is for.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    key: &'a str,
+    /// What of the path the code sees.
+    path: &'a str,
+    /// What of it comes before; nothing where the endpoint has a host of its own.
+    base: &'a str,
+}
+
+async fn handle_at(app: &App, at: At<'_>, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
         return preflight();
     }
-    let mut response = match run(app, key, path, request).await {
+    let mut response = match run(app, at, request).await {
         Ok(response) => response,
         Err(error) => error.into_response(),
     };
@@ -95,12 +108,12 @@ fn preflight() -> Response {
     headers.into_response()
 }
 
-async fn run(app: &App, key: &str, path: &str, request: Request) -> Result<Response, ApiError> {
+async fn run(app: &App, at: At<'_>, request: Request) -> Result<Response, ApiError> {
     let request = match uploads::files_in(app, &request) {
-        Some(files) => uploads::request(app, (key, path), files, request).await?,
-        None => endpoint_request(app, path, request).await?,
+        Some(files) => uploads::request(app, (at.key, at.path), files, request).await?,
+        None => endpoint_request(app, at.path, request).await?,
     };
-    to_response(app.engine.handle_endpoint(key, request).await?)
+    to_response(app.engine.handle_endpoint(at.key, request).await?, at.base)
 }
 
 /// A request as the engine takes it; `path`: what of its path the code sees.
@@ -130,7 +143,7 @@ pub(crate) fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8>) -> 
 
 /// `/e/{key}/{path}` as it was sent: the path is not decoded, since any bytes may be escaped in it.
 fn key_and_path(uri: &Uri) -> (&str, &str) {
-    let below = uri.path().strip_prefix("/e/").unwrap_or("");
+    let below = uri.path().strip_prefix(BELOW).unwrap_or("");
     match below.find('/') {
         Some(at) => below.split_at(at),
         None => (below, "/"),
@@ -164,8 +177,9 @@ fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
 /// Headers that browsers hold against all of an origin, which is the server's: they are not a component's to say.
 const OF_THE_ORIGIN: [&str; 6] = ["clear-site-data", "strict-transport-security", "alt-svc", "nel", "report-to", "reporting-endpoints"];
 
-/// What code answered. Header names and values that HTTP does not allow are left out, as are those that the connection sets, or that speak for the server.
-fn to_response(answer: EndpointResponse) -> Result<Response, ApiError> {
+/// What code answered. Header names and values that HTTP does not allow are left out, as are those that the connection sets, or that speak for the server;
+/// cookies go back to where they came from. `base`: see [`At`].
+fn to_response(answer: EndpointResponse, base: &str) -> Result<Response, ApiError> {
     let status = status(answer.status)?;
     // Answers of these have no body; a length would make clients wait for one.
     let empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED);
@@ -174,6 +188,7 @@ fn to_response(answer: EndpointResponse) -> Result<Response, ApiError> {
     let headers = response.headers_mut();
     for (name, value) in answer.headers {
         let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::try_from(value.into_bytes())) else { continue };
+        let Some(value) = (if name == header::SET_COOKIE { cookies::own(&value, base) } else { Some(value) }) else { continue };
         let is_the_connections = matches!(name, header::CONTENT_LENGTH | header::TRANSFER_ENCODING | header::CONNECTION | header::UPGRADE | header::TRAILER);
         if !is_the_connections && !OF_THE_ORIGIN.contains(&name.as_str()) {
             headers.append(name, value);
@@ -232,27 +247,27 @@ mod tests {
             ("Clear-Site-Data", "*"),
             ("x-utf", "é"),
         ];
-        let response = to_response(answer(418, &given)).unwrap();
+        let response = to_response(answer(418, &given), "/e/abc").unwrap();
         assert_eq!(response.status().as_u16(), 418);
         let names: Vec<_> = response.headers().iter().map(|(n, v)| (n.as_str(), String::from_utf8_lossy(v.as_bytes()).into_owned())).collect();
         let expected = [
             ("x-a", "1"),
-            ("set-cookie", "a"),
-            ("set-cookie", "b"),
+            ("set-cookie", "a; Path=/e/abc"),
+            ("set-cookie", "b; Path=/e/abc"),
             ("x-utf", "é"),
             ("content-type", "text/plain; charset=utf-8"),
             ("x-content-type-options", "nosniff"),
         ];
         assert_eq!(names, expected.map(|(n, v)| (n, v.to_owned())));
         for status in [100, 101, 199, 0, 600, 999] {
-            assert!(to_response(answer(status, &[])).is_err(), "{status}");
+            assert!(to_response(answer(status, &[]), "/e/abc").is_err(), "{status}");
         }
     }
 
     #[tokio::test]
     async fn answers_that_have_no_body_have_no_length() {
         for status in [204, 205, 304] {
-            let response = to_response(answer(status, &[("etag", "a")])).unwrap();
+            let response = to_response(answer(status, &[("etag", "a")]), "/e/abc").unwrap();
             assert_eq!((response.headers().len(), response.headers().get("etag").is_some()), (1, true), "{status}");
             assert!(axum::body::to_bytes(response.into_body(), 10).await.unwrap().is_empty());
         }
@@ -260,15 +275,15 @@ mod tests {
 
     #[test]
     fn pages_of_endpoints_have_an_origin_of_their_own() {
-        let sandboxed = |kind| to_response(answer(200, &[("Content-Type", kind)])).unwrap().headers().contains_key(header::CONTENT_SECURITY_POLICY);
+        let sandboxed = |kind| to_response(answer(200, &[("Content-Type", kind)]), "/e/abc").unwrap().headers().contains_key(header::CONTENT_SECURITY_POLICY);
         assert!(sandboxed("text/html") && sandboxed("image/svg+xml") && sandboxed("text/javascript") && sandboxed(""));
         assert!(!sandboxed("application/json") && !sandboxed("text/plain; charset=utf-8") && !sandboxed("Text/Plain ;charset=utf-8"));
         for dressed in ["text/plain, text/html", "text/plain;charset=utf-8,text/html", "application/json , text/html", "text/plainhtml", "application/jsonx"] {
             assert!(sandboxed(dressed), "{dressed}");
         }
         let two = [("content-type", "text/plain"), ("Content-Type", "text/html")];
-        assert!(to_response(answer(200, &two)).unwrap().headers().contains_key(header::CONTENT_SECURITY_POLICY));
-        let sniffed = to_response(answer(200, &[("content-type", "text/plain"), ("x-content-type-options", "none")])).unwrap();
+        assert!(to_response(answer(200, &two), "/e/abc").unwrap().headers().contains_key(header::CONTENT_SECURITY_POLICY));
+        let sniffed = to_response(answer(200, &[("content-type", "text/plain"), ("x-content-type-options", "none")]), "/e/abc").unwrap();
         let told: Vec<_> = sniffed.headers().get_all(header::X_CONTENT_TYPE_OPTIONS).iter().collect();
         assert_eq!(told, ["nosniff"]);
     }
