@@ -334,3 +334,29 @@ async fn events_that_wait_are_bounded_in_bytes() {
     let path = format!("/sources/{}/runs?status=succeeded", slow["id"].as_str().expect("an id"));
     field.server.until("all that was accepted", &path, |l| l["page_info"]["total_count"] == accepted).await;
 }
+
+/// What the server itself has, by its own count. MiB.
+async fn resident_mb(field: &Field) -> u64 {
+    let counts = answer(field.server.raw(Method::GET, "/metrics").bearer_auth(&field.server.api_key)).await.text;
+    let bytes = counts.lines().find_map(|line| line.strip_prefix("process_resident_memory_bytes ")?.trim().parse::<u64>().ok());
+    bytes.expect("it is counted") >> 20
+}
+
+#[tokio::test]
+async fn memory_that_large_requests_took_is_given_back() {
+    let field = Field::start().await;
+    let url = endpoint(&field.deploy("await new Promise((y) => setTimeout(y, 100)); return JSON.stringify(event.body).length;").await);
+    let body = json!({ "x": "y".repeat(500 << 10) });
+    let requests = (0..600).map(|_| answer(field.server.raw(Method::POST, &url).json(&body)));
+    let answers = futures::future::join_all(requests).await;
+    assert!(answers.iter().any(|answer| answer.status == 200) && answers.iter().all(|answer| matches!(answer.status, 200 | 503)), "{:?}", answers[0]);
+    let most = resident_mb(&field).await;
+    assert!(most > 300, "the flood took no more than {most} MiB");
+    for _ in 0..600 {
+        if resident_mb(&field).await < 200 {
+            return field.healthy().await;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("of {most} MiB the server has {} a minute later", resident_mb(&field).await);
+}

@@ -9,6 +9,7 @@ mod doctor;
 mod egress;
 mod http;
 mod master_key;
+mod memory;
 mod outside;
 mod postgres_tools;
 mod serve;

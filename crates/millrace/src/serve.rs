@@ -25,6 +25,7 @@ use crate::database;
 use crate::egress::Surroundings;
 use crate::http;
 use crate::master_key::KeyPlace;
+use crate::memory;
 
 /// Our answers to package names.
 const PLATFORM_MODULES: &[(&str, &str)] =
@@ -68,7 +69,9 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     let metrics = listen_metrics(&config, &engine).await?;
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let limits = http::Limits { connections_max, head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
+    let memory = tokio::spawn(memory::give_back());
     serve_until_signal(listener, router, limits).await?;
+    memory.abort();
     if let Some(metrics) = metrics {
         metrics.abort();
     }
