@@ -123,7 +123,7 @@ async fn memory_of_webassembly_and_of_other_threads_is_bounded() {
         assert!(is_named, "{attack}: {error}");
     }
     let grown = memory(&field, "VmHWM").saturating_sub(before);
-    assert!(grown < 100, "the server took {grown} MiB more");
+    assert!(grown < 64, "the server took {grown} MiB more");
 }
 
 /// Each worker of Node's takes a dozen MiB before it does anything: memory ends long before the number of threads does.
@@ -299,7 +299,7 @@ async fn large_requests_without_number_are_refused_before_memory_grows() {
     }
     assert!(served > 0 && refused > 0, "{served} served, {refused} refused");
     let grown = memory(&field, "VmHWM").saturating_sub(before);
-    assert!(grown < 100, "the server took {grown} MiB more");
+    assert!(grown < 64, "the server took {grown} MiB more");
     field.healthy().await;
     // There is room again.
     let again = field.server.raw(Method::POST, &url).body(body).send().await.expect("an answer");
@@ -350,8 +350,8 @@ async fn memory_that_large_requests_took_is_given_back() {
     let requests = (0..600).map(|_| answer(field.server.raw(Method::POST, &url).json(&body)));
     let answers = futures::future::join_all(requests).await;
     assert!(answers.iter().any(|answer| answer.status == 200) && answers.iter().all(|answer| matches!(answer.status, 200 | 503)), "{:?}", answers[0]);
-    let most = resident_mb(&field).await;
-    assert!(most > 300, "the flood took no more than {most} MiB");
+    let most = memory(&field, "VmHWM");
+    assert!(most > 200, "the flood took no more than {most} MiB");
     for _ in 0..600 {
         if resident_mb(&field).await < 200 {
             return field.healthy().await;

@@ -63,12 +63,17 @@ impl Part {
         Self { bodies: bodies.clone(), came, counted, is_late, is_too_much, rest: Mutex::new(None) }
     }
 
-    /// More of the body has come; false where there is no room for it.
+    /// More of the body has come; false where there is no room for it. One that is larger than all of the room has it where it is alone.
     fn add(&self, bytes: usize) -> bool {
         let came = self.came.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let counts = came.min(COUNTED_BYTES_MAX).saturating_sub(UNCOUNTED_BYTES);
-        let more = counts - self.counted.swap(counts, Ordering::Relaxed);
-        more == 0 || self.bodies.bytes.fetch_add(more, Ordering::Relaxed) + more <= self.bodies.max
+        let counted = self.counted.swap(counts, Ordering::Relaxed);
+        let more = counts - counted;
+        if more == 0 {
+            return true;
+        }
+        let there = self.bodies.bytes.fetch_add(more, Ordering::Relaxed);
+        there + more <= self.bodies.max || there == counted
     }
 }
 
@@ -286,7 +291,11 @@ mod tests {
         assert!(small.add(1_000) && small.add(UNCOUNTED_BYTES - 1_000));
         drop(first);
         assert!(second.add(60 << 10));
-        drop((second, small));
+        drop(second);
+        let (large, other) = (Part::of(&bodies), Part::of(&bodies));
+        assert!(large.add(UNCOUNTED_BYTES + (100 << 10)) && large.add(100 << 10), "it is alone");
+        assert!(!other.add(UNCOUNTED_BYTES + 1) && !large.add(1), "now it is not");
+        drop((large, other, small));
         assert_eq!(bodies.bytes.load(Ordering::Relaxed), 0);
         // A file that is stored as it comes takes no more than a body that is kept.
         let bodies = Arc::new(Bodies::new(usize::MAX));

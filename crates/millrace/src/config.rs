@@ -100,7 +100,7 @@ pub struct ServeArgs {
     /// Connections at once, beyond which clients are told to come again [default: 10000]
     #[arg(long, env = "MILLRACE_CONNECTIONS_MAX")]
     pub connections_max: Option<usize>,
-    /// MiB of memory for bodies of requests that are not answered yet, and as many for accepted events that wait for their turn [default: 512]
+    /// MiB of memory for requests: half for bodies of those that are not answered yet, half for accepted events that wait for their turn [default: 512]
     #[arg(long, env = "MILLRACE_REQUESTS_MEMORY_MB")]
     pub requests_memory_mb: Option<u32>,
     /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be kept as a file [default: 104857600]
@@ -197,6 +197,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// Half of the memory for requests, bytes: bodies may take one, events that wait the other.
+    pub fn requests_half_bytes(&self) -> usize {
+        (self.requests_memory_mb as usize) << 19
+    }
+
     /// Flags and environment over the file over the defaults.
     pub fn read(args: ServeArgs) -> Result<Self> {
         let default_dir = || PathBuf::from("millrace-data");

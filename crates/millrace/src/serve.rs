@@ -63,7 +63,7 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
             endpoint_domain: config.endpoint_domain.clone(),
             http_body_max_bytes: config.http_body_max_bytes,
             body_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
-            bodies_bytes_max: (config.requests_memory_mb as usize) << 20,
+            bodies_bytes_max: config.requests_half_bytes(),
         },
     );
     let metrics = listen_metrics(&config, &engine).await?;
@@ -148,7 +148,7 @@ async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result
         mail_from: config.mail_from.clone(),
         s3: config.s3.clone(),
         upload_max_bytes: config.upload_max_bytes,
-        waiting_bytes_max: (config.requests_memory_mb as usize) << 20,
+        waiting_bytes_max: config.requests_half_bytes(),
         egress,
         ..EngineConfig::default()
     };

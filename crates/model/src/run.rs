@@ -1,5 +1,7 @@
 //! A run of a workflow or source: an accepted event on its way to being settled.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -91,8 +93,8 @@ pub struct NewRun {
     pub kind: RunKind,
     /// The interface or emitter that brought the event: `hi_`, `ti_`, `dc_`, `p_`; empty for run now.
     pub trigger_id: String,
-    /// The event, JSON text.
-    pub event: String,
+    /// The event, JSON text; shared, since a large one would be there once for who stores it and once for who runs it.
+    pub event: Arc<str>,
     /// [`Context`] as JSON text.
     pub context: String,
     /// When it was accepted.

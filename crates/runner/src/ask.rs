@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use crate::outgoing::Outgoing;
 use crate::wire::{self, WireError};
 
 /// Asks of a call that may be unanswered; the runtime holds further ones back, so that one more is a violation.
@@ -81,7 +81,7 @@ impl Reply {
             return;
         }
         let head = format!(r#"{{"t":"answer","id":{},"ask":{},"#, self.call, self.ask);
-        let bytes = match &answer {
+        let frame = match &answer {
             Ok(Some(value)) => wire::frame(&[&head, r#""ok":true,"value":"#, value.get(), "}"]),
             Ok(None) => wire::frame(&[&head, r#""ok":true}"#]),
             Err(error) => {
@@ -92,27 +92,13 @@ impl Reply {
         // Before it is sent: the host may ask again as soon as it has the answer.
         self.open.fetch_sub(1, Ordering::SeqCst);
         // A host with a full queue reads nothing; its call runs into its time limit.
-        let _ = self.writer.try_send(Outgoing { bytes, _turn: self.turn.take() });
+        let _ = self.writer.try_send(Outgoing::in_turn(frame, self.turn.take()));
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
         self.give(Err(AskError::new("InternalFailure", "the server could not answer; its log tells why")));
-    }
-}
-
-/// A frame to be written.
-#[derive(Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) bytes: Bytes,
-    /// Given back once the frame is written.
-    _turn: Option<OwnedSemaphorePermit>,
-}
-
-impl From<Bytes> for Outgoing {
-    fn from(bytes: Bytes) -> Self {
-        Self { bytes, _turn: None }
     }
 }
 

@@ -12,10 +12,11 @@ use tokio_util::task::TaskTracker;
 
 use millrace_model::egress::Refusal;
 
-use crate::ask::{Desk, Outgoing};
+use crate::ask::Desk;
 use crate::call::{After, Ended, EndedCall, REFUSALS_KEPT, UnderWay, thrown};
 use crate::death::Death;
 use crate::life::{Life, end_process};
+use crate::outgoing::Outgoing;
 use crate::sandbox::Launched;
 use crate::shares::Shares;
 use crate::types::{CallFailure, FailureKind, IsolateSpec, RunnerConfig};
@@ -228,7 +229,7 @@ impl Host {
     ///
     /// # Errors
     /// Where the host never had it.
-    pub(crate) async fn start(&self, mut call: UnderWay, frame: impl FnOnce(u64) -> Bytes) -> Result<u64, NotGiven> {
+    pub(crate) async fn start(&self, mut call: UnderWay, frame: impl FnOnce(u64) -> Outgoing) -> Result<u64, NotGiven> {
         let id = {
             let mut calls = self.calls.lock();
             // What an evicted one keeps in memory may be out of date: another host may have begun with what is stored.
@@ -246,7 +247,7 @@ impl Host {
             calls.under_way.insert(id, call);
             id
         };
-        if self.desk.writer.send(frame(id).into()).await.is_err() {
+        if self.desk.writer.send(frame(id)).await.is_err() {
             // It reads no more: nothing of it was sent.
             self.kill(Death::Ended);
             self.calls.lock().under_way.remove(&id);

@@ -10,6 +10,7 @@ mod examine;
 mod host;
 mod life;
 mod node;
+mod outgoing;
 mod places;
 mod pool;
 mod processor;

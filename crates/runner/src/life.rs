@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use millrace_walls::taken::Taken;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::unix::OwnedReadHalf;
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::ask::Outgoing;
 use crate::death::Death;
 use crate::host::{Host, Load, PROTOCOL, Phase};
+use crate::outgoing::{self, Outgoing};
 use crate::processor::{self, Meter};
 use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage};
 use crate::shares::Shares;
@@ -24,8 +24,6 @@ use crate::wire::{self, WireError};
 
 /// Bytes of standard error that are kept to tell a cause of death.
 const STDERR_KEPT: usize = 16 << 10;
-/// Frames that are written in one go.
-const BATCH_MAX: usize = 64;
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often it is looked how many threads a host has, and how much memory.
@@ -62,7 +60,7 @@ impl Life {
             Ok(load) => {
                 self.loading.send_replace(Load::Pending);
                 let (read, write) = wire.into_split();
-                tokio::spawn(write_frames(write, queue, load));
+                tokio::spawn(outgoing::write(write, queue, load));
                 let ended = tokio::select! {
                     biased;
                     death = killed => Some(death.unwrap_or(Death::Ended)),
@@ -200,28 +198,6 @@ fn kill_group(child: &Child) {
     if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
         // SAFETY: a plain system call on a process of ours that is not reaped.
         unsafe { libc::kill(-id, libc::SIGKILL) };
-    }
-}
-
-/// Writes frames, all that wait in one go.
-async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Outgoing>, first: Bytes) {
-    if write.write_all(&first).await.is_err() {
-        return;
-    }
-    let (mut waiting, mut batch) = (Vec::new(), BytesMut::new());
-    while queue.recv_many(&mut waiting, BATCH_MAX).await > 0 {
-        let sent = match waiting.as_slice() {
-            [frame] => write.write_all(&frame.bytes).await,
-            frames => {
-                batch.clear();
-                frames.iter().for_each(|frame| batch.extend_from_slice(&frame.bytes));
-                write.write_all(&batch).await
-            }
-        };
-        if sent.is_err() {
-            return;
-        }
-        waiting.clear();
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -14,6 +15,7 @@ use crate::call::{Ended, UnderWay};
 use crate::death::{self, Death};
 use crate::host::{Blank, Host, Load, NotGiven};
 use crate::node::check_node;
+use crate::outgoing::{self, Outgoing};
 use crate::places::{IDLE, Offer, Pool};
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, clear, probe, trial};
 use crate::shares::Shares;
@@ -99,7 +101,7 @@ impl Runner {
     /// Runs a call in a host of its isolate; waits for one where all are busy. The wait does not count into the call's time.
     pub async fn call(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> CallOutcome {
         let failed = |failure| CallOutcome { result: Err(failure), duration: Duration::ZERO };
-        let mut tried = 0;
+        let (mut fields, mut tried) = (outgoing::fields(call.body), 0);
         while tried < HOSTS_TRIED {
             let host = match self.take_host(&isolate).await {
                 Ok(host) => host,
@@ -112,7 +114,7 @@ impl Runner {
             }
             let started = Instant::now();
             // A host may die between two calls, or be evicted while it loads: then the next call has lost nothing, and goes to another one.
-            match self.call_in(&place.host, &call, sink.clone()).await {
+            match self.call_in(&place.host, &mut fields, call.timeout, sink.clone()).await {
                 Ok(result) => {
                     *place.host.used.lock() = Instant::now();
                     return CallOutcome { result, duration: started.elapsed() };
@@ -124,29 +126,33 @@ impl Runner {
         failed(Death::Ended.failure(None))
     }
 
-    async fn call_in(&self, host: &Arc<Host>, call: &Call, sink: Arc<dyn EffectSink>) -> Result<Ended, NotGiven> {
+    async fn call_in(&self, host: &Arc<Host>, fields: &mut Bytes, timeout: Duration, sink: Arc<dyn EffectSink>) -> Result<Ended, NotGiven> {
         let config = &self.0.config;
         let (end, ended) = oneshot::channel();
         let under_way = UnderWay::new(sink.clone(), end, config.log_bytes_max, config.result_bytes_max);
-        let tail = call.body.get().trim_start().strip_prefix('{').unwrap_or("}");
-        let frame = |id: u64| wire::frame(&[&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, call.timeout.as_millis()), tail]);
+        let rest = fields.clone();
+        let frame = |id: u64| Outgoing::new(wire::head(&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, timeout.as_millis()), rest.len()), rest);
         // Said first: from the moment in which the host takes it, none that begins may overlook it.
         sink.given();
         let id = match host.start(under_way, frame).await {
-            Ok(id) => id,
+            Ok(id) => {
+                // The host has it: a call may take minutes.
+                *fields = Bytes::new();
+                id
+            }
             Err(not_given) => {
                 sink.taken_back();
                 return Err(not_given);
             }
         };
-        Ok(match tokio::time::timeout(call.timeout, ended).await {
+        Ok(match tokio::time::timeout(timeout, ended).await {
             Ok(Ok(ended)) => ended,
             Ok(Err(_)) => Err(Death::Ended.failure(None)),
             Err(_) => {
                 // It may have ended in this very moment: then its end was lost with the receiver, and it counts as late.
                 let step = host.give_up(id).and_then(|c| c.step());
                 self.retire_after_timeout(host, id).await;
-                Err(death::timed_out(call.timeout, step))
+                Err(death::timed_out(timeout, step))
             }
         })
     }

@@ -255,9 +255,18 @@ pub(crate) fn parse(frame: &[u8]) -> Result<FromHost<'_>, WireError> {
 
 /// Puts a frame together.
 pub(crate) fn frame(parts: &[&str]) -> Bytes {
+    begun(parts, 0)
+}
+
+/// The beginning of a frame whose other bytes follow.
+pub(crate) fn head(begin: &str, rest: usize) -> Bytes {
+    begun(&[begin], rest)
+}
+
+fn begun(parts: &[&str], rest: usize) -> Bytes {
     let bytes: usize = parts.iter().map(|p| p.len()).sum();
     let mut out = BytesMut::with_capacity(4 + bytes);
-    out.extend_from_slice(&u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes());
+    out.extend_from_slice(&u32::try_from(bytes + rest).unwrap_or(u32::MAX).to_le_bytes());
     for part in parts {
         out.extend_from_slice(part.as_bytes());
     }

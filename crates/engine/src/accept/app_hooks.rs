@@ -1,6 +1,8 @@
 //! Events of apps, for `$.interface.apphook` props: a provider sends the events of all its users to one address, which knows what they
 //! mean and hands them over here by app and event name. Which sources they start is decided here.
 
+use std::sync::Arc;
+
 use millrace_model::component::PropDef;
 use millrace_model::ids::{OrgId, SourceId};
 use millrace_model::run::Start;
@@ -37,7 +39,7 @@ impl Engine {
         if event.names.is_empty() || event.names.len() > NAMES_MAX || event.names.iter().any(|name| !is_name(name)) {
             return Err(EngineError::invalid("event_name", format!("an event has 1 to {NAMES_MAX} names of 1 to {NAME_BYTES_MAX} bytes")));
         }
-        let text = event.event.to_string();
+        let text: Arc<str> = event.event.to_string().into();
         if text.len() > EVENT_BYTES_MAX {
             return Err(EngineError::TooLarge { message: format!("the event is larger than {EVENT_BYTES_MAX} bytes") });
         }

@@ -1,5 +1,7 @@
 //! Contexts of runs (spec 2.3, reference 4).
 
+use std::sync::Arc;
+
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{Context, NewRun, RunKind, Start};
 use millrace_model::source::Owner;
@@ -49,7 +51,7 @@ impl Origin {
 
 impl Engine {
     /// A run of `program` on `event` (JSON text).
-    pub(crate) fn new_run(&self, program: &Program, origin: &Origin, event: String, start: Start) -> Result<NewRun, EngineError> {
+    pub(crate) fn new_run(&self, program: &Program, origin: &Origin, event: impl Into<Arc<str>>, start: Start) -> Result<NewRun, EngineError> {
         let now = self.now();
         let id = self.0.ids.ksuid(now);
         let identity = program.identity();
@@ -79,7 +81,7 @@ impl Engine {
             deployment_id: identity.deployment_id.cloned(),
             kind: origin.kind,
             trigger_id: origin.trigger_id.clone(),
-            event,
+            event: event.into(),
             context: serde_json::to_string(&context).map_err(|e| EngineError::internal("could not write a context", e))?,
             created_at: now,
             start,
@@ -89,7 +91,7 @@ impl Engine {
     }
 
     /// The organization's id of an owner's program, for look-ups without a caller.
-    pub(crate) async fn live_program(&self, org: &OrgId, owner: &Owner) -> Result<Option<std::sync::Arc<Program>>, EngineError> {
+    pub(crate) async fn live_program(&self, org: &OrgId, owner: &Owner) -> Result<Option<Arc<Program>>, EngineError> {
         self.program(org, owner, None).await
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Held {
     pub(crate) deployment_id: Option<DeploymentId>,
     pub(crate) kind: RunKind,
     pub(crate) trigger_id: String,
-    pub(crate) event: String,
+    pub(crate) event: Arc<str>,
     pub(crate) context: String,
     pub(crate) attempt: i64,
     /// What earlier attempts left, until [`Engine::carried`] takes it.
@@ -69,7 +69,7 @@ impl Held {
             deployment_id: run.deployment_id,
             kind: run.kind,
             trigger_id: run.trigger_id,
-            event: run.event,
+            event: run.event.into(),
             context: run.context,
             attempt: run.attempt,
             result: run.result,

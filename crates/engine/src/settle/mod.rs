@@ -162,7 +162,7 @@ impl Engine {
         collected: Collected,
     ) -> Result<(), EngineError> {
         let context: Context = {
-            let run = self.new_run(program, origin, "null".into(), Start::Queued)?;
+            let run = self.new_run(program, origin, "null", Start::Queued)?;
             serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
         };
         for _ in 0..TRIES_MAX {

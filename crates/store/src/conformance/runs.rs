@@ -27,7 +27,7 @@ pub async fn an_accepted_run_waits_in_the_queue(database: &dyn Database) {
     assert_eq!((run.status, run.attempt, run.created_at), (RunStatus::Queued, 0, at(5)));
     assert_eq!((run.started_at, run.finished_at, run.result, run.error), (None, None, None, None));
     assert_eq!((run.org_id, run.owner, run.deployment_id, run.kind), (new.org_id, new.owner, new.deployment_id, new.kind));
-    assert_eq!((run.trigger_id, run.event, run.context), (new.trigger_id, new.event, new.context));
+    assert_eq!((run.trigger_id, &*run.event, run.context), (new.trigger_id, &*new.event, new.context));
     assert_eq!(org.store.unfinished_runs().await.expect("counts"), 1);
 }
 
@@ -58,7 +58,7 @@ pub async fn claims_take_the_oldest(database: &dyn Database) {
     assert_eq!(claimed.iter().map(|run| &run.id).collect::<Vec<_>>(), [&first, &second]);
     for run in &claimed {
         assert_eq!((run.status, run.attempt, run.started_at, run.finished_at), (RunStatus::Running, 1, Some(at(100)), None));
-        assert_eq!(run.event, org.run(&owner, 0).event);
+        assert_eq!(*run.event, *org.run(&owner, 0).event);
     }
     assert_eq!(org.claim(OTHER_NODE, 101, 2).await.iter().map(|run| &run.id).collect::<Vec<_>>(), [&third]);
     assert!(org.claim(NODE, 102, 2).await.is_empty());
