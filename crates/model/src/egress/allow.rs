@@ -113,7 +113,9 @@ fn net(address: IpAddr, bits: u8) -> Target {
 /// A name of a machine. Numbers in other forms (`0x7f.1`, `2130706433`) are no names: resolvers take them for addresses.
 fn name(text: &str) -> Option<String> {
     let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
-    let label = |l: &str| !l.is_empty() && l.len() <= 63 && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let label = |l: &str| {
+        (1..=63).contains(&l.len()) && !l.starts_with('-') && !l.ends_with('-') && l.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    };
     let last_is_number = name.rsplit('.').next().is_some_and(|l| l.bytes().next().is_some_and(|b| b.is_ascii_digit()));
     (name.len() <= 253 && name.split('.').all(label) && !last_is_number).then_some(name)
 }

@@ -121,6 +121,8 @@ fn texts_that_open_nothing_are_refused_with_their_cause() {
         "a b",
         "2130706433",
         "0x7f.1",
+        "-",
+        "db-.internal:5432",
         "http://x",
         "x..y",
         "*",
