@@ -84,7 +84,7 @@ pub async fn doctor(args: ServeArgs, json: bool) -> ExitCode {
 
 async fn look(config: &Config, checks: &mut Checks) {
     checks.ok("configuration", "it can be read");
-    user(checks);
+    user(&config.data_dir, checks);
     let is_running = data_directory(&config.data_dir, checks);
     disk(&config.data_dir, checks);
     database(config, checks).await;
@@ -100,9 +100,16 @@ async fn look(config: &Config, checks: &mut Checks) {
 }
 
 #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-fn user(checks: &mut Checks) {
+fn user(data_dir: &Path, checks: &mut Checks) {
+    let owner = std::fs::metadata(data_dir).map_or(0, |meta| meta.uid());
     // SAFETY: it cannot fail.
     match unsafe { libc::geteuid() } {
+        // The trials of the walls give up root's right to folders of others.
+        0 if owner != 0 => checks.warn(
+            "user",
+            format!("this is root, and `{}` belongs to user {owner}", data_dir.display()),
+            format!("ask as that user what stands, `sudo -u '#{owner}' millrace doctor ...`: to root the walls and bundling fail at a folder that is closed to others"),
+        ),
         0 => checks.warn("user", "this is root", "run the server as a user of its own: root is needed for nothing, and makes each mistake a large one"),
         id => checks.ok("user", format!("an ordinary user ({id})")),
     }

@@ -21,7 +21,7 @@ use crate::error::{ApiError, status};
 
 /// What endpoints' paths lie below.
 const BELOW: &str = "/e/";
-/// Room made for a body before any of it is here, whatever its length claims to be.
+/// Room made for a body before any of it is here, whatever its length claims to be, and the least that it grows by.
 const BODY_ROOM_MAX: usize = 16 << 10;
 
 /// What code answers is a page of this server's own origin, where the run page keeps the API key: a page from an endpoint
