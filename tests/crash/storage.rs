@@ -493,7 +493,7 @@ async fn a_postgres_that_hangs_is_told_and_what_waits_for_it_is_acknowledged_in_
 async fn a_damaged_database_is_refused_and_says_what_to_do() {
     let mut server = Server::start().await;
     let source = server.source(SOURCE, json!({})).await;
-    assert_eq!(send(&server, &endpoint(&source), 1).await.status, 200);
+    assert_eq!(answer(server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": 1, "amount": "precious" }))).await.status, 200);
     settled(&server, &source, 1).await;
     assert_eq!(server.terminate(), Some(0));
     let path = server.data_dir().join("millrace.db");
@@ -505,6 +505,11 @@ async fn a_damaged_database_is_refused_and_says_what_to_do() {
     }
     let said = refused(&server);
     assert!(said.contains("left it as it is") && said.contains("restore a backup") && said.contains("damaged"), "{said}");
+    std::fs::write(&path, &whole).expect("writes");
+    let amount = whole.windows(8).position(|bytes| bytes == b"precious").expect("the event");
+    file.write_all_at(b"previous", amount as u64).expect("writes");
+    let said = refused(&server);
+    assert!(said.contains(&format!("page {} is not as it was written", amount / 4096 + 1)) && said.contains("restore a backup"), "{said}");
     std::fs::write(&path, &whole[..whole.len() / 2]).expect("writes");
     assert!(refused(&server).contains("it was cut off"));
     // Nothing is made in its place.

@@ -3,23 +3,22 @@
 use std::path::Path;
 
 use millrace_store::{StoreError, StoreResult};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::OpenFlags;
 
 use crate::db::database;
-use crate::{damage, in_use, migrations};
+use crate::{damage, in_use, migrations, pages};
 
 /// `VACUUM INTO` reads in one transaction, which in WAL mode no writer waits for. What was deleted is not in the copy.
 pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
     if let Some(what) = in_use::without_log(from) {
         return Err(StoreError::Damaged { what });
     }
-    let connection = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
+    let connection = pages::open(from, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.execute_batch("PRAGMA busy_timeout = 10000").map_err(database)?;
-    damage::leave_log(&connection, true)?;
+    damage::leave_log(&connection, from)?;
     // A copy of what is damaged looks whole, and would take the place of one that is.
-    let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(database)?;
-    if said != "ok" {
-        return Err(StoreError::Damaged { what: said });
+    if let Some(what) = damage::look(&connection, "quick_check")? {
+        return Err(StoreError::Damaged { what });
     }
     let path = to.to_str().ok_or_else(|| StoreError::Database("the path of the copy is not UTF-8".into()))?;
     connection.execute("VACUUM INTO ?1", [path]).map_err(database)?;
@@ -28,7 +27,7 @@ pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
 }
 
 pub(crate) fn check(path: &Path) -> StoreResult<()> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
+    let connection = pages::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
     if found == 0 {
         return Err(StoreError::Corrupt { what: "it is no database of Millrace".into() });
@@ -36,6 +35,5 @@ pub(crate) fn check(path: &Path) -> StoreResult<()> {
     if found > migrations::known() {
         return Err(StoreError::NewerSchema { found, known: migrations::known() });
     }
-    let answer: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(database)?;
-    if answer == "ok" { Ok(()) } else { Err(StoreError::Corrupt { what: answer }) }
+    damage::look(&connection, "integrity_check")?.map_or(Ok(()), |what| Err(StoreError::Corrupt { what }))
 }

@@ -13,6 +13,7 @@ use rusqlite::config::DbConfig;
 
 use crate::db::database;
 use crate::in_use::{self, FRAME_HEADER, LOG_HEADER, log_path};
+use crate::pages;
 
 /// Files up to this size are read whole, in less than a second; of larger ones both ends of each table.
 const READ_WHOLE_BYTES_MAX: u64 = 256 << 20;
@@ -57,22 +58,39 @@ pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
     Ok(())
 }
 
-/// Whether the log stays as it is once the connection is closed: else the last one that closes merges it into the file, whatever was found there.
-pub(crate) fn leave_log(connection: &Connection, leave: bool) -> StoreResult<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave).map(drop).map_err(database)
+/// Leaves a log as it is once the connection is closed: else the last one that closes merges it into the file, whatever was found there.
+pub(crate) fn leave_log(connection: &Connection, path: &Path) -> StoreResult<()> {
+    // An empty one goes as it came.
+    let has_log = std::fs::metadata(log_path(path)).is_ok_and(|log| log.len() > 0);
+    no_merge(connection, has_log)
+}
+
+/// As SQLite does it.
+pub(crate) fn merge_log(connection: &Connection) -> StoreResult<()> {
+    no_merge(connection, false)
+}
+
+fn no_merge(connection: &Connection, no_merge: bool) -> StoreResult<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, no_merge).map(drop).map_err(database)
 }
 
 /// Reads through a database that was opened. Fails with [`StoreError::Damaged`].
 pub(crate) fn read_through(connection: &Connection, path: &Path) -> StoreResult<()> {
     if std::fs::metadata(path).map_or(0, |m| m.len()) <= READ_WHOLE_BYTES_MAX {
         // Indexes beside their tables too: a list reads the one, a record the other.
-        let said: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(database)?;
-        return if said == "ok" { Ok(()) } else { Err(damaged(said.replace('\n', " "))) };
+        return look(connection, "integrity_check")?.map_or(Ok(()), |what| Err(damaged(what)));
     }
     for sql in ends(connection)? {
         connection.prepare(&sql).and_then(|mut s| s.exists([])).map_err(database)?;
     }
     Ok(())
+}
+
+/// The first thing that one of SQLite's own checks finds. It reads each page that is in use.
+pub(crate) fn look(connection: &Connection, check: &str) -> StoreResult<Option<String>> {
+    let said: String = connection.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0)).map_err(database)?;
+    // SQLite tells of a page that could not be read by a number alone.
+    Ok((said != "ok").then(|| pages::broken().unwrap_or_else(|| said.replace('\n', " "))))
 }
 
 /// Statements that read the first and the last row of each table, in the order in which the table itself is kept: any other would read all of it.
@@ -121,15 +139,21 @@ fn refuse_log(database: &Path) -> std::io::Result<Option<String>> {
         file.take(1 << 20).read_to_end(&mut rest)?;
         return Ok(rest.iter().any(|byte| *byte != 0).then(|| "its write-ahead log does not begin as one does".into()));
     }
-    if let Some(what) = in_use::cut(database, &header, bytes) {
-        return Ok(Some(what));
+    let mut salts = [0; 8];
+    salts.copy_from_slice(&header[16..24]);
+    let had = match in_use::frames_of(database, salts) {
+        Ok(frames) => frames,
+        Err(what) => return Ok(Some(what)),
+    };
+    let needed = LOG_HEADER as u64 + u64::from(had) * (FRAME_HEADER + page) as u64;
+    if bytes < needed {
+        return Ok(Some(format!("its write-ahead log has {bytes} bytes, and had {needed}: it was cut off, and commits that were acknowledged are missing")));
     }
-    let salts = &header[16..24];
     let (mut frame, mut frames, mut broken, mut commits, mut most) = (vec![0; FRAME_HEADER + page], 0, None, 0, 0);
     while read_frame(&mut file, &mut frame)? {
         frames += 1;
         let said = (number(&frame, 16), number(&frame, 20));
-        let follows = frame[8..16] == *salts && said == checksum(big_endian, checksum(big_endian, sum, &frame[..8]), &frame[FRAME_HEADER..]);
+        let follows = frame[8..16] == salts && said == checksum(big_endian, checksum(big_endian, sum, &frame[..8]), &frame[FRAME_HEADER..]);
         // Each frame's sum goes on from the one before it, as that one says it.
         sum = said;
         if !follows {
@@ -141,8 +165,9 @@ fn refuse_log(database: &Path) -> std::io::Result<Option<String>> {
             most = most.max(commits);
         }
     }
-    // One alone may be that which a power cut or a full disk broke off. Two that follow each other were acknowledged, the first of them at least.
     Ok(match broken {
+        Some(at) if at <= had => Some(format!("its write-ahead log cannot be read at frame {at}, and {had} were written and acknowledged")),
+        // One alone may be that which a power cut or a full disk broke off. Two that follow each other were acknowledged, the first of them at least.
         Some(at) if most > 1 => Some(format!("its write-ahead log cannot be read at frame {at}, and {most} commits follow")),
         _ => None,
     })

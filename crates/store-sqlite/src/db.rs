@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use millrace_model::error_chain;
 use millrace_store::{Condition, Examined, MapFate, Pulse, StoreError, StoreResult, fail_point};
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::sync::oneshot;
 
 use crate::in_use::{self, InUse};
-use crate::{SqliteOptions, damage, migrations};
+use crate::{SqliteOptions, damage, migrations, pages};
 
 /// Operations that are committed together at most.
 const GROUP_MAX: usize = 256;
@@ -45,12 +45,17 @@ struct Readers {
 impl Db {
     pub(crate) fn open(options: &SqliteOptions) -> StoreResult<Self> {
         damage::refuse(&options.path)?;
-        let writer = connect(&options.path)?;
-        damage::leave_log(&writer, true)?;
+        let writer = open(&options.path)?;
         damage::read_through(&writer, &options.path)?;
+        use_log(&writer)?;
         migrations::run(&writer)?;
+        if !pages::has_checksums(&options.path) {
+            tracing::warn!(
+                "the pages of the database have no checksums, as something else made it: a copy by `millrace backup` has them, and `millrace restore` puts it in its place"
+            );
+        }
         let in_use = InUse::new(&options.path);
-        damage::leave_log(&writer, false)?;
+        damage::merge_log(&writer)?;
         let count = options.reader_connections.max(1);
         let idle = (0..count).map(|_| connect(&options.path)).collect::<StoreResult<Vec<_>>>()?;
         let (queue, waiting) = sync_channel::<Write>(options.write_queue.max(1));
@@ -160,27 +165,38 @@ impl Db {
 }
 
 fn connect(path: &Path) -> StoreResult<Connection> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .map_err(database)?;
-    // What follows may find that the file is damaged.
-    damage::leave_log(&connection, true)?;
+    let connection = open(path)?;
+    use_log(&connection)?;
+    damage::merge_log(&connection)?;
+    Ok(connection)
+}
+
+/// Changes nothing yet, and leaves a log as it is: what is read may be found to be damaged.
+fn open(path: &Path) -> StoreResult<Connection> {
+    let connection = pages::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    damage::leave_log(&connection, path)?;
     // FULL: a commit that was acknowledged survives a power cut, in WAL mode too.
     connection
-        .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 10000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 2000;")
+        .execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 10000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8000; PRAGMA wal_autocheckpoint = 2000;")
         .map_err(database)?;
-    damage::leave_log(&connection, false)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(connection)
 }
 
+/// Writes to a file that had none, as copies have.
+fn use_log(connection: &Connection) -> StoreResult<()> {
+    connection.execute_batch("PRAGMA journal_mode = WAL").map_err(database)
+}
+
 /// See [`crate::examine`].
 pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(database)?;
+    let connection = pages::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(database)?;
     let schema = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
-    let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(database)?;
-    let damage = in_use::without_log(path).or_else(|| (said != "ok").then_some(said));
-    Ok(Examined { engine: format!("SQLite {}", rusqlite::version()), schema, known: migrations::known(), damage, unfit: None, clock: None })
+    let found = damage::look(&connection, "quick_check")?;
+    let damage = in_use::without_log(path).or(found);
+    let checksums = if pages::has_checksums(path) { "" } else { ", without checksums of its pages: a copy by `millrace backup` has them" };
+    Ok(Examined { engine: format!("SQLite {}{checksums}", rusqlite::version()), schema, known: migrations::known(), damage, unfit: None, clock: None })
 }
 
 /// Writes a page and changes nothing.
@@ -294,10 +310,16 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
         let column = columns.rsplit('.').next().unwrap_or_default();
         return StoreError::Taken(["name_slug", "orgname", "key_hash", "key", "name"].into_iter().find(|name| *name == column).unwrap_or("id"));
     }
-    // The file beside the log could not grow, which SQLite gives no name of its own.
-    let no_room = matches!(&error, rusqlite::Error::SqliteFailure(code, _) if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
+    let extended = |is: i32| matches!(&error, rusqlite::Error::SqliteFailure(code, _) if code.extended_code == is);
     match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::SystemIoFailure) if no_room => StoreError::StorageFull,
+        Some(rusqlite::ErrorCode::SystemIoFailure) if extended(ffi::SQLITE_IOERR_DATA) => {
+            StoreError::Damaged { what: pages::broken().unwrap_or_else(|| error.to_string()) }
+        }
+        Some(rusqlite::ErrorCode::SystemIoFailure) if extended(ffi::SQLITE_IOERR_SHORT_READ) => {
+            StoreError::Damaged { what: "it ends before what it should hold".into() }
+        }
+        // The file beside the log could not grow, which SQLite gives no name of its own.
+        Some(rusqlite::ErrorCode::SystemIoFailure) if extended(ffi::SQLITE_IOERR_SHMSIZE) => StoreError::StorageFull,
         Some(rusqlite::ErrorCode::DiskFull) => StoreError::StorageFull,
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => StoreError::Damaged { what: error.to_string() },
         _ => StoreError::Database(Box::new(error)),

@@ -1,16 +1,20 @@
 //! That a database is in use, said by a file beside it, from its first commit to its end; after a kill it stays. To SQLite a database without its log is a
-//! whole one, as it was before what the log held: with this, a log that is missing or was cut is known.
+//! whole one, as it was before what the log held, and a log that was cut ended there: with this, both are known.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The head of a log, and of each of its frames.
 pub(crate) const LOG_HEADER: usize = 32;
 pub(crate) const FRAME_HEADER: usize = 24;
-/// SQLite's index of the log: its head stands in it twice, and after both how much of the log is in the file already.
+/// The head of SQLite's index of the log, which stands in it twice.
 const INDEX_HEAD: usize = 48;
-const INDEX_BYTES: usize = 2 * INDEX_HEAD + 4;
+/// How often a log may have begun anew since its end was last written to the disk. It begins with a number at random, and goes on by one.
+const ANEW_MAX: u32 = 1 << 20;
 
 /// A file that belongs to the database.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -30,18 +34,30 @@ fn mark_path(path: &Path) -> PathBuf {
 /// That the database is in use, as long as this is there.
 pub(crate) struct InUse {
     path: PathBuf,
-    is_marked: bool,
+    mark: Option<Mark>,
+}
+
+/// The file that says it: which start of the system this is, and how far the log has come.
+struct Mark {
+    file: File,
+    /// SQLite's index of the log, which the writer has just changed.
+    index: File,
+    /// Where the log's end stands in the file.
+    end_at: u64,
 }
 
 impl InUse {
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), is_marked: false }
+        Self { path: path.to_owned(), mark: None }
     }
 
-    /// After a commit, with which the head of the log is on the disk: the mark is never there before it. Where there is no room for the mark, it is made
-    /// after a later one.
+    /// After a commit, with which its part of the log is on the disk: the mark never says more than that. Nobody waits until it is there itself, so that
+    /// after a power cut it may say less. Where there is no room for it, it is made after a later one.
     pub(crate) fn mark(&mut self) {
-        self.is_marked = self.is_marked || mark(&self.path).is_ok();
+        match &self.mark {
+            None => self.mark = Mark::make(&self.path).ok(),
+            Some(mark) => mark.go_on(),
+        }
     }
 }
 
@@ -53,11 +69,57 @@ impl Drop for InUse {
     }
 }
 
-fn mark(path: &Path) -> std::io::Result<()> {
-    let mut file = File::create(mark_path(path))?;
-    file.write_all(boot().unwrap_or_default().as_bytes())?;
-    file.sync_all()?;
-    folder_of(path)?.sync_all()
+impl Mark {
+    fn make(path: &Path) -> std::io::Result<Self> {
+        let boot = format!("{}\n", boot().unwrap_or_default());
+        let mark = Self { file: File::create(mark_path(path))?, index: File::open(beside(path, "-shm"))?, end_at: boot.len() as u64 };
+        mark.file.write_all_at(boot.as_bytes(), 0)?;
+        mark.go_on();
+        mark.file.sync_all()?;
+        folder_of(path)?.sync_all()?;
+        Ok(mark)
+    }
+
+    /// Where this fails, what stood there before is true still.
+    fn go_on(&self) {
+        let mut index = [0; INDEX_HEAD];
+        let _ = self.index.read_exact_at(&mut index, 0).and_then(|()| self.file.write_all_at(LogEnd::in_index(&index).to_line().as_bytes(), self.end_at));
+    }
+}
+
+/// How far a log has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LogEnd {
+    /// What tells one log from another, as it stands in its head.
+    salts: [u8; 8],
+    frames: u32,
+}
+
+impl LogEnd {
+    fn in_index(head: &[u8; INDEX_HEAD]) -> Self {
+        let mut salts = [0; 8];
+        salts.copy_from_slice(&head[32..40]);
+        Self { salts, frames: u32::from_ne_bytes([head[16], head[17], head[18], head[19]]) }
+    }
+
+    /// Always as long, so that one takes the place of another.
+    fn to_line(self) -> String {
+        let said = format!("log {:016x} {:08x}", u64::from_be_bytes(self.salts), self.frames);
+        format!("{said} {:016x}\n", xxh3_64(said.as_bytes()))
+    }
+
+    fn from_line(line: &str) -> Option<Self> {
+        let (said, sum) = line.rsplit_once(' ')?;
+        let (salts, frames) = said.strip_prefix("log ")?.split_once(' ')?;
+        let end = Self { salts: u64::from_str_radix(salts, 16).ok()?.to_be_bytes(), frames: u32::from_str_radix(frames, 16).ok()? };
+        (u64::from_str_radix(sum, 16).ok()? == xxh3_64(said.as_bytes())).then_some(end)
+    }
+
+    /// How often a log with these salts began anew since this one.
+    fn began_anew(self, salts: [u8; 8]) -> u32 {
+        let count = |salts: [u8; 8]| u32::from_be_bytes([salts[0], salts[1], salts[2], salts[3]]);
+        count(salts).wrapping_sub(count(self.salts))
+    }
 }
 
 /// What is missing of the log, of which nothing may be read on: all of it, or its head.
@@ -67,54 +129,72 @@ pub(crate) fn without_log(path: &Path) -> Option<String> {
     let has_head = File::open(log_path(path)).and_then(|mut log| log.read_exact(&mut head)).is_ok() && head != [0; LOG_HEADER];
     (mark.exists() && !has_head).then(|| {
         format!(
-            "it was in use when it was left, and its write-ahead log `{}` is missing or has no head: put it back as it was; to go on without what it held, or where \
-             another program (such as `sqlite3`) has merged it into the database since, delete `{}`",
+            "it was in use when it was left, and its write-ahead log `{}` is missing or has no head: put it back as it was; to go on without what it held, delete `{}` \
+             (where another program, such as `sqlite3`, has merged it into the database since, docs/durability.md says what can be saved)",
             log_path(path).display(),
             mark.display()
         )
     })
 }
 
-/// What is missing at the end of a log with this head. It can be told only as long as the system runs that the server ran on: SQLite's index of the log
-/// is not written to the disk for anybody to rely on, but it is what the server left in memory until then.
-pub(crate) fn cut(path: &Path, log_head: &[u8], log_bytes: u64) -> Option<String> {
-    let left_by = std::fs::read_to_string(mark_path(path)).ok()?;
-    if boot()? != left_by {
-        return None;
+/// How many frames a log with these salts had at least when it was left, or that it is another one than was left.
+pub(crate) fn frames_of(path: &Path, salts: [u8; 8]) -> Result<u32, String> {
+    let (marked, indexed) = left(path);
+    let mut frames = 0;
+    for (end, anew_max) in [(marked, ANEW_MAX), (indexed, 0)] {
+        match end {
+            Some(end) if end.salts == salts => frames = frames.max(end.frames),
+            Some(end) if end.frames > 0 && !(1..=anew_max).contains(&end.began_anew(salts)) => {
+                return Err(format!(
+                    "its write-ahead log is another one than the server left: put that back, or, if this is the one to go on with, delete `{}`",
+                    mark_path(path).display()
+                ));
+            }
+            _ => {}
+        }
     }
-    let index = std::fs::read(beside(path, "-shm")).ok()?;
-    let (first, second) = (index.get(..INDEX_HEAD)?, index.get(INDEX_HEAD..2 * INDEX_HEAD)?);
-    let initialized = first[12] == 1;
-    // A kill while it was written leaves two that differ.
-    if first != second || !initialized {
-        return None;
-    }
-    let native = |at: usize| Some(u32::from_ne_bytes(index.get(at..at + 4)?.try_into().ok()?));
-    let (frames, merged) = (native(16)?, native(INDEX_BYTES - 4)?);
-    let page = match u64::from(u16::from_ne_bytes([first[14], first[15]])) {
-        1 => 65_536,
-        size => size,
-    };
-    let needed = LOG_HEADER as u64 + u64::from(frames) * (FRAME_HEADER as u64 + page);
-    let same_log = log_head.get(16..24)? == &first[32..40];
-    if frames <= merged || (same_log && log_bytes >= needed) {
-        return None;
-    }
-    Some(if same_log {
-        format!("its write-ahead log has {log_bytes} bytes, and had {needed}: it was cut off")
-    } else {
-        format!(
-            "its write-ahead log is another one than the server left: put that back, or, if this is the one to go on with, delete `{}`",
-            mark_path(path).display()
-        )
-    })
+    Ok(frames)
+}
+
+/// The end of the log as the mark has it, and as SQLite's index of it has. That is not written to the disk for anybody to rely on, and holds only as long as
+/// the system runs that the server ran on.
+fn left(path: &Path) -> (Option<LogEnd>, Option<LogEnd>) {
+    let Ok(mark) = std::fs::read_to_string(mark_path(path)) else { return (None, None) };
+    let mut lines = mark.lines();
+    let same_boot = lines.next().is_some_and(|left_by| boot().is_some_and(|boot| boot == left_by));
+    let marked = lines.next().and_then(LogEnd::from_line);
+    let index = std::fs::read(beside(path, "-shm")).ok().filter(|_| same_boot);
+    let indexed = index.and_then(|index| {
+        let (first, second) = (index.first_chunk::<INDEX_HEAD>()?, index.get(INDEX_HEAD..2 * INDEX_HEAD)?);
+        let initialized = first[12] == 1;
+        // A kill while it was written leaves two that differ.
+        (first == second && initialized).then(|| LogEnd::in_index(first))
+    });
+    (marked, indexed)
 }
 
 /// Which start of the system this is.
 fn boot() -> Option<String> {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().filter(|id| !id.is_empty())
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim_end().to_owned()).filter(|id| !id.is_empty())
 }
 
 fn folder_of(path: &Path) -> std::io::Result<File> {
     File::open(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_log_is_read_as_it_was_written() {
+        let end = LogEnd { salts: [0xff, 0xff, 0xff, 0xff, 5, 6, 7, 8], frames: 4711 };
+        let line = end.to_line();
+        assert_eq!(LogEnd::from_line(line.trim_end()), Some(end));
+        assert_eq!(LogEnd::from_line(line.trim_end().replace("1267", "1266").as_str()), None);
+        assert_eq!(LogEnd::from_line("log"), None);
+        // The count of logs goes round.
+        assert_eq!(end.began_anew([0, 0, 0, 1, 9, 9, 9, 9]), 2);
+        assert!(end.began_anew([0xff, 0xff, 0xff, 0xfe, 9, 9, 9, 9]) > ANEW_MAX);
+    }
 }

@@ -20,6 +20,7 @@ mod limits;
 mod mail;
 mod migrations;
 mod oauth_clients;
+mod pages;
 mod pauses;
 mod registries;
 mod replays;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{IdSource, OrgId, RunId};
+use millrace_model::run::NewRun;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Store, StoreError};
+use millrace_store::{ExportFilter, Store, StoreError};
 use millrace_store_sqlite::SqliteStore;
+use rusqlite::Connection;
 
 use crate::own::run;
 use crate::{Folder, refusal};
@@ -72,7 +74,7 @@ fn length(path: &PathBuf) -> u64 {
 
 /// Asserts that it is refused with this said, and that not a byte was changed.
 fn refused(folder: &Folder, says: &str) {
-    let read = || [folder.options().path, log(folder)].map(|path| std::fs::read(path).unwrap_or_default());
+    let read = || [folder.options().path, log(folder)].map(|path| std::fs::read(path).ok());
     let before = read();
     match refusal(&folder.options()) {
         Some(StoreError::Damaged { what }) => assert!(what.contains(says), "{what}"),
@@ -224,6 +226,145 @@ async fn a_log_that_was_cut_is_missed_while_the_system_runs() {
     refused(&left, "another one than the server left");
     std::fs::write(&path, &whole).expect("writes");
     assert_eq!(count(&left, &org, &accepted).await, 20);
+}
+
+/// As the files are after a start of the system: SQLite's index of the log is gone, or of no use.
+fn start_the_system(folder: &Folder) {
+    let said = std::fs::read_to_string(mark(folder)).expect("a mark");
+    let (_, rest) = said.split_once('\n').expect("two lines");
+    std::fs::write(mark(folder), format!("00000000-0000-4000-8000-000000000000\n{rest}")).expect("writes");
+    std::fs::remove_file(folder.options().path.with_extension("db-shm")).expect("is there");
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_is_missed_after_a_start_of_the_system_too() {
+    let (_living, left, org, accepted) = killed_here(20).await;
+    let (path, bytes) = (log(&left), length(&log(&left)));
+    let whole = std::fs::read(&path).expect("reads");
+    start_the_system(&left);
+    for to in [bytes - 1, bytes - FRAME, bytes / 2, 32] {
+        cut(&path, to);
+        refused(&left, "commits that were acknowledged are missing");
+        std::fs::write(&path, &whole).expect("writes");
+    }
+    // The last commit, behind which no other tells.
+    overwrite(&path, bytes - 100, &[0xAA; 8]);
+    refused(&left, "were written and acknowledged");
+    let (_other, strange, _, _) = killed(3).await;
+    std::fs::copy(log(&strange), &path).expect("copies");
+    refused(&left, "another one than the server left");
+    // What is longer than the mark says was written since.
+    std::fs::write(&path, &whole).expect("writes");
+    assert_eq!(count(&left, &org, &accepted).await, 20);
+}
+
+#[tokio::test]
+async fn a_log_that_began_anew_since_its_mark_is_whole() {
+    let (living, left) = (Folder::new(), Folder::new());
+    let (ids, store) = (IdSource::default(), living.open().await);
+    let org = OrgId::generate(&ids);
+    let salts = || std::fs::read(log(&living)).expect("reads")[16..24].to_vec();
+    let mut accepted = Vec::new();
+    let mut accept = async || {
+        let new = run(&ids, &org);
+        accepted.push(new.id.clone());
+        store.accept(new, "node").await.expect("accepts");
+    };
+    accept().await;
+    // A power cut may leave a mark that is behind the log.
+    std::fs::copy(mark(&living), mark(&left)).expect("copies");
+    let first = salts();
+    while salts() == first {
+        accept().await;
+    }
+    for extension in ["db", "db-wal", "db-shm"] {
+        let [from, to] = [&living, &left].map(|folder| folder.options().path.with_extension(extension));
+        std::fs::copy(from, to).expect("copies");
+    }
+    start_the_system(&left);
+    assert_eq!(count(&left, &org, &accepted).await, accepted.len());
+}
+
+/// A database in which one value stands that no index has, between so many bytes and as many, and where it stands.
+async fn with_a_value(folder: &Folder, between: usize) -> (OrgId, u64) {
+    let (ids, store) = (IdSource::default(), folder.open().await);
+    let org = OrgId::generate(&ids);
+    let event: Arc<str> = format!(r#"{{"rest":"{0}","amount":"precious","more":"{0}"}}"#, "x".repeat(between)).into();
+    store.accept(NewRun { event, ..run(&ids, &org) }, "node").await.expect("accepts");
+    store.close().await;
+    let whole = std::fs::read(folder.options().path).expect("reads");
+    let at = whole.windows(8).position(|bytes| bytes == b"precious").expect("the value");
+    (org, at as u64)
+}
+
+/// Of a large value, parts are in pages of their own.
+const BETWEEN: [usize; 2] = [300, 20_000];
+
+#[tokio::test]
+async fn a_value_that_was_overwritten_is_found() {
+    for between in BETWEEN {
+        let folder = Folder::new();
+        let (_, at) = with_a_value(&folder, between).await;
+        let path = folder.options().path;
+        overwrite(&path, at, b"previous");
+        let says = format!("page {} is not as it was written", at / PAGE + 1);
+        refused(&folder, &says);
+        let copied = SqliteStore::backup(&path, &path.with_extension("copy"));
+        assert!(matches!(&copied, Err(StoreError::Damaged { what }) if what.contains(&says)), "{copied:?}");
+        let examined = millrace_store_sqlite::examine(&path).expect("is examined");
+        assert!(examined.damage.is_some_and(|said| said.contains(&says)));
+        let checked = SqliteStore::check(&path);
+        assert!(matches!(&checked, Err(StoreError::Corrupt { what }) if what.contains(&says)), "{checked:?}");
+        overwrite(&path, at, b"precious");
+        assert!(refusal(&folder.options()).is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_is_overwritten_while_the_server_runs_is_not_read() {
+    for between in BETWEEN {
+        let folder = Folder::new();
+        let (org, at) = with_a_value(&folder, between).await;
+        let store = folder.open().await;
+        overwrite(&folder.options().path, at, b"previous");
+        // On a connection of its own, which has read nothing before.
+        let (out, _pieces) = tokio::sync::mpsc::channel(8);
+        let said = store.export(&org, ExportFilter::default(), out).await;
+        assert!(matches!(&said, Err(StoreError::Damaged { what }) if what.contains("is not as it was written")), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_in_the_place_of_another_is_found() {
+    let folder = Folder::new();
+    fill(&folder).await;
+    let path = folder.options().path;
+    let whole = std::fs::read(&path).expect("reads");
+    let page = |number: u64| &whole[usize::try_from(number * PAGE).expect("small")..][..4096];
+    overwrite(&path, 5 * PAGE, page(6));
+    refused(&folder, "page 6 is not as it was written");
+    overwrite(&path, 5 * PAGE, &[0; 4096]);
+    refused(&folder, "page 6 is not as it was written");
+}
+
+/// Made by something else, as by `sqlite3` from what could be saved.
+#[tokio::test]
+async fn a_database_without_checksums_is_used_and_its_copy_has_them() {
+    let folder = Folder::new();
+    let (path, copy) = (folder.options().path, Folder::new());
+    Connection::open(&path).expect("opens").execute_batch("CREATE TABLE other (one)").expect("makes it");
+    let (_, at) = with_a_value(&folder, 300).await;
+    let engine = |folder: &Folder| millrace_store_sqlite::examine(&folder.options().path).expect("is examined").engine;
+    assert!(engine(&folder).contains("without checksums"));
+    SqliteStore::backup(&path, &copy.options().path).expect("copies");
+    assert!(!engine(&copy).contains("without checksums"));
+    SqliteStore::check(&copy.options().path).expect("is whole");
+    overwrite(&path, at, b"previous");
+    assert!(refusal(&folder.options()).is_none(), "nothing can tell");
+    let whole = std::fs::read(copy.options().path).expect("reads");
+    let at = whole.windows(8).position(|bytes| bytes == b"precious").expect("the value");
+    overwrite(&copy.options().path, at as u64, b"previous");
+    refused(&copy, "is not as it was written");
 }
 
 #[tokio::test]

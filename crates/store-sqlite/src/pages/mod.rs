@@ -1,0 +1,100 @@
+//! Checksums of the pages of a database. SQLite writes none: bytes that a disk changed within a value are read as if they were right. It leaves room at the
+//! end of each page to those who ask for it (its file format calls it reserved), and there the checksum of the rest stands, of which the page's number is
+//! a part: a page that was written to another's place is found too.
+//!
+//! It is made as a page goes into the file and looked at whenever one is read from there. Pages in the write-ahead log have checksums of SQLite's own.
+
+mod vfs;
+
+use std::cell::Cell;
+use std::path::Path;
+
+use millrace_store::{StoreError, StoreResult};
+use rusqlite::{Connection, OpenFlags};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::db::database;
+
+/// What a checksum takes at the end of each page.
+const SUM: usize = 8;
+/// The head of a database, at the beginning of its first page.
+const HEAD: usize = 100;
+
+thread_local! {
+    static BROKEN: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Opens a database. One that is made has checksums, as has a copy of any.
+pub(crate) fn open(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
+    let name = vfs::name().ok_or_else(|| StoreError::Database("SQLite did not take the checksums of pages".into()))?;
+    let connection = Connection::open_with_flags_and_vfs(path, flags, name).map_err(database)?;
+    vfs::reserve(&connection);
+    Ok(connection)
+}
+
+/// What the last read of this thread found that is not as it was written, once.
+pub(crate) fn broken() -> Option<String> {
+    BROKEN.take().map(|page| format!("page {page} is not as it was written: its checksum differs"))
+}
+
+/// Whether the pages of a database have checksums. One without was made by something else.
+pub(crate) fn has_checksums(path: &Path) -> bool {
+    let mut head = [0; HEAD];
+    std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head)).is_ok() && Pages::of(&head) != Pages::Plain
+}
+
+/// How the pages of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pages {
+    /// There are none yet: they will have checksums.
+    Unwritten,
+    Checked {
+        bytes: usize,
+    },
+    Plain,
+}
+
+impl Pages {
+    /// As the head of the file says.
+    fn of(head: &[u8]) -> Self {
+        match head {
+            [] => Self::Unwritten,
+            head if head.len() < HEAD || usize::from(head[20]) != SUM => Self::Plain,
+            head => match usize::from(u16::from_be_bytes([head[16], head[17]])) {
+                1 => Self::Checked { bytes: 65_536 },
+                bytes if bytes.is_power_of_two() && bytes >= 512 => Self::Checked { bytes },
+                _ => Self::Plain,
+            },
+        }
+    }
+
+    /// The number of the page that is at a place of the file, where a whole one is.
+    fn number(self, at: u64, bytes: usize) -> Option<u64> {
+        let is_page = match self {
+            Self::Checked { bytes: page } => bytes == page,
+            Self::Unwritten => bytes.is_power_of_two() && (512..=65_536).contains(&bytes),
+            Self::Plain => false,
+        };
+        (is_page && at.is_multiple_of(bytes as u64)).then(|| at / bytes as u64 + 1)
+    }
+}
+
+fn sum(page: &[u8], number: u64) -> [u8; SUM] {
+    xxh3_64_with_seed(&page[..page.len() - SUM], number).to_le_bytes()
+}
+
+/// Whether a page is as it was written; where it is not, [`broken`] tells.
+fn is_whole(page: &[u8], number: u64) -> bool {
+    let is_whole = page[page.len() - SUM..] == sum(page, number);
+    if !is_whole {
+        BROKEN.set(Some(number));
+    }
+    is_whole
+}
+
+/// A page as it is to be written.
+fn seal(page: &[u8], number: u64, into: &mut Vec<u8>) {
+    into.clear();
+    into.extend_from_slice(&page[..page.len() - SUM]);
+    into.extend_from_slice(&sum(page, number));
+}
