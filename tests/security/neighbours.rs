@@ -137,13 +137,10 @@ async fn measure_what_a_neighbour_feels() {
         let mut rounds = Vec::new();
         for _ in 0..ROUNDS {
             let before = field.look(ANSWERS).await;
-            let (flood, end) = tokio::sync::oneshot::channel::<()>();
-            let to = vec![endpoint(&flooded)];
-            let flooding = std::thread::spawn(move || flood_with_requests(&to, end));
+            let flood = Flood::begin(&[endpoint(&flooded)]);
             tokio::time::sleep(GRACE).await;
             rounds.push((before, field.look(ANSWERS).await));
-            drop(flood);
-            println!("{} requests of the flood were answered", flooding.join().expect("floods"));
+            println!("{}", flood.end());
             field.rest().await;
         }
         println!("{}", row(name, &rounds));
@@ -186,9 +183,8 @@ async fn measure_what_another_organization_feels() {
                 paths.push(format!("/workflows/{}", id(&workflow)));
             }
             let before = field.look(ANSWERS).await;
-            let (flood, flooded) = tokio::sync::oneshot::channel::<()>();
-            let flooding = if name.starts_with("600") {
-                Some(std::thread::spawn(move || flood_with_requests(&urls, flooded)))
+            let flood = if name.starts_with("600") {
+                Some(Flood::begin(&urls))
             } else {
                 for url in &urls {
                     assert_eq!(answer(field.server.raw(Method::POST, url).json(&json!({}))).await.status, 200);
@@ -197,9 +193,8 @@ async fn measure_what_another_organization_feels() {
             };
             tokio::time::sleep(GRACE).await;
             rounds.push((before, field.look(ANSWERS).await));
-            drop(flood);
-            if let Some(flooding) = flooding {
-                println!("{} requests of the flood were answered", flooding.join().expect("floods"));
+            if let Some(flood) = flood {
+                println!("{}", flood.end());
             }
             // What of them waits goes with them.
             for path in &paths {
@@ -212,14 +207,42 @@ async fn measure_what_another_organization_feels() {
     }
 }
 
-/// Six hundred clients that ask again as soon as they are answered, and a little later where they are refused. Ends with the sender; tells how many were answered.
-fn flood_with_requests(urls: &[String], mut end: tokio::sync::oneshot::Receiver<()>) -> usize {
-    // Clients are elsewhere: what these need of the processors is not to be taken from the server, as far as the kernel can tell them apart.
-    let thread = std::fs::read_link("/proc/thread-self").expect("the number of the thread");
-    let stands_back = std::process::Command::new("renice").args(["-n", "19", "-p"]).arg(thread.file_name().expect("a number")).output().expect("is there");
-    assert!(stands_back.status.success(), "{stands_back:?}");
+/// Six hundred clients that ask again as soon as they are answered, and a little later where they are refused: a process in a session of its own. Clients are
+/// elsewhere, and what these need of the processors is not to be taken from the server, as far as the kernel can tell them apart.
+struct Flood(std::process::Child);
+
+impl Flood {
+    fn begin(urls: &[String]) -> Self {
+        let mut command = std::process::Command::new("setsid");
+        command.arg(std::env::current_exe().expect("this program")).args(["--ignored", "--exact", "neighbours::clients_of_a_flood", "--nocapture"]);
+        command.env(FLOODED, urls.join(" ")).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let child = command.spawn().expect("starts");
+        let stands_back = std::process::Command::new("renice").args(["-n", "19", "-p", &child.id().to_string()]).output().expect("is there");
+        assert!(stands_back.status.success(), "{stands_back:?}");
+        Self(child)
+    }
+
+    /// Tells how many were answered.
+    fn end(mut self) -> String {
+        drop(self.0.stdin.take());
+        let output = self.0.wait_with_output().expect("ends");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.lines().find(|line| line.contains("were answered")).unwrap_or_else(|| panic!("{said}")).to_owned()
+    }
+}
+
+/// Where the clients of a flood ask, with spaces between.
+const FLOODED: &str = "MILLRACE_FLOODED";
+
+#[test]
+#[ignore = "no test: the clients of a flood, which the measurements start as a process"]
+fn clients_of_a_flood() {
+    let Ok(urls) = std::env::var(FLOODED) else { return };
+    let urls: Vec<String> = urls.split(' ').map(str::to_owned).collect();
+    // Where sessions share the processors, the session's own.
+    let _ = std::fs::write("/proc/self/autogroup", "19");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("starts");
-    runtime.block_on(async {
+    let answered = runtime.block_on(async {
         let http = reqwest::Client::new();
         let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         for n in 0..600 {
@@ -233,8 +256,8 @@ fn flood_with_requests(urls: &[String], mut end: tokio::sync::oneshot::Receiver<
                 }
             });
         }
-        // Ends with its other half.
-        let _ = (&mut end).await;
+        let _ = tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink())).await;
         count.load(std::sync::atomic::Ordering::Relaxed)
-    })
+    });
+    println!("{answered} requests of the flood were answered");
 }
