@@ -24,13 +24,11 @@ impl Runs for SqliteStore {
         let Claim { node, now, lease_until, limit, after, passed_over } = claim;
         let (node, after, passed_over) = (node.to_owned(), after.to_owned(), passed_over.to_vec());
         // A look at the queue costs no commit while it is empty.
-        let waiting = self
-            .db
-            .read(move |c| {
-                number(c, "SELECT EXISTS (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?1))", [now.ms()])
-            })
-            .await?;
-        if waiting == 0 {
+        let look = {
+            let (node, after, passed_over) = (node.clone(), after.clone(), passed_over.clone());
+            move |c: &Connection| runs::owners_in_turn(c, Claim { node: &node, now, lease_until, limit: 1, after: &after, passed_over: &passed_over })
+        };
+        if self.db.read(look).await?.is_empty() {
             return Ok(Vec::new());
         }
         write_at!(self, "claim", |c| runs::claim(c, Claim { node: &node, now, lease_until, limit, after: &after, passed_over: &passed_over }))
