@@ -51,7 +51,7 @@ impl Db {
         migrations::run(&writer)?;
         if !pages::has_checksums(&options.path) {
             tracing::warn!(
-                "the pages of the database have no checksums, as something else made it: a copy by `millrace backup` has them, and `millrace restore` puts it in its place"
+                "the pages of the database have no checksums, as it was made without: a copy by `millrace backup` has them, and `millrace restore` puts it in its place"
             );
         }
         let in_use = InUse::new(&options.path);

@@ -37,7 +37,7 @@ pub(crate) fn broken() -> Option<String> {
     BROKEN.take().map(|page| format!("page {page} is not as it was written: its checksum differs"))
 }
 
-/// Whether the pages of a database have checksums. One without was made by something else.
+/// Whether the pages of a database have checksums: those have that were made by [`open`].
 pub(crate) fn has_checksums(path: &Path) -> bool {
     let mut head = [0; HEAD];
     std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head)).is_ok() && Pages::of(&head) != Pages::Plain
@@ -58,7 +58,6 @@ impl Pages {
     /// As the head of the file says.
     fn of(head: &[u8]) -> Self {
         match head {
-            [] => Self::Unwritten,
             head if head.len() < HEAD || usize::from(head[20]) != SUM => Self::Plain,
             head => match usize::from(u16::from_be_bytes([head[16], head[17]])) {
                 1 => Self::Checked { bytes: 65_536 },

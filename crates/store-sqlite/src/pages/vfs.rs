@@ -1,6 +1,6 @@
 //! Between SQLite and its files: its own way to read and write them (a "VFS"), with a look at the pages of databases.
 //!
-//! A file of a database is SQLite's own, with [`Beside`] behind it in the same piece of memory, and a table of methods of which three are ours. All else goes
+//! A file of a database is SQLite's own, with [`Beside`] behind it in the same piece of memory, and a table of methods of which four are ours. All else goes
 //! to SQLite's methods directly, which know nothing of it.
 
 use std::ffi::{CStr, c_int, c_void};
