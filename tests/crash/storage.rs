@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use millrace_tests::cluster::{Cluster, cluster};
-use millrace_tests::{Answer, Server, answer, binary, endpoint};
+use millrace_tests::{Answer, Server, answer, binary, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -528,6 +528,37 @@ async fn a_damaged_database_is_refused_and_says_what_to_do() {
     std::fs::write(&key, kept).expect("writes");
     server.launch().await;
     settled(&server, &source, 1).await;
+}
+
+#[tokio::test]
+async fn a_damaged_page_that_is_read_is_told_while_events_are_accepted() {
+    let mut server = Server::start().await;
+    let source = server.source(&SOURCE.replace("{ n: e.body.n }", "e.body"), json!({})).await;
+    let url = endpoint(&source);
+    // Larger than a page, so that it has some of its own.
+    let event = json!({ "n": 1, "amount": format!("{}precious{}", "x".repeat(20_000), "x".repeat(20_000)) });
+    assert_eq!(answer(server.raw(Method::POST, &url).json(&event)).await.status, 200);
+    settled(&server, &source, 1).await;
+    assert_eq!(server.terminate(), Some(0));
+    server.launch().await;
+    let path = server.data_dir().join("millrace.db");
+    let file = std::fs::File::options().write(true).open(&path).expect("opens");
+    let whole = std::fs::read(&path).expect("reads");
+    let amounts: Vec<usize> = whole.windows(8).enumerate().filter(|(_, bytes)| *bytes == b"precious").map(|(at, _)| at).collect();
+    assert!(!amounts.is_empty());
+    for at in amounts {
+        file.write_all_at(b"previous", at as u64).expect("writes");
+    }
+    assert_eq!(ready(&server).await.json, json!({ "status": "ready" }));
+
+    let read = server.get(&format!("/sources/{}/event_summaries?expand=event", id(&source))).await;
+    assert!(read.status == 500 && !read.text.contains("previous"), "{}", read.status);
+    let said = ready(&server).await;
+    assert_eq!((said.status, &said.json["status"], &said.json["code"]), (200, &json!("degraded"), &json!("storage_damaged")), "{said:?}");
+    assert!(said.text.contains("millrace doctor"), "{said:?}");
+    assert_eq!(send(&server, &url, 2).await.status, 200);
+    assert_eq!(server.terminate(), Some(0));
+    assert!(refused(&server).contains("is not as it was written"));
 }
 
 /// What `docs/durability.md` says is done about it.

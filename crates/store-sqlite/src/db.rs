@@ -115,7 +115,7 @@ impl Db {
             None => return Err(StoreError::Closed),
         };
         match sent {
-            Ok(()) => told.await.unwrap_or(Err(StoreError::Closed)),
+            Ok(()) => self.look_for_damage(told.await.unwrap_or(Err(StoreError::Closed))),
             Err(TrySendError::Full(_)) => Err(StoreError::Overloaded),
             Err(TrySendError::Disconnected(_)) => Err(StoreError::Closed),
         }
@@ -125,15 +125,14 @@ impl Db {
     pub(crate) async fn read<T: Send + 'static>(&self, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
         let readers = self.readers.clone();
         let _place = self.readers.places.acquire().await.map_err(|_| StoreError::Closed)?;
-        tokio::task::spawn_blocking(move || {
+        let read = tokio::task::spawn_blocking(move || {
             let connection = readers.idle.lock().pop().ok_or(StoreError::Closed)?;
             // One state of the database, however many statements: a page and its count are of one moment.
             let result = connection.unchecked_transaction().map_err(database).and_then(|state| query(&state));
             readers.idle.lock().push(connection);
             result
-        })
-        .await
-        .map_err(|e| StoreError::Database(Box::new(e)))?
+        });
+        self.look_for_damage(read.await.map_err(|e| StoreError::Database(Box::new(e)))?)
     }
 
     /// Runs a long `query` on one state of the database, out of the way of the readers. `Overloaded` where enough others do.
@@ -143,15 +142,21 @@ impl Db {
         }
         let place = self.aside.clone().try_acquire_owned().map_err(|_| StoreError::Overloaded)?;
         let path = self.path.clone();
-        tokio::task::spawn_blocking(move || {
+        let read = tokio::task::spawn_blocking(move || {
             let _place = place;
             let connection = connect(&path)?;
             // The transaction ends with the connection.
             connection.execute_batch("PRAGMA query_only = ON; BEGIN").map_err(database)?;
             query(&connection)
-        })
-        .await
-        .map_err(|e| StoreError::Database(Box::new(e)))?
+        });
+        self.look_for_damage(read.await.map_err(|e| StoreError::Database(Box::new(e)))?)
+    }
+
+    fn look_for_damage<T>(&self, result: StoreResult<T>) -> StoreResult<T> {
+        if let Err(StoreError::Damaged { .. }) = &result {
+            self.pulse.found_damage();
+        }
+        result
     }
 
     /// Ends the writer after what waits, and refuses reads from now on.

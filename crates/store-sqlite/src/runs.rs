@@ -76,14 +76,14 @@ pub(crate) fn claim(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<Run>> {
 pub(crate) fn owners_in_turn(c: &Connection, claim: Claim<'_>) -> StoreResult<Vec<String>> {
     // From one owner to the next by the index, however many runs each has.
     let sql = "WITH RECURSIVE turns (owner_id) AS (
-           SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND owner_id > ?1 ORDER BY owner_id LIMIT 1)
+           SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') ORDER BY owner_id LIMIT 1)
            UNION ALL
            SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND owner_id > turns.owner_id ORDER BY owner_id LIMIT 1)
            FROM turns WHERE turns.owner_id IS NOT NULL)
-         SELECT owner_id FROM turns WHERE owner_id IS NOT NULL AND owner_id NOT IN (SELECT value FROM json_each(?3)) AND EXISTS (
-           SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND runs.owner_id = turns.owner_id AND (status = 'queued' OR lease_until < ?2))";
+         SELECT owner_id FROM turns WHERE owner_id IS NOT NULL AND owner_id NOT IN (SELECT value FROM json_each(?2)) AND EXISTS (
+           SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND runs.owner_id = turns.owner_id AND (status = 'queued' OR lease_until < ?1))";
     let passed_over = serde_json::Value::from(claim.passed_over.to_vec()).to_string();
-    let all = many(c, sql, params!["", claim.now.ms(), passed_over], |row| row.get::<_, String>(0).map_err(database))?;
+    let all = many(c, sql, params![claim.now.ms(), passed_over], |row| row.get::<_, String>(0).map_err(database))?;
     let (first, behind): (Vec<String>, Vec<String>) = all.into_iter().partition(|owner| owner.as_str() <= claim.after);
     Ok(behind.into_iter().chain(first).take(claim.limit as usize).collect())
 }

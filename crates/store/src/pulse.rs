@@ -24,6 +24,8 @@ pub enum Condition {
     Full,
     /// The last one failed.
     Failing,
+    /// They are committed in good time, but something was read that is not as it was written.
+    Damaged,
 }
 
 /// Keeps count of commits under way.
@@ -41,6 +43,7 @@ struct State {
     /// When a commit was slow last, and how slow.
     slow: Option<(Instant, Duration)>,
     failed: Option<Condition>,
+    damaged: bool,
 }
 
 /// A commit under way; forgotten where it is dropped without an end.
@@ -66,6 +69,14 @@ impl Pulse {
         }
     }
 
+    /// Something was read that is not as it was written: told from now on, as nothing but another start looks through all of it.
+    pub fn found_damage(&self) {
+        let mut state = self.state();
+        if !std::mem::replace(&mut state.damaged, true) {
+            tracing::error!("the database is damaged: what is whole goes on; `millrace doctor` looks through all of it, and a backup can take its place");
+        }
+    }
+
     /// A commit begins.
     pub fn begin(&self) -> Beat<'_> {
         let mut state = self.state();
@@ -86,7 +97,8 @@ impl Pulse {
             return Condition::Waiting(age);
         }
         let last = state.slow.filter(|(ended, _)| ended.elapsed() < REMEMBER);
-        last.map_or(Condition::Good, |(_, took)| Condition::Slow(took))
+        let otherwise = if state.damaged { Condition::Damaged } else { Condition::Good };
+        last.map_or(otherwise, |(_, took)| Condition::Slow(took))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

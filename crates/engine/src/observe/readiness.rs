@@ -29,6 +29,8 @@ pub enum Readiness {
         /// How much.
         free_bytes: u64,
     },
+    /// Events are accepted; something was read from the database that is not as it was written.
+    Damaged,
     /// A commit does not end.
     Hanging {
         /// For how long.
@@ -45,7 +47,7 @@ pub enum Readiness {
 impl Readiness {
     /// Whether events are accepted.
     pub const fn accepts(self) -> bool {
-        matches!(self, Self::Ready | Self::Degraded { .. } | Self::StorageLow { .. })
+        matches!(self, Self::Ready | Self::Degraded { .. } | Self::StorageLow { .. } | Self::Damaged)
     }
 
     /// A stable code in snake case.
@@ -54,6 +56,7 @@ impl Readiness {
             Self::Ready => "ready",
             Self::Degraded { .. } => "slow_storage",
             Self::StorageLow { .. } => "storage_low",
+            Self::Damaged => "storage_damaged",
             Self::Hanging { .. } => "storage_hangs",
             Self::StorageFull => "storage_full",
             Self::DatabaseFailing => "database_unavailable",
@@ -75,6 +78,7 @@ impl fmt::Display for Readiness {
                 free_bytes >> 20,
                 FREE_BYTES_MIN >> 20
             ),
+            Self::Damaged => f.write_str("a part of the database is not as it was written, and the log names it; `millrace doctor` looks through all of it, and a backup can take its place"),
             Self::Hanging { commit } => {
                 write!(f, "a commit has not ended for {} s; look at the disk of the database", commit.as_secs())
             }
@@ -103,6 +107,7 @@ impl Engine {
         }
         match tokio::time::timeout(ANSWER_MAX, self.0.store.ping()).await {
             // What the test writes fits where a large event no longer does.
+            Ok(Ok(())) if self.0.store.condition() == Condition::Damaged => Readiness::Damaged,
             Ok(Ok(())) => match self.free_bytes().filter(|free| *free < FREE_BYTES_MIN) {
                 Some(free_bytes) => Readiness::StorageLow { free_bytes },
                 None => Readiness::Ready,
