@@ -106,8 +106,8 @@ impl Engine {
             return slow;
         }
         match tokio::time::timeout(ANSWER_MAX, self.0.store.ping()).await {
-            // What the test writes fits where a large event no longer does.
             Ok(Ok(())) if self.0.store.condition() == Condition::Damaged => Readiness::Damaged,
+            // What the test writes fits where a large event no longer does.
             Ok(Ok(())) => match self.free_bytes().filter(|free| *free < FREE_BYTES_MIN) {
                 Some(free_bytes) => Readiness::StorageLow { free_bytes },
                 None => Readiness::Ready,
