@@ -42,14 +42,23 @@ async fn settled(server: &Server, source: &Value, count: usize) {
 
 /// Starts a server that must refuse to, and gives what it said. Not a byte of its database may change.
 fn refused(server: &Server) -> String {
-    let database = server.data_dir().join("millrace.db");
-    let before = std::fs::read(&database).ok();
+    let before = files(server);
+    let said = refused_with(server, &[]);
+    assert!(files(server) == before, "the database was written to");
+    said
+}
+
+/// The database, its log and what says how far that has come.
+fn files(server: &Server) -> [Option<Vec<u8>>; 3] {
+    ["millrace.db", "millrace.db-wal", "millrace.db-open"].map(|name| std::fs::read(server.data_dir().join(name)).ok())
+}
+
+fn refused_with(server: &Server, args: &[&str]) -> String {
     let mut command = Command::new(binary());
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(server.data_dir());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(server.data_dir()).args(args);
     let output = command.stdin(Stdio::null()).output().expect("starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(std::fs::read(&database).ok() == before, "the database was written to");
     said
 }
 
@@ -530,6 +539,30 @@ async fn a_damaged_database_is_refused_and_says_what_to_do() {
     settled(&server, &source, 1).await;
 }
 
+/// Of a server that was killed, whatever a start is refused for.
+#[tokio::test]
+async fn a_refused_start_leaves_no_log_that_could_be_lost_unseen() {
+    let mut server = Server::start().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    for n in 0..5 {
+        assert_eq!(send(&server, &url, n).await.status, 200);
+    }
+    server.kill();
+    let key = server.data_dir().join("master.key");
+    std::fs::rename(&key, key.with_extension("aside")).expect("puts it aside");
+    assert!(refused(&server).contains("without it no stored secret can be read"));
+    std::fs::rename(key.with_extension("aside"), &key).expect("puts it back");
+    for _ in 0..3 {
+        let said = refused_with(&server, &["--node", "/nowhere/node"]);
+        assert!(said.contains("/nowhere/node"), "{said}");
+        let [_, log, open] = files(&server);
+        assert!(log.is_none_or(|log| log.is_empty()) || open.is_some());
+    }
+    server.launch().await;
+    settled(&server, &source, 5).await;
+}
+
 #[tokio::test]
 async fn a_damaged_page_that_is_read_is_told_while_events_are_accepted() {
     let mut server = Server::start().await;
@@ -551,8 +584,13 @@ async fn a_damaged_page_that_is_read_is_told_while_events_are_accepted() {
     }
     assert_eq!(ready(&server).await.json, json!({ "status": "ready" }));
 
-    let read = server.get(&format!("/sources/{}/event_summaries?expand=event", id(&source))).await;
-    assert!(read.status == 500 && !read.text.contains("previous"), "{}", read.status);
+    // On a connection of its own, which has read nothing before.
+    let export = server.raw(Method::GET, &format!("{}/v1/export?owner_id={}", server.url, id(&source))).bearer_auth(&server.api_key);
+    let read = match export.send().await {
+        Ok(answer) => answer.text().await,
+        Err(error) => Err(error),
+    };
+    assert!(read.is_err(), "it was read as if it were whole");
     let said = ready(&server).await;
     assert_eq!((said.status, &said.json["status"], &said.json["code"]), (200, &json!("degraded"), &json!("storage_damaged")), "{said:?}");
     assert!(said.text.contains("millrace doctor"), "{said:?}");

@@ -33,18 +33,25 @@ impl KeyPlace {
             MasterKeyConfig { file: Some(file), .. } => Place::File(file.clone()),
             _ => {
                 if !default.exists() && !beside(default).exists() {
-                    if default.with_file_name("credentials.json").exists() {
-                        return Err(MasterKeyError(format!(
-                            "the master key `{}` is missing, though this data directory has been used: without it no stored secret can be read; restore it from a backup, or say where it is (docs/secrets.md)",
-                            default.display()
-                        )));
-                    }
+                    Self::refuse_lost(config, default)?;
                     write_private(default, &ids.bytes::<32>()).map_err(|e| file_error(default, &e))?;
                 }
                 Place::File(default.to_path_buf())
             }
         };
         Ok(Self(place))
+    }
+
+    /// Refuses a data directory that was used and whose key is not there; asked before anything of it is touched.
+    pub fn refuse_lost(config: &MasterKeyConfig, default: &Path) -> Result<(), MasterKeyError> {
+        let is_elsewhere = config.command.is_some() || config.key.is_some() || config.file.is_some();
+        if is_elsewhere || default.exists() || beside(default).exists() || !default.with_file_name("credentials.json").exists() {
+            return Ok(());
+        }
+        Err(MasterKeyError(format!(
+            "the master key `{}` is missing, though this data directory has been used: without it no stored secret can be read; restore it from a backup, or say where it is (docs/secrets.md)",
+            default.display()
+        )))
     }
 }
 

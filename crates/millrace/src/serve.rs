@@ -12,6 +12,7 @@ use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::IdSource;
 use millrace_model::egress::Shared;
 use millrace_runner::{Runner, RunnerConfig, Walls};
+use millrace_store::Store;
 use millrace_store_postgres::PostgresOptions;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -115,7 +116,17 @@ pub(crate) fn bundler(config: &Config, cache_dir: PathBuf, egress: Shared, walls
 }
 
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
+    KeyPlace::refuse_lost(&config.master_key, &data.file("master.key"))?;
     let store = database::open(config, data).await?;
+    let engine = start_engine_on(store.clone(), config, data, base_url).await;
+    if engine.is_err() {
+        // Else the process might end while the database is closed: its log without the file that says how far it has come.
+        store.close().await;
+    }
+    engine
+}
+
+async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
     let database = config.database_url.as_ref().map(|url| PostgresOptions::at(url).hosts()).unwrap_or_default();
     let egress = Surroundings::new(config.egress_allow.clone(), database).watch().await;
     let ids = Arc::new(if store.single_node() { IdSource::default() } else { IdSource::of_many() });
