@@ -52,22 +52,31 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     let address = listener.local_addr().context("could not tell the listener's address")?;
     let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
     let engine = start_engine(&config, &data, &base_url).await?;
-    let first = engine.bootstrap(&config.owner_email, |first| data.prepare_credentials(first, &base_url)).await?;
+    let served = serve_engine(&config, &data, &base_url, listener, connections_max, &engine).await;
+    tracing::info!("draining: no new events are accepted, runs under way end");
+    engine.shutdown(DRAIN).await;
+    tracing::info!("stopped");
+    served
+}
+
+/// Until the server is told to end.
+async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listener: TcpListener, connections_max: usize, engine: &Engine) -> Result<()> {
+    let first = engine.bootstrap(&config.owner_email, |first| data.prepare_credentials(first, base_url)).await?;
     if data.take_over_credentials(first.as_ref())? {
         tracing::info!(path = %data.file(CREDENTIALS).display(), "first start: the organization, its owner and an API key were made");
     }
-    data.update_url(&base_url)?;
+    data.update_url(base_url)?;
     let router = millrace_api::router(
         engine.clone(),
         ApiConfig {
-            base_url: base_url.clone(),
+            base_url: base_url.to_owned(),
             endpoint_domain: config.endpoint_domain.clone(),
             http_body_max_bytes: config.http_body_max_bytes,
             body_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)),
             bodies_bytes_max: config.requests_half_bytes(),
         },
     );
-    let metrics = listen_metrics(&config, &engine).await?;
+    let metrics = listen_metrics(config, engine).await?;
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let limits = http::Limits { connections_max, head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
     let memory = tokio::spawn(memory::give_back());
@@ -76,9 +85,6 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     if let Some(metrics) = metrics {
         metrics.abort();
     }
-    tracing::info!("draining: no new events are accepted, runs under way end");
-    engine.shutdown(DRAIN).await;
-    tracing::info!("stopped");
     Ok(())
 }
 
