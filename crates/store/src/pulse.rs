@@ -69,7 +69,7 @@ impl Pulse {
         }
     }
 
-    /// Something was read that is not as it was written: told from now on, as nothing but another start looks through all of it.
+    /// Something was read that is not as it was written: told until the server ends, for what else is read well says nothing of it.
     pub fn found_damage(&self) {
         let mut state = self.state();
         if !std::mem::replace(&mut state.damaged, true) {
