@@ -3,6 +3,7 @@
 mod apply;
 mod audit;
 mod clock;
+mod damage;
 mod keys;
 mod nodes;
 mod order;

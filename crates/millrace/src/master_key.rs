@@ -25,7 +25,7 @@ enum Place {
 }
 
 impl KeyPlace {
-    /// The place that is configured; else the file `default`, which is made where it is not there.
+    /// The place that is configured; else the file `default`, which is made where it is not there: [`Self::refuse_lost`] is asked before.
     pub fn open(config: &MasterKeyConfig, default: &Path, ids: &IdSource) -> Result<Self, MasterKeyError> {
         let place = match config {
             MasterKeyConfig { command: Some(command), .. } => Place::Command(command.clone()),
@@ -33,7 +33,6 @@ impl KeyPlace {
             MasterKeyConfig { file: Some(file), .. } => Place::File(file.clone()),
             _ => {
                 if !default.exists() && !beside(default).exists() {
-                    Self::refuse_lost(config, default)?;
                     write_private(default, &ids.bytes::<32>()).map_err(|e| file_error(default, &e))?;
                 }
                 Place::File(default.to_path_buf())
@@ -98,7 +97,6 @@ impl MasterKeys for KeyPlace {
     }
 }
 
-/// Where the next key lies until the data keys are wrapped under it.
 /// Where a key lies that is about to take the place of the one of `path`.
 pub fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();

@@ -46,21 +46,43 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     let connections_max = connections_max(&config)?;
     let data = DataDir::open(&config.data_dir)?;
     data.refuse_half_restored()?;
-    let listener = http::listen(&config.listen)
-        .await
-        .with_context(|| format!("could not listen on `{}`; is the port in use? choose another with --listen", config.listen))?;
-    let address = listener.local_addr().context("could not tell the listener's address")?;
+    let listeners = Listeners::bind(&config).await?;
+    let address = listeners.main.local_addr().context("could not tell the listener's address")?;
     let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
     let engine = start_engine(&config, &data, &base_url).await?;
-    let served = serve_engine(&config, &data, &base_url, listener, connections_max, &engine).await;
+    let served = serve_engine(&config, &data, &base_url, listeners, connections_max, &engine).await;
     tracing::info!("draining: no new events are accepted, runs under way end");
     engine.shutdown(DRAIN).await;
     tracing::info!("stopped");
     served
 }
 
+/// Bound before anything of the data directory is touched: a port that is in use is the commonest reason not to start.
+struct Listeners {
+    main: TcpListener,
+    /// For the counts, where they have an address of their own.
+    metrics: Option<TcpListener>,
+}
+
+impl Listeners {
+    async fn bind(config: &Config) -> Result<Self> {
+        let main = http::listen(&config.listen)
+            .await
+            .with_context(|| format!("could not listen on `{}`; is the port in use? choose another with --listen", config.listen))?;
+        let metrics = match &config.metrics_listen {
+            Some(place) => Some(
+                http::listen(place)
+                    .await
+                    .with_context(|| format!("could not listen on `{place}` for /metrics; is the port in use? choose another with --metrics-listen"))?,
+            ),
+            None => None,
+        };
+        Ok(Self { main, metrics })
+    }
+}
+
 /// Until the server is told to end.
-async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listener: TcpListener, connections_max: usize, engine: &Engine) -> Result<()> {
+async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listeners: Listeners, connections_max: usize, engine: &Engine) -> Result<()> {
     let first = engine.bootstrap(&config.owner_email, |first| data.prepare_credentials(first, base_url)).await?;
     if data.take_over_credentials(first.as_ref())? {
         tracing::info!(path = %data.file(CREDENTIALS).display(), "first start: the organization, its owner and an API key were made");
@@ -76,11 +98,11 @@ async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listener:
             bodies_bytes_max: config.requests_half_bytes(),
         },
     );
-    let metrics = listen_metrics(config, engine).await?;
+    let metrics = listeners.metrics.map(|listener| serve_metrics(listener, engine)).transpose()?;
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let limits = http::Limits { connections_max, head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
     let memory = tokio::spawn(memory::give_back());
-    serve_until_signal(listener, router, limits).await?;
+    serve_until_signal(listeners.main, router, limits).await?;
     memory.abort();
     if let Some(metrics) = metrics {
         metrics.abort();
@@ -88,17 +110,15 @@ async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listener:
     Ok(())
 }
 
-/// Serves the counts at an address of their own, where one is named.
-async fn listen_metrics(config: &Config, engine: &Engine) -> Result<Option<tokio::task::JoinHandle<()>>> {
-    let Some(address) = &config.metrics_listen else { return Ok(None) };
-    let listener = TcpListener::bind(address).await.with_context(|| format!("could not listen on `{address}` for /metrics"))?;
+/// Serves the counts at an address of their own.
+fn serve_metrics(listener: TcpListener, engine: &Engine) -> Result<tokio::task::JoinHandle<()>> {
     tracing::info!(address = %listener.local_addr().context("could not tell the listener's address")?, "/metrics is open here, to whoever reaches it");
     let router = millrace_api::metrics_router(engine.clone());
-    Ok(Some(tokio::spawn(async move {
+    Ok(tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, router).await {
             tracing::error!(%error, "/metrics is served no longer");
         }
-    })))
+    }))
 }
 
 /// The process of one bundle: a question on standard input, its answer on standard output.
