@@ -8,6 +8,7 @@ mod keys;
 mod nodes;
 mod order;
 mod points;
+mod power;
 mod process;
 mod random;
 mod sends;

@@ -4,6 +4,7 @@ pub mod cli;
 /// The tests of the Postgres store start theirs in the same way.
 #[path = "../../crates/store-postgres/tests/it/cluster.rs"]
 pub mod cluster;
+pub mod disk;
 pub mod flow;
 pub mod kills;
 pub mod openapi;
