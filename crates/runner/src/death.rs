@@ -25,6 +25,8 @@ pub(crate) enum Death {
     TmpFull { bytes_max: u64 },
     /// We ended it: it had too many threads.
     TooManyThreads { max: usize },
+    /// We ended it: its first thread ended without the others, and nobody could tell any more what they take.
+    Headless,
     /// It exited or was killed.
     Exited(Option<ExitStatus>, String),
     /// It could not be started.
@@ -91,6 +93,11 @@ impl Death {
             Self::TooManyThreads { max } => {
                 (FailureKind::OutOfMemory, "OutOfMemory", format!("the code ran more than {max} threads at once, the limit; use fewer workers"))
             }
+            Self::Headless => (
+                FailureKind::HostCrashed,
+                "InternalFailure",
+                "the process of the code was ended because its main thread ended without the others, which hides what they take".to_owned(),
+            ),
             Self::Exited(status, words) => {
                 let how = match status {
                     Some(status) => status

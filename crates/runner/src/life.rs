@@ -153,13 +153,19 @@ impl Life {
         }
     }
 
-    /// Ends once it keeps more files, or has more threads or memory, than it may: limits of the kernel's there are for one file, for the threads of all
+    /// Ends once it keeps more files, or has more threads or memory, than it may, or hides what it has: limits of the kernel's there are for one file, for the threads of all
     /// processes of a user, and for memory that can be written to: what native code fills and then closes to writing is not counted.
     async fn too_much(&self) -> Death {
         let memory_kib_max = (u64::from(self.heap_mb) + BESIDE_HEAP_MB + MARGIN_MB) << 10;
+        let mut was_headless = false;
         for look in 1u32.. {
             tokio::time::sleep(LOOK).await;
             if let Some(taken) = self.child.id().and_then(Taken::of) {
+                // Of one that is ending, the first thread may be the first to go.
+                if taken.is_headless && was_headless {
+                    return Death::Headless;
+                }
+                was_headless = taken.is_headless;
                 if taken.threads > THREADS_MAX as u64 {
                     return Death::TooManyThreads { max: THREADS_MAX };
                 }

@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0023_forms.sql"),
     include_str!("../migrations/0024_saved_keys.sql"),
     include_str!("../migrations/0025_seated_writes.sql"),
+    include_str!("../migrations/0026_rows.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;

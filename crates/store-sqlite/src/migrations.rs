@@ -32,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0023_forms.sql"),
     include_str!("../migrations/0024_saved_keys.sql"),
     include_str!("../migrations/0025_seated_writes.sql"),
+    include_str!("../migrations/0026_rows.sql"),
 ];
 
 /// The newest schema.

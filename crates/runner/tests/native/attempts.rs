@@ -469,3 +469,11 @@ pub(crate) fn hoard_files() -> Value {
     std::thread::sleep(std::time::Duration::from_secs(30));
     json!(format!("kept: {}", at != libc::MAP_FAILED))
 }
+
+/// Ends the thread that speaks to the server and goes on in another, of which less is to be seen.
+pub(crate) fn end_the_first_thread() -> Value {
+    std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(300)));
+    // SAFETY: the thread has nothing left to do.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    json!("ended")
+}

@@ -52,6 +52,17 @@ async fn a_file_of_a_newer_version_is_refused_and_stays_as_it_is() {
     folder.open().await.ping().await.expect("answers");
 }
 
+/// On the way to a row, each row that a table in the order of its key passes is read to its end: one of megabytes would cost its neighbours as much.
+#[tokio::test]
+async fn tables_in_the_order_of_their_key_have_small_rows_only() {
+    let folder = Folder::new();
+    folder.open().await.close().await;
+    let file = Connection::open(folder.options().path).expect("opens");
+    let mut tables = file.prepare("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr ORDER BY name").expect("reads");
+    let names: Vec<String> = tables.query_map([], |row| row.get(0)).and_then(Iterator::collect).expect("names");
+    assert_eq!(names, ["app_hooks", "error_groups", "error_notices", "oauth_tokens", "replayed_runs", "retentions", "run_limits"]);
+}
+
 #[tokio::test]
 async fn a_file_that_is_no_database_is_refused() {
     let folder = Folder::new();
