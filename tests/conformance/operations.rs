@@ -430,6 +430,9 @@ async fn counts_are_behind_a_key_or_at_an_address_of_their_own() {
     assert_eq!(answer(server.raw(Method::GET, "/metrics")).await.status, 401);
     let read = server.post("/api_keys", &json!({ "name": "r", "scopes": ["read"] })).await.data()["key"].as_str().expect("a key").to_owned();
     assert_eq!(answer(server.raw(Method::GET, "/metrics").bearer_auth(&read)).await.status, 403);
+    let other = server.post("/workspaces", &json!({ "name": "other", "email": "o@example.test" })).await.data()["api_key"].as_str().expect("a key").to_owned();
+    let refused = answer(server.raw(Method::GET, "/metrics").bearer_auth(&other)).await;
+    assert!(refused.status == 403 && refused.text.contains("made first"), "{refused:?}");
     let with_key = answer(server.raw(Method::GET, "/metrics").bearer_auth(&server.api_key)).await.text;
     let open = server.raw(Method::GET, &format!("http://{port}/metrics")).send().await.expect("an answer");
     assert!(open.headers()["content-type"].to_str().is_ok_and(|t| t.starts_with("text/plain; version=0.0.4")));

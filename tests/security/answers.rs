@@ -51,11 +51,11 @@ async fn headers_that_browsers_hold_against_all_of_an_origin_are_not_code_s_to_s
     let url = endpoint(&field.server.source(CODE, json!({})).await);
     let said = json!({
         "Clear-Site-Data": "\"*\"", "Strict-Transport-Security": "max-age=99999999; includeSubDomains", "Alt-Svc": "h2=\"evil.test:443\"", "NEL": "{}",
-        "Report-To": "{}", "Reporting-Endpoints": "a=\"https://evil.test\"", "X-Own": "1",
+        "Report-To": "{}", "Reporting-Endpoints": "a=\"https://evil.test\"", "Service-Worker-Allowed": "/", "X-Own": "1",
     });
     let sent = field.server.raw(Method::POST, &url).json(&said).send().await.expect("an answer");
     assert_eq!(sent.headers()["x-own"], "1", "others are");
-    for name in ["clear-site-data", "strict-transport-security", "alt-svc", "nel", "report-to", "reporting-endpoints"] {
+    for name in ["clear-site-data", "strict-transport-security", "alt-svc", "nel", "report-to", "reporting-endpoints", "service-worker-allowed"] {
         assert!(!sent.headers().contains_key(name), "{name}");
     }
     field.healthy().await;

@@ -49,12 +49,8 @@ impl Disk {
     pub fn at(folder: &Path) -> Option<Self> {
         std::fs::create_dir_all(folder).expect("a folder");
         let platter = Platter { seen: vec![0; SIZE], kept: vec![0; SIZE], pending: Vec::new(), writes_left: None };
-        let mut disk = Self {
-            mounted_at: folder.to_owned(),
-            folder: tempfile::tempdir().expect("a folder"),
-            platter: Arc::new(Mutex::new(platter)),
-            session: None,
-        };
+        let mut disk =
+            Self { mounted_at: folder.to_owned(), folder: tempfile::tempdir().expect("a folder"), platter: Arc::new(Mutex::new(platter)), session: None };
         let made = disk.connect() && run("mkfs.ext4", &["-q", "-F", "-E", "nodiscard"], &[&disk.file()]) && disk.mount();
         if !made {
             writeln!(std::io::stderr(), "skipped: no disk can be made here (root, /dev/fuse, loop devices and mkfs.ext4 are needed)").expect("writes");

@@ -192,7 +192,7 @@ impl http_body::Body for Bounded {
 
 /// A body that is to be unpacked first: a small one could become a large one, and no client of ours sends any.
 pub(crate) async fn as_it_is(request: Request, next: Next) -> Response {
-    let packed = request.headers().get(header::CONTENT_ENCODING).filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let packed = request.headers().get_all(header::CONTENT_ENCODING).iter().find(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
     match packed {
         Some(encoding) => ApiError::packed(&String::from_utf8_lossy(encoding.as_bytes())).into_response(),
         None => next.run(request).await,

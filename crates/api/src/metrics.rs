@@ -38,6 +38,7 @@ impl Counted {
 /// Behind a key: the counts are those of the whole server.
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
     app.engine.check_scope(&caller, Scope::Full)?;
+    app.engine.check_first(&caller, "the counts are those of the whole server; only a key of the organization that was made first can read them").await?;
     Ok(text(&app.engine).await)
 }
 

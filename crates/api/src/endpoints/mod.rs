@@ -154,8 +154,7 @@ fn key_and_path(uri: &Uri) -> (&str, &str) {
 pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, ApiError> {
     let too_large = || ApiError::body_too_large(limit, " (--http-body-max-bytes)");
     let claimed = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-    // Who expects 100 has sent nothing yet and reads the refusal first.
-    if claimed.is_some_and(|claimed| claimed > limit) && headers.contains_key(header::EXPECT) {
+    if claimed.is_some_and(|claimed| claimed > limit) {
         return Err(too_large());
     }
     let mut bytes = Vec::with_capacity(claimed.unwrap_or(0).min(BODY_ROOM_MAX));
@@ -179,7 +178,8 @@ fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// Headers that browsers hold against all of an origin, which is the server's: they are not a component's to say.
-const OF_THE_ORIGIN: [&str; 6] = ["clear-site-data", "strict-transport-security", "alt-svc", "nel", "report-to", "reporting-endpoints"];
+const OF_THE_ORIGIN: [&str; 7] =
+    ["clear-site-data", "strict-transport-security", "alt-svc", "nel", "report-to", "reporting-endpoints", "service-worker-allowed"];
 
 /// What code answered. Header names and values that HTTP does not allow are left out, as are those that the connection sets, or that speak for the server;
 /// cookies go back to where they came from. `base`: see [`At`].

@@ -2,16 +2,25 @@
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use millrace_model::IdSource;
 
-/// No inline script or style, and nothing from elsewhere: what a run holds was written by strangers.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// No inline script or style, and nothing from elsewhere: what a run holds was written by strangers. Nor are their answers of this origin scripts here.
+const POLICY: &str = "default-src 'none'; style-src 'self'; connect-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const SCRIPT: &str = "<script src=\"/assets/page.js\">";
 
 pub(crate) async fn page() -> Response {
+    let nonce = URL_SAFE_NO_PAD.encode(IdSource::default().bytes::<18>());
+    let html = include_str!("page.html").replace(SCRIPT, &SCRIPT.replace("<script", &format!("<script nonce=\"{nonce}\"")));
+    let policy = HeaderValue::from_maybe_shared(format!("{POLICY}; script-src 'nonce-{nonce}'")).unwrap_or(HeaderValue::from_static(POLICY));
     let headers = [
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+        (header::CONTENT_SECURITY_POLICY, policy),
         (HeaderName::from_static("referrer-policy"), HeaderValue::from_static("no-referrer")),
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
     ];
-    (headers, file("text/html; charset=utf-8", include_str!("page.html"))).into_response()
+    (headers, html).into_response()
 }
 
 /// A page that says one thing.

@@ -32,8 +32,9 @@ async function request(method, path, body) {
   const headers = { authorization: `Bearer ${sessionStorage.getItem(storage)}` };
   if (body !== undefined) headers["content-type"] = "application/json";
   const response = await fetch(`/v1${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-  const answer = await response.json();
-  if (!response.ok) throw new Refused(response.status, answer.error);
+  // What is no HTTP to the server is refused without words.
+  const answer = await response.json().catch(() => ({ error: `The server answered ${response.status}, and nothing that can be read.` }));
+  if (!response.ok || answer.data === undefined) throw new Refused(response.status, answer.error);
   return answer;
 }
 
@@ -244,10 +245,19 @@ async function loadSources() {
   byId("main").replaceChildren(place, rest);
 }
 
+// Of an address; what is encoded wrongly stays as it is, and is found nowhere.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function loadPage() {
   const run = /^\/runs\/([^/]+)$/.exec(location.pathname);
   const query = new URLSearchParams(location.search);
-  if (run) return loadRun(decodeURIComponent(run[1]));
+  if (run) return loadRun(decoded(run[1]));
   if (location.pathname === "/sources/new") return loadSearch();
   if (location.pathname === "/sources") return query.get("action") === "create" ? loadDeploy(query.get("key"), query.get("url")) : loadSources();
   return loadOverview();
@@ -282,8 +292,14 @@ async function load() {
 
 byId("login").addEventListener("submit", (event) => {
   event.preventDefault();
-  sessionStorage.setItem(storage, byId("key").value.trim());
+  const key = byId("key").value.trim();
   byId("key").value = "";
+  // Anything else cannot be sent in a header.
+  if (!/^[\x21-\x7e]{1,300}$/.test(key)) {
+    byId("message").textContent = "That is no API key: one has letters, digits and `_`, without spaces, and 300 characters at most.";
+    return;
+  }
+  sessionStorage.setItem(storage, key);
   void load();
 });
 byId("forget").addEventListener("click", () => {

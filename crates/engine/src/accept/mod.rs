@@ -234,7 +234,7 @@ pub(crate) fn late_response() -> EndpointResponse {
 pub(crate) fn no_response(receiver: Receiver) -> EndpointResponse {
     let (status, text) = match receiver {
         Receiver::Workflow => (400, "No $.respond called in workflow"),
-        Receiver::Source => (500, "The source has customResponse: true and did not call this.http.respond()"),
+        Receiver::Source => (500, "The source has customResponse: true, and its run ended without an answer by this.http.respond()"),
     };
     EndpointResponse { status, headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())], body: text.into() }
 }

@@ -101,9 +101,7 @@ impl Engine {
     /// Puts another master key in the place of the one of now, and gives its id. What is sealed stays as it is, and readable throughout.
     /// Only for the organization that was made first: the key is the server's.
     pub async fn rotate_master_key(&self, caller: &Caller) -> Result<String, EngineError> {
-        if self.0.store.first_organization().await?.as_ref() != Some(&caller.org_id) {
-            return Err(EngineError::Forbidden("the master key is the server's; only a key of the organization that was made first can change it"));
-        }
+        self.check_first(caller, "the master key is the server's; only a key of the organization that was made first can change it").await?;
         let _only = self.0.rotating.lock().await;
         let rows = self.0.store.data_keys().await?;
         let from = rows.first().map(|row| row.master_id.clone()).unwrap_or_default();

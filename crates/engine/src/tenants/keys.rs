@@ -118,6 +118,14 @@ impl Engine {
         if caller.scopes.allow(scope) { Ok(()) } else { Err(EngineError::ScopeMissing { needed: scope, has: caller.scopes.clone() }) }
     }
 
+    /// Lets the organization that was made first do what concerns the whole server; others are told why not.
+    ///
+    /// # Errors
+    /// [`EngineError::Forbidden`] for the others.
+    pub async fn check_first(&self, caller: &Caller, why: &'static str) -> Result<(), EngineError> {
+        if self.0.store.first_organization().await?.as_ref() == Some(&caller.org_id) { Ok(()) } else { Err(EngineError::Forbidden(why)) }
+    }
+
     /// Makes a key of the caller's organization; the key itself is shown this once.
     pub async fn create_api_key(&self, caller: &Caller, new: NewApiKey) -> Result<(ApiKey, String), EngineError> {
         let name = key_name(&new.name)?;
