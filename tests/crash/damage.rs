@@ -99,6 +99,24 @@ async fn a_refused_start_leaves_no_log_that_could_be_lost_unseen() {
     settled(&server, &source, 5).await;
 }
 
+/// There is no log yet then, and none is missing.
+#[tokio::test]
+async fn a_kill_before_the_first_write_of_a_start_is_no_damage() {
+    let mut server = Server::start().await;
+    let source = server.source(SOURCE, json!({})).await;
+    assert_eq!(send(&server, &endpoint(&source), 1).await.status, 200);
+    settled(&server, &source, 1).await;
+    assert_eq!(server.terminate(), Some(0));
+    for _ in 0..3 {
+        server.launch().await;
+        // What it asks its database meanwhile changes nothing there.
+        assert_eq!(ready(&server).await.status, 200);
+        server.kill();
+    }
+    server.launch().await;
+    settled(&server, &source, 1).await;
+}
+
 #[tokio::test]
 async fn a_damaged_page_that_is_read_is_told_while_events_are_accepted() {
     let mut server = Server::start().await;

@@ -1,6 +1,7 @@
 //! A server's end and beginning beside others: draining, one server for a data directory, tasks that panic.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use millrace_tests::{Server, answer, binary, endpoint};
 use reqwest::Method;
@@ -43,6 +44,28 @@ async fn what_does_not_end_in_time_runs_again() {
     let done = server.until("it runs again", &runs, |l| l["page_info"]["total_count"] == 1).await;
     // The attempt that was taken from it is not counted.
     assert_eq!(done["data"][0]["attempt"], 1);
+}
+
+/// The limit is the code's: that the server read its answer late, as it was stopped meanwhile, is not held against it.
+#[tokio::test]
+async fn code_that_ended_in_time_is_not_late_because_the_server_stood_still() {
+    let server = Server::start().await;
+    server.post("/data_stores", &json!({ "name": "s" })).await.data();
+    let code = "export default defineComponent({ props: { store: { type: 'data_store' } },
+      async run() { await this.store.set('seen', 1); await new Promise((done) => setTimeout(done, 1000)); return 'in time'; } });";
+    let steps = json!([{ "namespace": "slow", "code": code, "props": { "store": "s" } }]);
+    let body = json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": { "name": "slow", "timeout_ms": 4000 } });
+    let workflow = server.post("/workflows", &body).await.data();
+    assert_eq!(answer(server.raw(Method::POST, &endpoint(&workflow))).await.status, 200);
+    server.until("it is under way", "/data_stores/s/keys", |l| l["page_info"]["total_count"] == 1).await;
+    // So that the code has the answer to its question.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    server.freeze();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    server.thaw();
+    let runs = format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id"));
+    let ended = server.until("it ends", &runs, |l| l["data"][0]["status"] == "succeeded" || l["data"][0]["status"] == "failed").await;
+    assert_eq!((&ended["data"][0]["status"], &ended["data"][0]["attempt"]), (&json!("succeeded"), &json!(1)), "{ended}");
 }
 
 #[tokio::test]

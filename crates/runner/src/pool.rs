@@ -24,6 +24,10 @@ use crate::wire;
 
 /// How long a host has to show that its event loop turns.
 const CANCEL_GRACE: Duration = Duration::from_millis(250);
+/// A timer that is so late is of a server that stood still: it was stopped, or the machine was.
+const STOOD_STILL: Duration = Duration::from_secs(1);
+/// How long such a server takes to read what came meanwhile.
+const CATCH_UP: Duration = Duration::from_secs(1);
 /// How often idle hosts are looked for, at least.
 const SWEEP: Duration = Duration::from_secs(10);
 /// The age at which a blank host is replaced.
@@ -145,10 +149,10 @@ impl Runner {
                 return Err(not_given);
             }
         };
-        Ok(match tokio::time::timeout(timeout, ended).await {
-            Ok(Ok(ended)) => ended,
-            Ok(Err(_)) => Err(Death::Ended.failure(None)),
-            Err(_) => {
+        Ok(match in_time(timeout, ended).await {
+            Some(Ok(ended)) => ended,
+            Some(Err(_)) => Err(Death::Ended.failure(None)),
+            None => {
                 // It may have ended in this very moment: then its end was lost with the receiver, and it counts as late.
                 let step = host.give_up(id).and_then(|c| c.step());
                 self.retire_after_timeout(host, id).await;
@@ -384,18 +388,32 @@ impl Drop for Place<'_> {
     }
 }
 
+/// Waits so long; None: it did not come. A server that stood still meanwhile first reads what has come: code that ended in its time has not run over it.
+async fn in_time<T>(limit: Duration, what: impl Future<Output = T>) -> Option<T> {
+    let until = Instant::now() + limit;
+    let mut what = std::pin::pin!(what);
+    match tokio::time::timeout_at(until, &mut what).await {
+        Ok(came) => Some(came),
+        Err(_) if until.elapsed() < STOOD_STILL => None,
+        Err(_) => tokio::time::timeout(CATCH_UP, what).await.ok(),
+    }
+}
+
 async fn loaded(host: &Host, limit: Duration) -> Result<(), CallFailure> {
     let mut load = host.load.clone();
     // As long as it takes: a slow disk is not the code's fault, and what waits here goes on once it has caught up.
     if load.wait_for(|load| !matches!(load, Load::Waiting)).await.is_err() {
         return Err(Death::Ended.failure(None));
     }
-    match tokio::time::timeout(limit, load.wait_for(Load::is_over)).await {
-        Ok(Ok(state)) => match &*state {
+    let over = async {
+        load.wait_for(Load::is_over).await.map(|load| match &*load {
             Load::Failed(failure) => Err(failure.clone()),
             _ => Ok(()),
-        },
-        Ok(Err(_)) => Err(Death::Ended.failure(None)),
-        Err(_) => Err(death::not_loaded(limit)),
+        })
+    };
+    match in_time(limit, over).await {
+        Some(Ok(loaded)) => loaded,
+        Some(Err(_)) => Err(Death::Ended.failure(None)),
+        None => Err(death::not_loaded(limit)),
     }
 }

@@ -6,13 +6,11 @@ use millrace_store::{StoreError, StoreResult};
 use rusqlite::OpenFlags;
 
 use crate::db::database;
-use crate::{damage, in_use, migrations, pages};
+use crate::{damage, migrations, pages};
 
 /// `VACUUM INTO` reads in one transaction, which in WAL mode no writer waits for. What was deleted is not in the copy.
 pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
-    if let Some(what) = in_use::without_log(from) {
-        return Err(StoreError::Damaged { what });
-    }
+    damage::refuse_left(from)?;
     let connection = pages::open(from, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.execute_batch("PRAGMA busy_timeout = 10000").map_err(database)?;
     damage::leave_log(&connection, from)?;

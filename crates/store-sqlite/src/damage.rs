@@ -58,6 +58,17 @@ pub(crate) fn refuse(path: &Path) -> StoreResult<()> {
     Ok(())
 }
 
+/// As [`refuse`], of a database that is there. What another process has open is that one's to look at: only that its log is there is asked.
+pub(crate) fn refuse_left(path: &Path) -> StoreResult<()> {
+    if in_use::by_another(path) {
+        return in_use::without_log(path).map_or(Ok(()), |what| Err(damaged(what)));
+    }
+    if std::fs::metadata(path).map_err(|e| StoreError::Database(Box::new(e)))?.len() == 0 {
+        return Err(damaged("it is empty".into()));
+    }
+    refuse(path)
+}
+
 /// Leaves a log as it is once the connection is closed: else the last one that closes merges it into the file, whatever was found there.
 pub(crate) fn leave_log(connection: &Connection, path: &Path) -> StoreResult<()> {
     // An empty one goes as it came.

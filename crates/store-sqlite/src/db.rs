@@ -195,11 +195,17 @@ fn use_log(connection: &Connection) -> StoreResult<()> {
 
 /// See [`crate::examine`].
 pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
+    let left = damage::refuse_left(path);
     let connection = pages::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(database)?;
     let schema = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(database)?;
-    let found = damage::look(&connection, "quick_check")?;
-    let damage = in_use::without_log(path).or(found);
+    let damage = match left {
+        Err(StoreError::Damaged { what }) => Some(what),
+        left => {
+            left?;
+            damage::look(&connection, "quick_check")?
+        }
+    };
     let checksums = if pages::has_checksums(path) { "" } else { ", without checksums of its pages: a copy by `millrace backup` has them" };
     Ok(Examined { engine: format!("SQLite {}{checksums}", rusqlite::version()), schema, known: migrations::known(), damage, unfit: None, clock: None })
 }

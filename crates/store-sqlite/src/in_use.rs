@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The head of a log, and of each of its frames.
@@ -13,6 +14,8 @@ pub(crate) const LOG_HEADER: usize = 32;
 pub(crate) const FRAME_HEADER: usize = 24;
 /// The head of SQLite's index of the log, which stands in it twice.
 const INDEX_HEAD: usize = 48;
+/// The byte of the log's index on which each process that has the database open holds a lock.
+const OPEN_LOCK_AT: u64 = 128;
 /// How often a log may have begun anew since its end was last written to the disk. It begins with a number at random, and goes on by one.
 const ANEW_MAX: u32 = 1 << 20;
 
@@ -52,7 +55,7 @@ impl InUse {
     }
 
     /// After a commit, with which its part of the log is on the disk: the mark never says more than that. Nobody waits until it is there itself, so that
-    /// after a power cut it may say less. Where there is no room for it, it is made after a later one.
+    /// after a power cut it may say less. Where there is no room for it, or the commit wrote nothing and there is no log yet, it is made after a later one.
     pub(crate) fn mark(&mut self) {
         match &self.mark {
             None => self.mark = Mark::make(&self.path).ok(),
@@ -72,7 +75,11 @@ impl Drop for InUse {
 impl Mark {
     fn make(path: &Path) -> std::io::Result<Self> {
         let boot = format!("{}\n", boot().unwrap_or_default());
-        let mark = Self { file: File::create(mark_path(path))?, index: File::open(beside(path, "-shm"))?, end_at: boot.len() as u64 };
+        let index = File::open(beside(path, "-shm"))?;
+        if LogEnd::now(&index)?.is_before_any() {
+            return Err(std::io::ErrorKind::NotFound.into());
+        }
+        let mark = Self { file: File::create(mark_path(path))?, index, end_at: boot.len() as u64 };
         mark.file.write_all_at(boot.as_bytes(), 0)?;
         mark.go_on();
         mark.file.sync_all()?;
@@ -82,8 +89,7 @@ impl Mark {
 
     /// Where this fails, what stood there before is true still.
     fn go_on(&self) {
-        let mut index = [0; INDEX_HEAD];
-        let _ = self.index.read_exact_at(&mut index, 0).and_then(|()| self.file.write_all_at(LogEnd::in_index(&index).to_line().as_bytes(), self.end_at));
+        let _ = LogEnd::now(&self.index).and_then(|end| self.file.write_all_at(end.to_line().as_bytes(), self.end_at));
     }
 }
 
@@ -96,6 +102,17 @@ struct LogEnd {
 }
 
 impl LogEnd {
+    fn now(index: &File) -> std::io::Result<Self> {
+        let mut head = [0; INDEX_HEAD];
+        index.read_exact_at(&mut head, 0)?;
+        Ok(Self::in_index(&head))
+    }
+
+    /// Whether nothing has been written to a log yet: it has no head then.
+    fn is_before_any(self) -> bool {
+        self == Self { salts: [0; 8], frames: 0 }
+    }
+
     fn in_index(head: &[u8; INDEX_HEAD]) -> Self {
         let mut salts = [0; 8];
         salts.copy_from_slice(&head[32..40]);
@@ -127,7 +144,10 @@ pub(crate) fn without_log(path: &Path) -> Option<String> {
     let mark = mark_path(path);
     let mut head = [0; LOG_HEADER];
     let has_head = File::open(log_path(path)).and_then(|mut log| log.read_exact(&mut head)).is_ok() && head != [0; LOG_HEADER];
-    (mark.exists() && !has_head).then(|| {
+    let (marked, indexed) = left(path);
+    // Servers of earlier versions made the mark before there was a log.
+    let had_none = marked.is_some_and(LogEnd::is_before_any) && indexed.is_none_or(LogEnd::is_before_any);
+    (mark.exists() && !has_head && !had_none).then(|| {
         format!(
             "it was in use when it was left, and its write-ahead log `{}` is missing or has no head: put it back as it was; to go on without what it held, delete `{}` \
              (where another program, such as `sqlite3`, has merged it into the database since, docs/durability.md says what can be saved)",
@@ -135,6 +155,12 @@ pub(crate) fn without_log(path: &Path) -> Option<String> {
             mark.display()
         )
     })
+}
+
+/// Whether another process has the database open: its log may grow, and begin anew, while it is read.
+pub(crate) fn by_another(path: &Path) -> bool {
+    let lock = Flock { start: OPEN_LOCK_AT, length: 1, ..Flock::from(FlockType::WriteLock) };
+    File::options().read(true).write(true).open(beside(path, "-shm")).is_ok_and(|index| matches!(fcntl_getlk(&index, &lock), Ok(Some(_))))
 }
 
 /// How many frames a log with these salts had at least when it was left, or that it is another one than was left.

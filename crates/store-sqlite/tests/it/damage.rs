@@ -107,6 +107,30 @@ async fn a_torn_end_of_the_log_loses_what_it_held_only() {
     assert_eq!(count(&left, &org, &accepted).await, 19);
 }
 
+/// A copy without what the log cannot tell any more would be taken for the last good one.
+#[tokio::test]
+async fn a_damaged_log_is_neither_copied_nor_called_whole() {
+    let (_living, left, _, _) = killed_here(20).await;
+    let (path, copies) = (left.options().path, Folder::new());
+    let look = |at: u64, byte: u8| {
+        overwrite(&log(&left), at, &[byte; 16]);
+        let examined = millrace_store_sqlite::examine(&path).expect("looks");
+        (SqliteStore::backup(&path, &copies.options().path.with_extension(byte.to_string())), examined.damage)
+    };
+    let within = 32 + 9 * FRAME + 2000;
+    let mut was = [0; 16];
+    std::fs::File::open(log(&left)).and_then(|file| file.read_exact_at(&mut was, within)).expect("reads");
+    let (copied, damage) = look(within, 0xAA);
+    assert!(matches!(&copied, Err(StoreError::Damaged { what }) if what.contains("cannot be read at frame 10")), "{copied:?}");
+    assert!(damage.as_ref().is_some_and(|what| what.contains("cannot be read at frame 10")), "{damage:?}");
+    overwrite(&log(&left), within, &was);
+    let copied = SqliteStore::backup(&path, &copies.options().path.with_extension("whole"));
+    assert!(copied.is_ok() && millrace_store_sqlite::examine(&path).expect("looks").damage.is_none(), "{copied:?}");
+    std::fs::write(&path, "").expect("empties");
+    let copied = SqliteStore::backup(&path, &copies.options().path.with_extension("empty"));
+    assert!(matches!(&copied, Err(StoreError::Damaged { .. })), "{copied:?}");
+}
+
 #[tokio::test]
 async fn bytes_overwritten_within_the_log_are_found() {
     for (at, what) in [(100, "the page of the first frame"), (32 + 5 * FRAME, "the head of a frame"), (32 + 9 * FRAME + 2000, "a page within")] {
