@@ -278,8 +278,10 @@ fn write_loop(connection: Connection, files: &[Named; 2], mut in_use: InUse, wai
         }
     }
     drop(in_use);
-    // Leaves a small file behind; if it cannot, the next start does it.
-    let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+    // Leaves a small file behind; if it cannot, the next start does it, and is to know how far the log had come.
+    if connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").is_err() {
+        InUse::new(&files[0].path).leave();
+    }
 }
 
 fn commit(connection: &Connection) -> StoreResult<()> {

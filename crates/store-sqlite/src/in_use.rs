@@ -64,6 +64,14 @@ impl InUse {
     }
 }
 
+impl InUse {
+    /// Marks a log that stays, though the database is closed.
+    pub(crate) fn leave(mut self) {
+        self.mark();
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for InUse {
     /// Whoever closes the database last merges its log, and removes that: no mark may be left then.
     fn drop(&mut self) {

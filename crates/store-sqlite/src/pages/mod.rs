@@ -2,8 +2,10 @@
 //! end of each page to those who ask for it (its file format calls it reserved), and there the checksum of the rest stands, of which the page's number is
 //! a part: a page that was written to another's place is found too.
 //!
-//! It is made as a page goes into the file and looked at whenever one is read from there. Pages in the write-ahead log have checksums of SQLite's own.
+//! It is made as a page goes into the file and looked at whenever one is read from there. Pages in the write-ahead log have checksums of SQLite's own, and
+//! are looked at by [`log`] after that.
 
+mod log;
 mod vfs;
 
 use std::cell::Cell;
@@ -21,7 +23,14 @@ const SUM: usize = 8;
 const HEAD: usize = 100;
 
 thread_local! {
-    static BROKEN: Cell<Option<u64>> = const { Cell::new(None) };
+    static BROKEN: Cell<Option<Broken>> = const { Cell::new(None) };
+}
+
+/// What is not as it was written, by its number.
+enum Broken {
+    Page(u64),
+    /// Of the write-ahead log.
+    Frame(u64),
 }
 
 /// Opens a database. One that is made has checksums, as has a copy of any.
@@ -34,7 +43,10 @@ pub(crate) fn open(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
 
 /// What the last read of this thread found that is not as it was written, once.
 pub(crate) fn broken() -> Option<String> {
-    BROKEN.take().map(|page| format!("page {page} is not as it was written: its checksum differs"))
+    BROKEN.take().map(|broken| match broken {
+        Broken::Page(number) => format!("page {number} is not as it was written: its checksum differs"),
+        Broken::Frame(number) => format!("frame {number} of the write-ahead log is not as it was written"),
+    })
 }
 
 /// Whether the pages of a database have checksums: those have that were made by [`open`].
@@ -86,7 +98,7 @@ fn sum(page: &[u8], number: u64) -> [u8; SUM] {
 fn is_whole(page: &[u8], number: u64) -> bool {
     let is_whole = page[page.len() - SUM..] == sum(page, number);
     if !is_whole {
-        BROKEN.set(Some(number));
+        BROKEN.set(Some(Broken::Page(number)));
     }
     is_whole
 }

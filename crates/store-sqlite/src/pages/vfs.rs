@@ -1,14 +1,15 @@
 //! Between SQLite and its files: its own way to read and write them (a "VFS"), with a look at the pages of databases.
 //!
-//! A file of a database is SQLite's own, with [`Beside`] behind it in the same piece of memory, and a table of methods of which four are ours. All else goes
+//! A file of a database, or its log, is SQLite's own, with [`Beside`] behind it in the same piece of memory, and a table of methods of which four are ours. All else goes
 //! to SQLite's methods directly, which know nothing of it.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rusqlite::{Connection, ffi};
 
-use super::{HEAD, Pages, is_whole, seal};
+use super::log::Written;
+use super::{BROKEN, Broken, HEAD, Pages, is_whole, seal};
 
 const NAME: &CStr = c"millrace";
 
@@ -65,6 +66,8 @@ struct Beside {
 /// What we keep with it.
 struct Kept {
     usual: ffi::sqlite3_io_methods,
+    /// What was written to it, where it is a log.
+    log: Option<Arc<Written>>,
     pages: Pages,
     /// The page that is being written, with its checksum.
     sealed: Vec<u8>,
@@ -84,7 +87,7 @@ unsafe fn beside(file: *mut ffi::sqlite3_file) -> Option<*mut Beside> {
 }
 
 /// # Safety
-/// The file was opened by [`open`] as one of a database, and nobody else uses it now: a connection is used by one thread at a time.
+/// The file was opened by [`open`] as one of a database or a log, and nobody else uses it now: a connection is used by one thread at a time.
 #[expect(unsafe_code, reason = "SQLite's interface")]
 unsafe fn kept<'a>(file: *mut ffi::sqlite3_file) -> Option<&'a mut Kept> {
     // SAFETY: as above.
@@ -98,9 +101,10 @@ unsafe extern "C" fn open(_: *mut ffi::sqlite3_vfs, name: ffi::sqlite3_filename,
     unsafe {
         let Some(open) = (*usual.0).xOpen else { return ffi::SQLITE_CANTOPEN };
         let code = open(usual.0, name, file, flags, out);
-        if code != ffi::SQLITE_OK || flags & ffi::SQLITE_OPEN_MAIN_DB == 0 {
+        if code != ffi::SQLITE_OK || flags & (ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_WAL) == 0 {
             return code;
         }
+        let is_log = flags & ffi::SQLITE_OPEN_WAL != 0 && !name.is_null();
         let methods = *(*file).pMethods;
         let own = ffi::sqlite3_io_methods {
             // The third version is for files that are mapped, which are not read page by page.
@@ -111,9 +115,10 @@ unsafe extern "C" fn open(_: *mut ffi::sqlite3_vfs, name: ffi::sqlite3_filename,
             xDeviceCharacteristics: Some(characteristics),
             ..methods
         };
-        let pages = first_look(file, &methods);
+        let log = is_log.then(|| Written::to(CStr::from_ptr(name).to_bytes()));
+        let pages = if is_log { Pages::Plain } else { first_look(file, &methods) };
         let Some(place) = beside(file) else { return ffi::SQLITE_CANTOPEN };
-        place.write(Beside { methods: own, kept: Kept { usual: methods, pages, sealed: Vec::new() } });
+        place.write(Beside { methods: own, kept: Kept { usual: methods, log, pages, sealed: Vec::new() } });
         (*file).pMethods = &raw const (*place).methods;
     }
     ffi::SQLITE_OK
@@ -159,6 +164,11 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, into: *mut c_void, amoun
             return code;
         }
         let page = std::slice::from_raw_parts(into.cast::<u8>(), usize::try_from(amount).unwrap_or(0));
+        if let Some(log) = &kept.log {
+            let Some(frame) = log.broken(at.cast_unsigned(), page) else { return code };
+            BROKEN.set(Some(Broken::Frame(frame)));
+            return ffi::SQLITE_IOERR_DATA;
+        }
         if kept.pages == Pages::Unwritten && at == 0 && page.len() >= HEAD {
             kept.pages = Pages::of(&page[..HEAD]);
         }
@@ -176,6 +186,10 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, am
         let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_WRITE };
         let Some(write) = kept.usual.xWrite else { return ffi::SQLITE_IOERR_WRITE };
         let page = std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(amount).unwrap_or(0));
+        if let Some(log) = &kept.log {
+            log.write(at.cast_unsigned(), page);
+            return write(file, from, amount, at);
+        }
         if at == 0 && page.len() >= HEAD {
             let says = Pages::of(&page[..HEAD]);
             // Other pages may have been written before the first. Where they had no room for checksums, they have lost what was there.

@@ -107,6 +107,28 @@ async fn a_torn_end_of_the_log_loses_what_it_held_only() {
     assert_eq!(count(&left, &org, &accepted).await, 19);
 }
 
+/// Nor do they get into the database as if they were right, and the next start is not told that all is well.
+#[tokio::test]
+async fn bytes_that_change_in_a_log_that_is_in_use_are_found() {
+    let (folder, ids) = (Folder::new(), IdSource::default());
+    let (store, org) = (folder.open().await, OrgId::generate(&ids));
+    let mut accepted = Vec::new();
+    for _ in 0..20 {
+        let new = run(&ids, &org);
+        accepted.push(new.id.clone());
+        store.accept(new, "node").await.expect("accepts");
+    }
+    let frames = (length(&log(&folder)) - 32) / FRAME;
+    for frame in 0..frames {
+        overwrite(&log(&folder), 32 + frame * FRAME + 24 + PAGE - 100, &[0xAA; 16]);
+    }
+    let read = store.run(&org, &accepted[3]).await;
+    assert!(matches!(&read, Err(StoreError::Damaged { what }) if what.contains("of the write-ahead log is not as it was written")), "{read:?}");
+    store.close().await;
+    drop(store);
+    refused(&folder, "cannot be read at frame 1");
+}
+
 /// A copy without what the log cannot tell any more would be taken for the last good one.
 #[tokio::test]
 async fn a_damaged_log_is_neither_copied_nor_called_whole() {
