@@ -1,7 +1,8 @@
 //! What the operator opens: `CIDR[:PORT]` or `name[:PORT]`.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -41,12 +42,12 @@ pub struct BadAllow {
     /// What was given.
     pub text: String,
     /// What is wrong with it.
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
 }
 
 impl Target {
     /// Whether an address is in the range. A name contains none by itself.
-    pub(super) fn contains(&self, ip: IpAddr) -> bool {
+    pub fn contains(&self, ip: IpAddr) -> bool {
         let Self::Net { address, bits } = self else { return false };
         match (address, canonical(ip)) {
             (IpAddr::V4(net), IpAddr::V4(ip)) => equal(u128::from(net.to_bits()), u128::from(ip.to_bits()), *bits, 32),
@@ -65,7 +66,8 @@ impl FromStr for Allow {
     type Err = BadAllow;
 
     fn from_str(text: &str) -> Result<Self, BadAllow> {
-        let bad = |why| BadAllow { text: text.chars().take(200).collect(), why };
+        let refused = |why| BadAllow { text: text.chars().take(200).collect(), why };
+        let bad = |why: &'static str| refused(Cow::from(why));
         let port_of = |port: &str| port.parse().ok().filter(|p| *p != 0).ok_or_else(|| bad("the port is no number from 1 to 65535"));
         let trimmed = text.trim();
         let (host, port) = if let Some(rest) = trimmed.strip_prefix('[') {
@@ -97,7 +99,22 @@ impl FromStr for Allow {
             Some(bits) => bits.parse().ok().filter(|b| *b <= width).ok_or_else(|| bad("the number after `/` is no count of bits"))?,
             None => width,
         };
+        let first = first(address, bits);
+        if first != address {
+            // Who wrote it may have meant either.
+            return Err(refused(
+                format!("`{address}` is one address of the range {first}/{bits}; write that for the whole range, or the address alone").into(),
+            ));
+        }
         Ok(Self { to: net(address, bits), port })
+    }
+}
+
+/// The first address of the range that an address is in.
+pub(super) fn first(address: IpAddr, bits: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)).into(),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)).into(),
     }
 }
 

@@ -127,9 +127,14 @@ fn texts_that_open_nothing_are_refused_with_their_cause() {
         "x..y",
         "*",
         "a/8",
+        "10.1.2.3/8",
+        "10.1.2.3/0",
+        "[fd00::1]/8:443",
     ] {
         assert!(bad.parse::<Allow>().is_err(), "{bad:?} opens something");
     }
+    let words = "10.1.2.3/8:443".parse::<Allow>().expect_err("two things in one").to_string();
+    assert!(words.contains("`10.1.2.3` is one address of the range 10.0.0.0/8; write that"), "{words}");
     for (text, shown) in [
         ("10.0.0.0/8", "10.0.0.0/8"),
         (" 10.0.0.1 ", "10.0.0.1/32"),
@@ -162,6 +167,7 @@ proptest! {
     fn what_is_shown_can_be_given_again(v4: u32, v6: u128, four: bool, bits in 0u8..=128, port in proptest::option::of(1u16..)) {
         let address = if four { IpAddr::V4(Ipv4Addr::from(v4)) } else { IpAddr::V6(Ipv6Addr::from(v6)) };
         let bits = if four { bits % 33 } else { bits };
+        let address = super::allow::first(address, bits);
         let allow = Allow { to: Target::Net { address, bits }, port };
         let again: Allow = allow.to_string().parse().expect("opens");
         prop_assert_eq!(again.to_string().parse::<Allow>().expect("opens"), again.clone());
