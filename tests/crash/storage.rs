@@ -239,6 +239,36 @@ async fn an_event_waits_where_there_is_no_room_for_a_process() {
     server.kill();
 }
 
+/// Whatever there is no room for, of all that a start makes until it has tried the walls: they are not to blame.
+#[tokio::test]
+async fn a_start_on_a_full_disk_says_so_and_blames_no_wall() {
+    let mut server = Server::new_at_rest(&["--egress-allow", "127.0.0.0/8"]);
+    let data = server.data_dir();
+    let Some(mount) = Mount::at(&data, 64) else { return };
+    server.launch().await;
+    assert_eq!(server.terminate(), Some(0));
+    let used = || rustix::fs::statvfs(&data).map(|found| found.f_files - found.f_ffree).expect("reads");
+    std::fs::remove_dir_all(data.join("hosts")).expect("removes");
+    let mut told = 0;
+    // A file more each time, until there is room for all.
+    for more in 0..40 {
+        let before = server.log().len();
+        mount.remount(&format!("nr_inodes={}", used() + more));
+        if server.try_launch().await {
+            break;
+        }
+        let said = server.log().split_off(before);
+        let last = said.lines().last().unwrap_or("");
+        // SQLite does not tell why it cannot make a file.
+        assert!(last.contains("could not open the database") || last.contains("its disk has no room: make some"), "{said}");
+        assert!(!last.contains("--sandbox"), "{said}");
+        told += usize::from(last.contains("the walls around hosts could not be tried"));
+        let _ = std::fs::remove_dir_all(data.join("hosts"));
+    }
+    assert!(told > 0, "{}", server.log());
+    assert_eq!(server.terminate(), Some(0), "{}", server.log());
+}
+
 /// Standard error often is a file on the disk that fills up, or a pipe whose reader has gone.
 #[tokio::test]
 async fn a_log_that_cannot_be_written_stops_nothing() {
@@ -274,8 +304,12 @@ impl Mount {
     }
 
     fn resize(&self, mib: u32) {
-        let resized = Command::new("mount").args(["-o", &format!("remount,size={mib}m")]).arg(&self.0).status();
-        assert!(resized.expect("mount").success());
+        self.remount(&format!("size={mib}m"));
+    }
+
+    fn remount(&self, option: &str) {
+        let remounted = Command::new("mount").args(["-o", &format!("remount,{option}")]).arg(&self.0).status();
+        assert!(remounted.expect("mount").success());
     }
 }
 

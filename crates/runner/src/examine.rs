@@ -2,7 +2,7 @@
 
 use crate::node::check_node;
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, probe, trial};
-use crate::types::{RunnerConfig, StartError};
+use crate::types::{Lack, RunnerConfig, StartError};
 
 /// What was found.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct Tried {
     pub wall: &'static str,
     /// Why it does not stand, in words.
     pub failed: Option<String>,
+    /// What is used up, where that is why, and no wall is to blame.
+    pub lack: Option<Lack>,
 }
 
 /// Looks for Node and tries the walls. Starts nothing that stays; `config.scratch_dir` is where a folder is made and removed again.
@@ -46,7 +48,7 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
         ("connections (egress guard)", one(false, true, true), found.egress),
         ("all together", found, found.missing().is_empty()),
     ] {
-        let failed = if is_there {
+        let (failed, lack) = if is_there {
             let sandbox = Sandbox {
                 node: node.clone(),
                 walls,
@@ -55,14 +57,17 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
                 egress: config.egress.clone(),
                 groups: None,
             };
-            trial(&sandbox).await.err().map(|error| match error {
-                StartError::WallsFail { why } => why,
-                other => other.to_string(),
-            })
+            match trial(&sandbox).await {
+                Ok(()) => (None, None),
+                Err(StartError::WallsFail { why }) => (Some(why), None),
+                Err(StartError::TrialLacks { why, lack, .. }) => (Some(format!("it could not be tried: {why}")), Some(lack)),
+                Err(StartError::Scratch { source, .. }) => (Some(format!("it could not be tried: {source}")), Lack::of(&source)),
+                Err(other) => (Some(other.to_string()), None),
+            }
         } else {
-            Some("this machine does not have it".to_owned())
+            (Some("this machine does not have it".to_owned()), None)
         };
-        tried.push(Tried { wall, failed });
+        tried.push(Tried { wall, failed, lack });
     }
     Ok(Examined { node: node.binary.display().to_string(), version: node.version, walls: found, tried, groups: ControlGroups::available() })
 }

@@ -101,7 +101,7 @@ pub enum StartError {
         found: String,
     },
     /// A folder or file could not be written.
-    #[error("could not prepare the folder `{path}` for hosts")]
+    #[error("could not prepare the folder `{path}` for hosts{}", Lack::of(source).map_or_else(String::new, |lack| format!(" ({lack})")))]
     Scratch {
         /// The folder.
         path: PathBuf,
@@ -117,12 +117,59 @@ pub enum StartError {
         /// Which.
         missing: String,
     },
+    /// The walls could not be tried: what they need is used up.
+    #[error("the walls around hosts could not be tried in `{path}`: {why}; {lack}")]
+    TrialLacks {
+        /// The folder of hosts.
+        path: PathBuf,
+        /// What happened.
+        why: String,
+        /// What is used up.
+        lack: Lack,
+    },
     /// Node does not run within the walls, or they do not hold.
     #[error("a trial of the walls around hosts failed: {why}; start with --sandbox=off to do without them, where every component is trusted")]
     WallsFail {
         /// What happened.
         why: String,
     },
+}
+
+/// What is used up, which no wall is to blame for. Shown as what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// Room on the disk, files on it, or a quota.
+    #[error("its disk has no room: make some (`df -h`, `df -i`, quotas), or put the data directory on another disk with --data-dir")]
+    Room,
+    /// Descriptors, of this process or of the machine.
+    #[error("too many files are open: raise the limit (`ulimit -n`, or `LimitNOFILE` of a systemd unit)")]
+    Files,
+    /// Memory or processes.
+    #[error("memory or processes are used up: give this server more (`ulimit -u`, or `MemoryMax` and `TasksMax` of a systemd unit)")]
+    Memory,
+}
+
+impl Lack {
+    /// By the names that Node.js gives these errors.
+    const NAMED: [(&str, i32, Self); 6] = [
+        ("ENOSPC", libc::ENOSPC, Self::Room),
+        ("EDQUOT", libc::EDQUOT, Self::Room),
+        ("EMFILE", libc::EMFILE, Self::Files),
+        ("ENFILE", libc::ENFILE, Self::Files),
+        ("ENOMEM", libc::ENOMEM, Self::Memory),
+        ("EAGAIN", libc::EAGAIN, Self::Memory),
+    ];
+
+    pub(crate) fn of(error: &std::io::Error) -> Option<Self> {
+        // Its number may be hidden in an error that adds a path: the words have it always.
+        Self::of_words(&error.to_string()).map(|(_, lack)| lack)
+    }
+
+    /// Of what a process said as it ended, with the line that says it: as Node.js writes such errors, and as we do.
+    pub fn of_words(words: &str) -> Option<(&str, Self)> {
+        let says = |line: &str, name: &str, number: i32| line.contains(&format!("{name}:")) || line.contains(&format!("(os error {number})"));
+        words.lines().find_map(|line| Self::NAMED.iter().find(|(name, number, _)| says(line, name, *number)).map(|(_, _, lack)| (line.trim(), *lack)))
+    }
 }
 
 /// A module that an isolate loads.

@@ -1,15 +1,17 @@
 //! A trial: Node is started within the walls, and tries to get out. It shows that the walls stand and that Node runs within them.
 
+use std::fmt;
 use std::io;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use millrace_model::egress::{Allow, Policy, Shared, Target};
 use tokio::io::AsyncReadExt as _;
 
 use super::Sandbox;
-use crate::types::StartError;
+use crate::types::{Lack, StartError};
 
 /// The longest that it may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -19,13 +21,18 @@ const HEAP_MB: u32 = 64;
 /// Starts Node within the walls.
 ///
 /// # Errors
-/// `WallsFail` where Node does not run within them, or gets out.
+/// `WallsFail` where Node does not run within them, or gets out; `TrialLacks` where it could not be tried.
 pub(crate) async fn trial(sandbox: &Sandbox) -> Result<(), StartError> {
     let failed = |why: String| StartError::WallsFail { why };
+    let lacks = |why: String, lack| StartError::TrialLacks { path: sandbox.scratch_dir.clone(), why, lack };
+    let refused = |what: &str, error: io::Error| match Lack::of(&error) {
+        Some(lack) => lacks(format!("{what}{error}"), lack),
+        None => failed(format!("{what}{error}")),
+    };
     let (script, outside) = (sandbox.scratch_dir.join("trial.mjs"), sandbox.scratch_dir.join("outside"));
     // One is open to it and one is not: a guard that refuses all is no guard either.
     let ports = TcpListener::bind("127.0.0.1:0").and_then(|open| Ok((open, TcpListener::bind("127.0.0.1:0")?)));
-    let (open, shut) = ports.map_err(|e| failed(format!("could not listen on 127.0.0.1: {e}")))?;
+    let (open, shut) = ports.map_err(|e| refused("could not listen on 127.0.0.1: ", e))?;
     let address = |listener: &TcpListener| listener.local_addr().map_err(|e| failed(e.to_string()));
     let (open_at, shut_at) = (address(&open)?, address(&shut)?);
     let allow = Allow { to: Target::Net { address: open_at.ip(), bits: 32 }, port: Some(open_at.port()) };
@@ -43,14 +50,30 @@ pub(crate) async fn trial(sandbox: &Sandbox) -> Result<(), StartError> {
     }
     match tried {
         Ok(Ok(None)) => Ok(()),
-        Ok(Ok(Some(words))) => Err(failed(words)),
-        Ok(Err(error)) => Err(failed(error.to_string())),
+        Ok(Ok(Some(ended))) => Err(match Lack::of_words(&ended.words) {
+            Some((line, lack)) => lacks(format!("{}: {line}", ended.status), lack),
+            None => failed(ended.to_string()),
+        }),
+        Ok(Err(error)) => Err(refused("", error)),
         Err(_) => Err(failed(format!("Node did not answer within {} s", TIMEOUT.as_secs()))),
     }
 }
 
+/// How Node ended, and what it said.
+struct Ended {
+    status: ExitStatus,
+    words: String,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let last = self.words.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or("");
+        write!(f, "{}: {last}", self.status)
+    }
+}
+
 /// What was said, where it did not end well.
-async fn run(sandbox: &Sandbox, egress: &Shared, script: &Path) -> io::Result<Option<String>> {
+async fn run(sandbox: &Sandbox, egress: &Shared, script: &Path) -> io::Result<Option<Ended>> {
     let mut launched = sandbox.launch_under(egress, script, HEAP_MB)?;
     let mut words = Vec::new();
     if let Some(stderr) = launched.child.stderr.take() {
@@ -58,9 +81,7 @@ async fn run(sandbox: &Sandbox, egress: &Shared, script: &Path) -> io::Result<Op
     }
     let status = launched.child.wait().await?;
     launched.private.remove().await;
-    let words = String::from_utf8_lossy(&words);
-    let last = words.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or("");
-    Ok((!status.success()).then(|| format!("{status}: {last}")))
+    Ok((!status.success()).then(|| Ended { status, words: String::from_utf8_lossy(&words).into_owned() }))
 }
 
 fn code(sandbox: &Sandbox, outside: &Path, open: u16, shut: u16) -> String {
