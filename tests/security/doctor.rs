@@ -1,22 +1,40 @@
 //! `millrace doctor`: what it finds, what it says to mend, and that it changes nothing.
 
 use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use millrace_tests::cluster::cluster;
-use millrace_tests::{Server, binary};
+use millrace_tests::{NOBODY, Server, binary};
 use serde_json::Value;
 
 /// Its exit status and what it says; the server's variables of this process are not its own.
 fn doctor(data_dir: &Path, args: &[&str]) -> (Option<i32>, Value) {
-    let mut command = Command::new(binary());
+    told(Command::new(binary()), data_dir, args)
+}
+
+fn told(mut program: Command, data_dir: &Path, args: &[&str]) -> (Option<i32>, Value) {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MILLRACE_")) {
-        command.env_remove(name);
+        program.env_remove(name);
     }
-    let output = command.args(["doctor", "--json", "--data-dir"]).arg(data_dir).args(args).output().expect("starts");
+    let output = program.args(["doctor", "--json", "--data-dir"]).arg(data_dir).args(args).output().expect("starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+}
+
+/// The program as the user that a server runs as, ended after a minute.
+fn as_its_user(server: &Server) -> Command {
+    let copy = server.data_dir().with_file_name("millrace");
+    let mut command = Command::new("timeout");
+    command.arg("60");
+    if copy.exists() {
+        command.arg(copy).uid(NOBODY).gid(NOBODY);
+    } else {
+        command.arg(binary());
+    }
+    command
 }
 
 /// Status and words of what it says of a thing; the worst where it says several.
@@ -92,7 +110,7 @@ fn what_is_wrong_is_named_with_what_mends_it() {
     let (code, said) = doctor(dir.path(), &args);
     assert_eq!((code, &said["ok"]), (Some(1), &Value::Bool(false)));
     for (name, status, words) in [
-        ("data directory", "failed", "master.key"),
+        ("master key", "failed", "master.key"),
         ("database", "failed", "backup"),
         ("node", "failed", "--node"),
         ("mail", "failed", "--smtp-url"),
@@ -126,6 +144,86 @@ async fn a_server_that_runs_is_looked_at_and_left_alone() {
     let (code, said) = doctor(&server.data_dir(), &["--base-url", "http://127.0.0.1:1"]);
     assert!(code == Some(1) && of(&said, "base URL").1.contains("--base-url"), "{said:#}");
     assert_eq!(server.get("/users/me").await.status, 200);
+}
+
+fn allow(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("changes its rights");
+}
+
+/// Both say the same, and neither waits for the other end of a pipe.
+#[tokio::test]
+async fn what_a_start_is_refused_for_fails() {
+    let mut server = Server::start_unprivileged(&[]).await;
+    assert_eq!(server.terminate(), Some(0));
+    let data = server.data_dir();
+    let look = |name: &str, path: &Path, words: &str| {
+        let started = as_its_user(&server).args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(&data).stdin(Stdio::null()).output().expect("starts");
+        let said = String::from_utf8_lossy(&started.stderr);
+        assert!(started.status.code() == Some(1) && said.contains(words) && said.contains(&path.display().to_string()), "{words}: {said}");
+        let (code, told) = told(as_its_user(&server), &data, &["--listen", "127.0.0.1:0"]);
+        let (status, text) = of(&told, name);
+        assert!(code == Some(1) && status == "failed" && text.contains(words) && text.contains(&path.display().to_string()), "{words}: {told:#}");
+    };
+    let kept = data.join("aside");
+    let copy = |path: &Path, mode: u32| {
+        std::fs::copy(&kept, path).expect("copies");
+        allow(path, mode);
+    };
+    let pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().expect("starts").success());
+    let empty = |path: &Path| std::fs::write(path, "").expect("writes");
+    type Change<'a> = &'a dyn Fn(&Path);
+    let cases: [(&str, &str, &str, Change); 10] = [
+        ("master.key", "master key", "is missing", &|_| {}),
+        ("master.key", "master key", "may not be read by this user", &|path| copy(path, 0)),
+        ("master.key", "master key", "is no master key", &|path| std::fs::write(path, "short").expect("writes")),
+        ("master.key", "master key", "is no file but a pipe", &pipe),
+        ("millrace.db", "database", "is missing or empty", &|_| {}),
+        ("millrace.db", "database", "is missing or empty", &empty),
+        ("millrace.db", "database", "is a link that leads nowhere", &|path| symlink("/nowhere/millrace.db", path).expect("a link")),
+        ("millrace.db", "database", "is no file but a pipe", &pipe),
+        ("millrace.db", "database", "is no file but a folder", &|path| std::fs::create_dir(path).expect("a folder")),
+        ("millrace.db", "database", "may not be read and written by this user", &|path| copy(path, 0o444)),
+    ];
+    for (file, name, words, change) in cases {
+        let path = data.join(file);
+        std::fs::rename(&path, &kept).expect("puts it aside");
+        change(&path);
+        // Root gives it away; nobody else has to.
+        let _ = chown(&path, Some(NOBODY), Some(NOBODY));
+        look(name, &path, words);
+        let _ = if path.is_dir() { std::fs::remove_dir(&path) } else { std::fs::remove_file(&path) };
+        std::fs::rename(&kept, &path).expect("puts it back");
+    }
+    allow(&data, 0o500);
+    look("data directory", &data, "`chmod u+rwx ");
+    allow(&data, 0o700);
+    let half = data.join("restoring");
+    empty(&half);
+    look("data directory", &data, "was broken off");
+    std::fs::remove_file(half).expect("removes");
+    let (code, told) = told(as_its_user(&server), &data, &["--listen", "127.0.0.1:0"]);
+    assert_eq!(code, Some(0), "{told:#}");
+    server.launch().await;
+}
+
+#[test]
+fn what_components_may_reach_is_told_as_it_is() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let data = dir.path().join("data");
+    let look = |args: &[&str]| of(&doctor(&data, &[args, &["--listen", "127.0.0.1:0"]].concat()).1, "egress");
+    let (status, words) = look(&["--sandbox", "off"]);
+    assert!(status == "warning" && words.contains("components reach everything"), "{words}");
+    for opened in ["169.254.169.254", "169.254.0.0/17:80", "128.0.0.0/1", "fd00:ec2::254", "fd00::/8", "::ffff:169.254.169.254"] {
+        let (status, words) = look(&["--egress-allow", opened]);
+        assert!(status == "warning" && words.contains("a cloud gives the keys"), "{opened}: {words}");
+    }
+    for opened in ["10.1.2.3:5432", "169.254.20.10:53", "fd12::/64"] {
+        assert_eq!(look(&["--egress-allow", opened]).0, "ok", "{opened}");
+    }
+    // Neither a range nor an address: which was meant?
+    let refused = Command::new(binary()).args(["doctor", "--egress-allow", "10.1.2.3/8"]).output().expect("starts");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("one address of the range 10.0.0.0/8"), "{refused:?}");
 }
 
 /// Passes, and says so, where there is no Postgres.

@@ -11,6 +11,8 @@ use millrace_engine::FirstTenant;
 use millrace_model::ids::OrgId;
 use serde_json::json;
 
+use crate::usable::{self, Unusable};
+
 /// The first API key.
 pub const CREDENTIALS: &str = "credentials.json";
 /// The first API key until it is known whether the database has it.
@@ -26,12 +28,9 @@ pub struct DataDir {
 
 impl DataDir {
     pub fn open(path: &Path) -> Result<Self> {
+        refuse_unusable(path)?;
         // What is in it is nobody else's business.
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .with_context(|| format!("could not make the data directory `{}`", path.display()))?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| unmade(path, &error))?;
         let path = path.canonicalize().with_context(|| format!("could not open the data directory `{}`", path.display()))?;
         let lock = OpenOptions::new()
             .create(true)
@@ -55,29 +54,6 @@ impl DataDir {
 
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
-    }
-
-    /// Fails where this directory has had a database and it is gone: a new one in its place would look as if nothing had been there.
-    pub fn refuse_lost(&self, database: &Path) -> Result<()> {
-        let there = std::fs::metadata(database).is_ok_and(|file| file.len() > 0);
-        if !there && (self.file(CREDENTIALS).exists() || self.file("master.key").exists()) {
-            bail!(
-                "the database `{}` is missing or empty, though this data directory has been used; restore it from a backup (docs/durability.md), give --database-url if the data is in Postgres, or choose a new --data-dir",
-                database.display()
-            );
-        }
-        Ok(())
-    }
-
-    /// Fails where a restore was broken off: what is here may be a part of a backup.
-    pub fn refuse_half_restored(&self) -> Result<()> {
-        if self.file(RESTORING).exists() {
-            let path = self.path.display();
-            bail!(
-                "a restore into the data directory `{path}` was broken off, and what is there may be a part of the backup; restore it again with `millrace restore BACKUP --data-dir {path}`, which removes that part and begins anew (into another database, if the backup is of a Postgres)"
-            );
-        }
-        Ok(())
     }
 
     /// Writes what a first user needs, beside its place.
@@ -109,6 +85,55 @@ impl DataDir {
         value["url"] = url.into();
         write_private(&path, format!("{value:#}\n").as_bytes()).with_context(|| format!("could not write `{}`", path.display()))
     }
+}
+
+/// Fails where a data directory, or what every start writes to in it, is closed to this user. One that is not there yet is well.
+pub fn refuse_unusable(path: &Path) -> Result<(), Unusable> {
+    usable::folder("the data directory", path)?;
+    usable::file("the lock of the data directory,", &path.join("lock"))?;
+    usable::folder("the folder of hosts,", &path.join("hosts"))?;
+    usable::folder("the cache,", &path.join("cache"))
+}
+
+/// A data directory that cannot be made.
+pub fn unmade(path: &Path, error: &std::io::Error) -> Unusable {
+    let shown = path.display();
+    Unusable {
+        found: format!("the data directory `{shown}` cannot be made: {error}"),
+        mend: format!("make it, and give it to the server's user: `install -d -m 700 -o USER {shown}`"),
+    }
+}
+
+/// Whether a server has started with it before.
+pub fn was_used(path: &Path) -> bool {
+    path.join(CREDENTIALS).exists()
+}
+
+/// Fails where a data directory has had a database and it is gone: a new one in its place would look as if nothing had been there.
+pub fn refuse_lost(path: &Path, database: &Path) -> Result<(), Unusable> {
+    let there = std::fs::metadata(database).is_ok_and(|file| file.len() > 0);
+    if there || !(was_used(path) || path.join("master.key").exists()) {
+        return Ok(());
+    }
+    let how = if database.is_symlink() && !database.exists() { "is a link that leads nowhere" } else { "is missing or empty" };
+    Err(Unusable {
+        found: format!("the database `{}` {how}, though this data directory has been used", database.display()),
+        mend: "restore it from a backup (docs/durability.md), give --database-url if the data is in Postgres, or choose a new --data-dir".into(),
+    })
+}
+
+/// Fails where a restore was broken off: what is here may be a part of a backup.
+pub fn refuse_half_restored(path: &Path) -> Result<(), Unusable> {
+    if !path.join(RESTORING).exists() {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Unusable {
+        found: format!("a restore into the data directory `{path}` was broken off, and what is there may be a part of the backup"),
+        mend: format!(
+            "restore it again with `millrace restore BACKUP --data-dir {path}`, which removes that part and begins anew (into another database, if the backup is of a Postgres)"
+        ),
+    })
 }
 
 /// Whether a server holds it.

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::time::Instant;
 
 use crate::config::Config;
-use crate::data_dir::DataDir;
+use crate::data_dir::{self, DataDir};
+use crate::usable::{self, Unusable};
 
 /// Between two tries to reach a database that takes no connections yet.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -37,9 +39,17 @@ pub(crate) fn postgres(url: &str) -> Result<PostgresOptions> {
     Ok(options)
 }
 
+/// Where SQLite has its file in a data directory. Fails, before it is opened, where a start could not use what is there.
+pub(crate) fn sqlite_file(data_dir: &Path) -> Result<PathBuf, Unusable> {
+    let path = data_dir.join("millrace.db");
+    usable::file("the database", &path)?;
+    usable::file("the log of the database,", &data_dir.join("millrace.db-wal"))?;
+    data_dir::refuse_lost(data_dir, &path)?;
+    Ok(path)
+}
+
 fn open_sqlite(data: &DataDir) -> Result<SqliteStore> {
-    let path = data.file("millrace.db");
-    data.refuse_lost(&path)?;
+    let path = sqlite_file(data.path())?;
     SqliteStore::open(&SqliteOptions::at(&path)).map_err(|error| {
         let said = match error {
             StoreError::Damaged { .. } => format!(

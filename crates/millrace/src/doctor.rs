@@ -1,33 +1,28 @@
 //! `millrace doctor`: looks at what a server needs, and says what to mend. Changes nothing, also where a server runs.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use millrace_bundle::Kernel;
-use millrace_engine::{FREE_BYTES_MIN, check_smtp, error_chain};
-use millrace_model::egress::{Allow, Shared, Target};
+use millrace_engine::{check_smtp, error_chain};
+use millrace_model::egress::{Allow, Policy, Shared, Target};
 use millrace_model::{Clock as _, SystemClock};
-use millrace_runner::{RunnerConfig, examine};
-use millrace_store::Examined;
+use millrace_runner::{Lack, RunnerConfig, StartError, examine};
 use millrace_store_postgres::PostgresOptions;
 use serde::Serialize;
 
 use crate::config::{Config, Sandbox, ServeArgs};
-use crate::data_dir;
 use crate::egress::Surroundings;
 use crate::http::{self, DESCRIPTORS_MIN, Descriptors};
 use crate::outside;
 use crate::serve;
+use crate::storage;
 
-/// Less room than this is little, bytes.
-const DISK_BYTES_GOOD: u64 = 2 << 30;
 /// How long somebody else's server may take.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Clocks that are further apart mislead timers and leases, milliseconds.
-const CLOCKS_APART_MAX_MS: i64 = 5_000;
 /// Fewer connections than this are few.
 const CONNECTIONS_FEW: u64 = 2_048;
 
@@ -66,7 +61,7 @@ impl Checks {
         self.0.push(Check { name, status: Status::Warning, found: found.into(), mend: Some(mend.into()) });
     }
 
-    fn fail(&mut self, name: &'static str, found: impl Into<String>, mend: impl Into<String>) {
+    pub(crate) fn fail(&mut self, name: &'static str, found: impl Into<String>, mend: impl Into<String>) {
         self.0.push(Check { name, status: Status::Failed, found: found.into(), mend: Some(mend.into()) });
     }
 }
@@ -85,9 +80,7 @@ pub async fn doctor(args: ServeArgs, json: bool) -> ExitCode {
 async fn look(config: &Config, checks: &mut Checks) {
     checks.ok("configuration", "it can be read");
     user(&config.data_dir, checks);
-    let is_running = data_directory(&config.data_dir, checks);
-    disk(&config.data_dir, checks);
-    database(config, checks).await;
+    let is_running = storage::look(config, checks).await;
     walls(config, checks).await;
     egress(config, checks).await;
     mail(config, checks).await;
@@ -115,137 +108,14 @@ fn user(data_dir: &Path, checks: &mut Checks) {
     }
 }
 
-/// Whether a server uses it.
-fn data_directory(path: &Path, checks: &mut Checks) -> bool {
-    const NAME: &str = "data directory";
-    let shown = path.display();
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => meta,
-        Ok(_) => {
-            checks.fail(NAME, format!("`{shown}` is no folder"), "name another with --data-dir");
-            return false;
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            match tempfile::tempdir_in(parent) {
-                Ok(_) => checks.ok(NAME, format!("`{shown}` is not there yet, and can be made")),
-                Err(error) => checks.fail(
-                    NAME,
-                    format!("`{shown}` cannot be made: {error}"),
-                    format!("make it, and give it to the server's user: `install -d -m 700 -o USER {shown}`"),
-                ),
-            }
-            return false;
-        }
-        Err(error) => {
-            checks.fail(NAME, format!("`{shown}` cannot be read: {error}"), "give it to the server's user");
-            return false;
-        }
-    };
-    if let Err(error) = tempfile::tempfile_in(path) {
-        checks.fail(NAME, format!("`{shown}` cannot be written in: {error}"), "give it to the server's user, or mend the file system");
-        return false;
-    }
-    let open_to_others = |meta: &std::fs::Metadata| meta.mode() & 0o077 != 0;
-    let is_running = data_dir::is_in_use(path);
-    let use_of = if is_running { ", and a server uses it" } else { "" };
-    match std::fs::metadata(path.join("master.key")) {
-        Ok(key) if key.len() != 32 => checks.fail(
-            NAME,
-            format!("`{shown}/master.key` has {} bytes, a key has 32", key.len()),
-            "restore it from a backup: without it stored secrets cannot be opened",
-        ),
-        Ok(key) if open_to_others(&key) => {
-            checks.warn(NAME, format!("`{shown}/master.key` can be read by other users"), format!("chmod 600 {shown}/master.key"))
-        }
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            checks.fail(NAME, format!("`{shown}/master.key` cannot be read: {error}"), "give it to the server's user")
-        }
-        _ if open_to_others(&meta) => checks.warn(NAME, format!("`{shown}` is open to other users{use_of}"), format!("chmod 700 {shown}")),
-        _ => checks.ok(NAME, format!("`{shown}` can be written in{use_of}")),
-    }
-    is_running
-}
-
-fn disk(path: &Path, checks: &mut Checks) {
-    const NAME: &str = "disk";
-    let there = path.ancestors().find(|p| p.exists()).unwrap_or(Path::new("."));
-    let found = match rustix::fs::statvfs(there) {
-        Ok(found) => found,
-        Err(error) => return checks.warn(NAME, format!("the room in `{}` is not known: {error}", there.display()), "look at it yourself: `df`"),
-    };
-    let (free, files) = (found.f_bavail.saturating_mul(found.f_frsize), found.f_favail);
-    let said = format!("{} MiB are free for `{}`", free >> 20, path.display());
-    let mend = "make room, or put the data directory elsewhere; a full disk refuses events until there is room again";
-    if free < FREE_BYTES_MIN || (found.f_files > 0 && files < 1_000) {
-        checks.fail(NAME, format!("{said}, and {files} more files"), mend);
-    } else if free < DISK_BYTES_GOOD {
-        checks.warn(NAME, said, mend);
-    } else {
-        checks.ok(NAME, said);
-    }
-}
-
-async fn database(config: &Config, checks: &mut Checks) {
-    const NAME: &str = "database";
-    let looked = match &config.database_url {
-        Some(url) => {
-            let options = PostgresOptions::at(url);
-            let Some(place) = options.place() else {
-                return checks.fail(
-                    NAME,
-                    "the value of --database-url is not the address of a Postgres database",
-                    "write postgres://user:password@host:port/database",
-                );
-            };
-            let looked = millrace_store_postgres::examine(&options).await;
-            looked.map_err(|e| {
-                (
-                    format!("the Postgres {place} cannot be used: {}", error_chain(&e)),
-                    "check that it runs, that --database-url is right, and that its user may connect",
-                )
-            })
-        }
-        None => {
-            let path = config.data_dir.join("millrace.db");
-            if !path.exists() {
-                return checks.ok(NAME, "SQLite; the file is made at the first start");
-            }
-            let looked = millrace_store_sqlite::examine(&path);
-            looked.map_err(|e| (format!("`{}` cannot be used: {}", path.display(), error_chain(&e)), "restore it from a backup, with its master.key"))
-        }
-    };
-    match looked {
-        Err((found, mend)) => checks.fail(NAME, found, mend),
-        Ok(Examined { damage: Some(damage), engine, .. }) => {
-            checks.fail(NAME, format!("{engine}: it is damaged: {damage}"), "stop the server and restore a backup, with its master.key")
-        }
-        Ok(Examined { unfit: Some(unfit), engine, .. }) => checks.fail(NAME, format!("{engine}: {}", unfit.found), unfit.mend),
-        Ok(Examined { engine, schema, known, .. }) if schema > known => checks.fail(
-            NAME,
-            format!("{engine}: its schema is {schema}, this version knows {known}"),
-            "start the newer version that made it, or restore a backup of before",
-        ),
-        Ok(Examined { clock: Some(clock), engine, .. }) if (clock.ms() - SystemClock.now().ms()).abs() > CLOCKS_APART_MAX_MS => {
-            let apart = clock.ms() - SystemClock.now().ms();
-            checks.warn(NAME, format!("{engine}: its clock is {apart} ms apart from this machine's"), "let both machines take the time from the same servers")
-        }
-        Ok(Examined { engine, schema, known, .. }) => {
-            let state = match schema {
-                0 => "empty".to_owned(),
-                _ if schema < known => format!("schema {schema}, brought to {known} at the next start"),
-                _ => format!("schema {schema}"),
-            };
-            checks.ok(NAME, format!("{engine}, {state}"));
-        }
-    }
-}
-
 async fn walls(config: &Config, checks: &mut Checks) {
     let scratch_dir = if config.data_dir.is_dir() { config.data_dir.clone() } else { std::env::temp_dir() };
     let runner = RunnerConfig { node: config.node.clone(), scratch_dir, ..RunnerConfig::default() };
     let found = match examine(&runner).await {
         Ok(found) => found,
+        Err(error @ StartError::Scratch { .. }) => {
+            return checks.fail("walls", error_chain(&error), "let the server's user write there: the walls are tried in it");
+        }
         Err(error) => return checks.fail("node", error_chain(&error), "install Node.js 20 or newer, or name its binary with --node"),
     };
     checks.ok("node", format!("{} at {}", found.version, found.node));
@@ -259,6 +129,7 @@ async fn walls(config: &Config, checks: &mut Checks) {
             // As a start says it: what Landlock keeps in depends on its version.
             None if name == "walls" => checks.ok(name, format!("{}: {}", tried.wall, found.walls)),
             None => checks.ok(name, format!("{}: it stands", tried.wall)),
+            Some(why) if let Some(lack) = tried.lack => checks.fail(name, format!("{}: {why}", tried.wall), lack.to_string()),
             Some(why) => {
                 let mend = "docs/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
                 let said = format!("{}: {why}", tried.wall);
@@ -269,6 +140,7 @@ async fn walls(config: &Config, checks: &mut Checks) {
     let bundling = tried_bundling(config, &runner.scratch_dir, found.walls.kernel()).await;
     match bundling {
         Ok(()) => checks.ok("bundling", format!("{}, limits of memory, time and files: they hold", found.walls.kernel())),
+        Err(why) if let Some((_, lack)) = Lack::of_words(&why) => checks.fail("bundling", format!("it could not be tried: {why}"), lack.to_string()),
         Err(why) => {
             let mend = "docs/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
             if is_required { checks.fail("bundling", why, mend) } else { checks.warn("bundling", why, mend) }
@@ -314,10 +186,42 @@ async fn egress(config: &Config, checks: &mut Checks) {
             "name the addresses and ports that are needed, such as 10.1.2.3:5432",
         );
     }
+    for allow in config.egress_allow.iter().filter(|allow| opens_metadata(allow, &policy)) {
+        checks.warn(
+            NAME,
+            format!("--egress-allow {allow} opens addresses at which a cloud gives the keys of this machine (169.254.169.254 and the like) to every component"),
+            "name the addresses and ports that are needed, and none of 169.254.0.0/16 or fd00:ec2::254",
+        );
+    }
+    if config.sandbox == Sandbox::Off {
+        return checks.warn(
+            NAME,
+            "--sandbox=off: components reach everything that this machine does, itself and its database too",
+            "leave it out, unless every component is trusted",
+        );
+    }
     let resolvers: Vec<String> = policy.resolvers.iter().map(ToString::to_string).collect();
     let opened: Vec<String> = config.egress_allow.iter().map(ToString::to_string).collect();
     let opened = if opened.is_empty() { "nothing else".to_owned() } else { opened.join(", ") };
     checks.ok(NAME, format!("components reach public addresses and {opened}; names are asked of {}", resolvers.join(", ")));
+}
+
+/// Whether it leads to where clouds answer their machines. Names are asked there too, at port 53, which is no harm.
+fn opens_metadata(allow: &Allow, policy: &Policy) -> bool {
+    /// Of AWS and of Google, by IPv6; of Alibaba.
+    const OTHERS: [IpAddr; 3] = [
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+        IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
+        IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    ];
+    let link_local = |ip: &IpAddr| matches!(ip.to_canonical(), IpAddr::V4(v4) if v4.is_link_local());
+    allow.port != Some(53)
+        && match &allow.to {
+            Target::Net { address, .. } => {
+                link_local(address) || allow.to.contains(Ipv4Addr::new(169, 254, 0, 0).into()) || OTHERS.iter().any(|ip| allow.to.contains(*ip))
+            }
+            Target::Name(name) => policy.named.get(name).is_some_and(|found| found.iter().any(|ip| link_local(ip) || OTHERS.contains(&ip.to_canonical()))),
+        }
 }
 
 /// Loopback addresses without a port, or ranges that hold thousands of machines.

@@ -13,6 +13,8 @@ mod memory;
 mod outside;
 mod postgres_tools;
 mod serve;
+mod storage;
+mod usable;
 mod wrong_use;
 
 use std::ffi::OsString;

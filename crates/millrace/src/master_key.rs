@@ -10,7 +10,8 @@ use millrace_engine::{MasterKey, MasterKeyError, MasterKeys};
 use millrace_model::IdSource;
 
 use crate::config::MasterKeyConfig;
-use crate::data_dir::{rename, write_private};
+use crate::data_dir::{rename, was_used, write_private};
+use crate::usable::{self, Unusable};
 
 /// The place of the master key.
 pub struct KeyPlace(Place);
@@ -25,7 +26,7 @@ enum Place {
 }
 
 impl KeyPlace {
-    /// The place that is configured; else the file `default`, which is made where it is not there: [`Self::refuse_lost`] is asked before.
+    /// The place that is configured; else the file `default`, which is made where it is not there: [`Self::refuse_unusable`] is asked before.
     pub fn open(config: &MasterKeyConfig, default: &Path, ids: &IdSource) -> Result<Self, MasterKeyError> {
         let place = match config {
             MasterKeyConfig { command: Some(command), .. } => Place::Command(command.clone()),
@@ -41,16 +42,30 @@ impl KeyPlace {
         Ok(Self(place))
     }
 
-    /// Refuses a data directory that was used and whose key is not there; asked before anything of it is touched.
-    pub fn refuse_lost(config: &MasterKeyConfig, default: &Path) -> Result<(), MasterKeyError> {
-        let is_elsewhere = config.command.is_some() || config.key.is_some() || config.file.is_some();
-        if is_elsewhere || default.exists() || beside(default).exists() || !default.with_file_name("credentials.json").exists() {
-            return Ok(());
-        }
-        Err(MasterKeyError(format!(
-            "the master key `{}` is missing, though this data directory has been used: without it no stored secret can be read; restore it from a backup, or say where it is (docs/secrets.md)",
-            default.display()
-        )))
+    /// Fails where a start would have no key: one of a data directory that was used is not there, or what is there is none. Asked before
+    /// anything of the directory is touched. A command is not run for it.
+    pub fn refuse_unusable(config: &MasterKeyConfig, default: &Path) -> Result<(), Unusable> {
+        const WHERE: &str = "restore it from a backup, or say where it is (docs/secrets.md)";
+        let place = match config {
+            MasterKeyConfig { command: Some(_), .. } => return Ok(()),
+            MasterKeyConfig { key: Some(key), old, .. } => Place::Given { key: key.clone(), old: old.clone() },
+            // A pipe gives its key once.
+            MasterKeyConfig { file: Some(file), .. } if std::fs::metadata(file).is_ok_and(|file| !file.is_file()) => return Ok(()),
+            MasterKeyConfig { file: Some(file), .. } => Place::File(file.clone()),
+            _ if default.exists() || beside(default).exists() => {
+                for path in [default, &beside(default)] {
+                    usable::file_to_read("the master key", path)?;
+                }
+                Place::File(default.to_path_buf())
+            }
+            _ if default.parent().is_some_and(was_used) => {
+                let path = default.display();
+                let found = format!("the master key `{path}` is missing, though this data directory has been used: without it no stored secret can be read");
+                return Err(Unusable { found, mend: WHERE.into() });
+            }
+            _ => return Ok(()),
+        };
+        Self(place).read().map(drop).map_err(|error| Unusable { found: error.to_string(), mend: WHERE.into() })
     }
 }
 

@@ -11,7 +11,7 @@ use millrace_bundle::{Bundler, BundlerConfig, ControlGroups, Kernel, Limits, Wor
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::IdSource;
 use millrace_model::egress::Shared;
-use millrace_runner::{Runner, RunnerConfig, Walls};
+use millrace_runner::{Lack, Runner, RunnerConfig, Walls};
 use millrace_store::Store;
 use millrace_store_postgres::PostgresOptions;
 use tokio::net::TcpListener;
@@ -21,7 +21,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::clock::clock;
 use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
-use crate::data_dir::{CREDENTIALS, DataDir};
+use crate::data_dir::{self, CREDENTIALS, DataDir};
 use crate::database;
 use crate::egress::Surroundings;
 use crate::http;
@@ -45,7 +45,7 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     ignore_file_size_signals();
     let connections_max = connections_max(&config)?;
     let data = DataDir::open(&config.data_dir)?;
-    data.refuse_half_restored()?;
+    data_dir::refuse_half_restored(data.path())?;
     let listeners = Listeners::bind(&config).await?;
     let address = listeners.main.local_addr().context("could not tell the listener's address")?;
     let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
@@ -142,7 +142,7 @@ pub(crate) fn bundler(config: &Config, cache_dir: PathBuf, egress: Shared, walls
 }
 
 async fn start_engine(config: &Config, data: &DataDir, base_url: &str) -> Result<Engine> {
-    KeyPlace::refuse_lost(&config.master_key, &data.file("master.key"))?;
+    KeyPlace::refuse_unusable(&config.master_key, &data.file("master.key"))?;
     let store = database::open(config, data).await?;
     let engine = start_engine_on(store.clone(), config, data, base_url).await;
     if engine.is_err() {
@@ -215,7 +215,8 @@ async fn try_bundler(config: &Config, bundler: &Bundler, walls: Kernel) -> Resul
     match bundler.try_walls().await {
         Ok(()) => tracing::info!(%walls, "bundling is walled in, with limits of memory, time and files"),
         Err(why) if config.sandbox == Sandbox::BestEffort => tracing::warn!(why, "the walls around bundling do not hold"),
-        Err(why) => anyhow::bail!("the walls around bundling do not hold: {why}; --sandbox=best-effort starts all the same"),
+        Err(why) if let Some((_, lack)) = Lack::of_words(&why) => bail!("the walls around bundling could not be tried: {why}; {lack}"),
+        Err(why) => bail!("the walls around bundling do not hold: {why}; --sandbox=best-effort starts all the same"),
     }
     Ok(())
 }
