@@ -89,9 +89,9 @@ async fn a_refused_start_leaves_no_log_that_could_be_lost_unseen() {
     let before = files(&server);
     assert!(refused_with(&server, &["--metrics-listen", "192.0.2.1:1"]).contains("192.0.2.1:1"));
     assert!(files(&server) == before, "a port that cannot be had touched the database");
-    for args in [["--node", "/nowhere/node"]].repeat(2) {
-        let said = refused_with(&server, &args);
-        assert!(said.contains(args[1]), "{said}");
+    for _ in 0..2 {
+        let said = refused_with(&server, &["--node", "/nowhere/node"]);
+        assert!(said.contains("/nowhere/node"), "{said}");
         let [_, log, open] = files(&server);
         assert!(log.is_none_or(|log| log.is_empty()) || open.is_some());
     }

@@ -96,7 +96,7 @@ impl Death {
             Self::Headless => (
                 FailureKind::HostCrashed,
                 "InternalFailure",
-                "the process of the code was ended because its main thread ended without the others, which hides what they take".to_owned(),
+                "the process of the code was ended because its main thread ended without the others, which hides what they take; keep that thread, or end the whole process".to_owned(),
             ),
             Self::Exited(status, words) => {
                 let how = match status {

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::IdSource;
 
-/// No inline script or style, and nothing from elsewhere: what a run holds was written by strangers. Nor are their answers of this origin scripts here.
+/// No inline script or style, and nothing from elsewhere: what a run holds was written by strangers. What their code answers is of this origin too, and is no script here.
 const POLICY: &str = "default-src 'none'; style-src 'self'; connect-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const SCRIPT: &str = "<script src=\"/assets/page.js\">";
 
