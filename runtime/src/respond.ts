@@ -19,6 +19,7 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
     throw new RangeError(`respond: the status ${String(status)} is not an integer from 100 to 599`);
   }
   const list = headerList(headers);
+  checkHeaders("respond", list);
   const frame = (text: string, encoding: string) => call.send({ t: "respond", status: code, headers: list, body: text, encoding, immediate: immediate === true });
   if (body instanceof Readable || (body !== null && typeof body === "object" && Symbol.asyncIterator in body)) {
     if (immediate === true) throw new TypeError("respond: a stream cannot be sent with `immediate: true`");
@@ -37,7 +38,17 @@ export function respond(response: unknown, call: CallContext): Promise<void> {
   return Promise.resolve();
 }
 
-function headerList(headers: unknown): [string, string][] {
+// Both are checked again by the server (model/http.rs): here the author's line is on the stack.
+const HEADER_LINES_MAX = 256;
+const HEADER_BYTES_MAX = 64 << 10;
+
+export function checkHeaders(where: string, list: [string, string][]): void {
+  const bytes = list.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
+  if (list.length <= HEADER_LINES_MAX && bytes <= HEADER_BYTES_MAX) return;
+  throw new RangeError(`${where}: there are ${list.length} header lines with ${bytes} bytes in all, allowed are ${HEADER_LINES_MAX} lines and ${HEADER_BYTES_MAX} bytes`);
+}
+
+export function headerList(headers: unknown): [string, string][] {
   if (headers === null || typeof headers !== "object") return [];
   const list: [string, string][] = [];
   for (const [name, value] of Object.entries(headers)) {

@@ -2,6 +2,7 @@
 import { $sendConfigRuntimeTypeChecker as check } from "../platform/send.ts";
 import type { CallContext } from "./context.ts";
 import { jsonText } from "./errors.ts";
+import { checkHeaders, headerList } from "./respond.ts";
 import type { Bag } from "./types.ts";
 
 export function senders(call: CallContext): Bag {
@@ -17,6 +18,7 @@ export function senders(call: CallContext): Bag {
       check.http(payload);
       const url = bag(payload)["url"] as string;
       if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new TypeError(`$.send.http: invalid value ${url.slice(0, 200)} for url; it is an http or https address`);
+      checkHeaders("$.send.http", headerList(bag(payload)["headers"]));
       return send("http", { method: "GET", ...bag(payload) });
     },
     email: (payload: unknown) => {

@@ -54,6 +54,9 @@ async fn keys_rotate_puts_another_master_key_in_the_place_of_the_one_of_now_with
     std::fs::write(&path, &before).expect("writes");
     let words = refused(&server.data_dir(), &[], &[]);
     assert!(words.contains("the master key is not the one of this database") && words.contains(&id), "{words}");
+    let asked = Command::new(binary()).args(["doctor", "--listen", "127.0.0.1:0", "--data-dir"]).arg(server.data_dir()).output().expect("starts");
+    let words = String::from_utf8_lossy(&asked.stdout);
+    assert!(asked.status.code() == Some(1) && words.contains("kept under the master key with the id") && words.contains(&id), "{words}");
     std::fs::write(&path, b"short").expect("writes");
     assert!(refused(&server.data_dir(), &[], &[]).contains("is no master key"));
     // A change that was broken off after the database had it ends at the start.

@@ -8,6 +8,7 @@ use millrace_tests::receiver::{Does, Receiver};
 use millrace_tests::{Server, answer, binary, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::r2_endpoints::registries::millrace;
 
@@ -263,6 +264,49 @@ async fn the_history_is_exported() {
 async fn the_history_is_exported_on_postgres() {
     let Some((server, _database)) = on_postgres().await else { return };
     export_whole(&server).await;
+}
+
+/// One export of an organization is under way at once, and takes nothing from others but its place.
+async fn export_one_at_once(server: &Server) {
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", STEP)]).await;
+    // More than waits between the database and a client that does not read.
+    let large = json!({ "text": "x".repeat(400_000) });
+    for _ in 0..110 {
+        assert_eq!(answer(server.raw(Method::POST, &endpoint(&workflow)).json(&large)).await.status, 200);
+    }
+    let export = async || answer(server.raw(Method::GET, "/v1/export?from=99999999999999").bearer_auth(&server.api_key)).await;
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small one");
+    let address = server.url.trim_start_matches("http://");
+    let mut slow = socket.connect(address.parse().expect("an address")).await.expect("connects");
+    let request = format!("GET /v1/export HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\r\n", server.api_key);
+    slow.write_all(request.as_bytes()).await.expect("asks");
+    let mut head = [0; 15];
+    slow.read_exact(&mut head).await.expect("a head");
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    for _ in 0..10 {
+        let refused = server.raw(Method::GET, "/v1/export").bearer_auth(&server.api_key).send().await.expect("an answer");
+        assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (503, &"10".parse().expect("a value")));
+        let said: Value = refused.json().await.expect("JSON");
+        assert_eq!(said["code"], "export_under_way");
+        assert!(said["error"].as_str().is_some_and(|e| e.contains("an export of this organization is under way")), "{said}");
+    }
+    assert_eq!(server.get("/workflows").await.status, 200);
+    // Its client goes: there is room for the next.
+    drop(slow);
+    while export().await.status == 503 {}
+    assert_eq!(export().await.status, 200);
+}
+
+#[tokio::test]
+async fn an_organization_has_one_export_at_once() {
+    export_one_at_once(&Server::start().await).await;
+}
+
+#[tokio::test]
+async fn an_organization_has_one_export_at_once_on_postgres() {
+    let Some((server, _database)) = on_postgres().await else { return };
+    export_one_at_once(&server).await;
 }
 
 /// Runs a command that needs no server; its status and what it said.

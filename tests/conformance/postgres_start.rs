@@ -89,13 +89,22 @@ async fn a_server_waits_for_a_database_that_is_down_and_comes_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_waits_for_a_database_that_is_starting_up() {
+    waits_while_refused("57P03", "the database system is starting up").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_waits_for_a_database_whose_connections_others_have() {
+    waits_while_refused("53300", "sorry, too many clients already").await;
+}
+
+async fn waits_while_refused(code: &'static str, words: &'static str) {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
-    let door = Door::open(Some(&database), "57P03", "the database system is starting up").await;
+    let door = Door::open(Some(&database), code, words).await;
     let mut server = Server::new_at_rest(&["--database-url", &door.url(database.name()), "--database-wait-seconds", "600"]);
     server.begin();
     server.until_log("waiting for Postgres").await;
-    assert!(server.log().contains("the database system is starting up") && !server.log().contains("hunter2"), "{}", server.log());
+    assert!(server.log().contains(words) && !server.log().contains("hunter2"), "{}", server.log());
     door.refusal.send_replace(None);
     assert!(server.until_ready().await, "{}", server.log());
     assert_eq!(server.get("/sources").await.status, 200);

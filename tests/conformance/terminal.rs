@@ -139,6 +139,48 @@ async fn r5_colours_are_for_terminals_that_want_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r5_what_components_write_does_not_steer_the_terminal() {
+    const STEERS: &str = r"\u001b]0;T\u0007\u001b]52;c;cHduZWQ=\u0007\u001b[2J\u009b31m\r\u0008\u007f\u202e";
+    const SHOWN: &str = r"\u001b]0;T\u0007\u001b]52;c;cHduZWQ=\u0007\u001b[2J\u009b31m";
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let steps = [
+        (
+            "says",
+            &*format!(
+                "export default defineComponent({{ run({{ $ }}) {{ console.log('{STEERS}'); $.export('$summary', '{STEERS}'); return '{STEERS}'; }} }});"
+            ),
+        ),
+        ("fails", &*format!("export default defineComponent({{ run() {{ throw new RangeError('{STEERS}'); }} }});")),
+    ];
+    let workflow = server.workflow("hostile", json!([]), &steps).await;
+    let code = format!(
+        "export default {{ name: 'hostile', version: '1', run() {{ console.log('{STEERS}'); this.$emit({{ a: '{STEERS}' }}, {{ summary: '{STEERS}' }}); }} }};"
+    );
+    let source = server.source(&code, json!({})).await;
+    server.run_now(&source, json!({})).await;
+    let clean = |args: &[&str], status: i32| {
+        let (ended, shown) = on_terminal(&shell, args).ends();
+        let plain = plain(&shown);
+        let steers = |c: char| (c.is_control() && !matches!(c, '\r' | '\n' | '\t')) || c == '\u{202e}';
+        assert!(ended == status && !plain.contains(steers) && !shown.contains("\u{1b}[2J") && plain.contains(SHOWN), "{args:?}: {ended} {shown:?}");
+        // Its own colours, and the end of a line as terminals take it, are all that is left.
+        assert_eq!(plain.matches('\r').count(), plain.matches("\r\n").count(), "{args:?}: {shown:?}");
+    };
+    clean(&["run", id(&workflow)], 1);
+    let runs = shell.run(&["workflows", "runs", id(&workflow), "--json"]).json();
+    let run = runs[0]["id"].as_str().expect("a run").to_owned();
+    for args in [["logs", id(&source)].as_slice(), &["events", id(&source)], &["errors", id(&workflow)], &["errors", "--groups"], &["runs", "show", &run]] {
+        clean(args, 0);
+    }
+    // As data it is the same text, in letters.
+    let done = shell.run(&["runs", "show", &run, "--json"]);
+    assert!(!done.stdout.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{done:?}");
+    let told: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    assert!(told["error"]["message"].as_str().is_some_and(|m| m.contains("\u{9b}31m\r\u{8}\u{7f}\u{202e}")), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r5_what_takes_longer_than_a_second_says_that_it_goes_on() {
     let server = Server::start().await;
     let shell = Shell::new(&server);

@@ -202,3 +202,39 @@ async fn a_run_whose_lease_ends_while_it_goes_on_settles_once() {
         .await;
     assert_eq!(first.count(&format!("/sources/{}/event_summaries", source["id"].as_str().expect("an id"))).await, 5);
 }
+
+/// Leases of a clock that was wrong end long after their server: they hold for as long as that is there, and no longer.
+#[tokio::test]
+async fn a_run_of_a_dead_server_whose_clock_was_ahead_is_taken_up() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    let url = database.url();
+    let mut ahead = Held::start(&["--database-url", &url]).await;
+    ahead.server.post("/data_stores", &json!({ "name": "gate" })).await.data();
+    let source = ahead.server.source(WAITS, json!({ "gate": "gate" })).await;
+    let looks = ahead.server.source(EMITS, json!({})).await;
+    let listener = ahead.server.workflow("listener", json!([{ "type": "source", "id": looks["id"] }]), &[("a", LISTENS)]).await;
+    ahead.jump(5 * HOUR);
+    assert_eq!(answer(ahead.server.raw(Method::POST, &endpoint(&source)).json(&json!({ "n": 1 }))).await.status, 200);
+    let running = format!("/sources/{}/runs?status=running", source["id"].as_str().expect("an id"));
+    ahead.server.until("it is under way", &running, |l| l["page_info"]["total_count"] == 1).await;
+
+    // To one whose clock is right it is the other's, whose lease is no shorter than it says.
+    let right = ahead.beside(&["--database-url", &url]).await;
+    let listened = format!("/workflows/{}/runs?status=succeeded", listener["id"].as_str().expect("an id"));
+    let at_right = endpoint(&looks).replace(&ahead.server.url, &right.server.url);
+    for n in 1..=2 {
+        assert_eq!(answer(right.server.raw(Method::POST, &at_right).json(&json!({ "n": n }))).await.status, 200);
+        right.server.until("the queue is looked at", &listened, |l| l["page_info"]["total_count"] == n).await;
+    }
+    let held = right.server.get(&running).await.json;
+    assert_eq!(held["data"][0]["attempt"], 1, "{held}");
+
+    // Its word that it is there is believed for ten seconds; the test does not wait for their end.
+    let node: String = database.client().await.query_one("SELECT node FROM runs WHERE status = 'running'", &[]).await.expect("the run").get(0);
+    ahead.server.kill();
+    database.client().await.execute("DELETE FROM nodes WHERE id = $1", &[&node]).await.expect("forgets it");
+    right.server.put("/data_stores/gate/record", &json!({ "key": "open", "value": 1 })).await.data();
+    let done = right.server.until("it settles", &runs(&source), |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(done["data"][0]["attempt"], 2, "{done}");
+}

@@ -213,6 +213,85 @@ async fn a_database_that_is_removed_under_the_server_takes_nothing_until_it_is_b
     settled(&server, &source, 1).await;
 }
 
+/// What is behind the part that was cut off a log is never read again.
+#[tokio::test]
+async fn a_log_that_is_cut_under_the_server_takes_nothing_until_it_is_back() {
+    let server = Server::start().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, 1).await;
+    let log = server.data_dir().join("millrace.db-wal");
+    let whole = std::fs::read(&log).expect("reads");
+    for rest in [whole.len() / 2, 0] {
+        std::fs::File::options().write(true).open(&log).and_then(|log| log.set_len(rest as u64)).expect("cuts");
+        assert_eq!(send(&server, &url, 2).await.refusal(), (503, "database_unavailable"));
+        assert_eq!(ready(&server).await.json["code"], "database_unavailable");
+    }
+    assert!(server.log().contains("were written; put it back as it was"), "{}", server.log());
+    // What was read of it meanwhile was found to be damaged, which is told until the next start.
+    std::fs::write(&log, whole).expect("puts it back");
+    assert_eq!(send(&server, &url, 3).await.status, 200);
+    settled(&server, &source, 2).await;
+}
+
+/// A file that may not be larger, as one whose owner's quota is used up, has no more room than a full disk.
+#[tokio::test]
+async fn a_file_that_may_not_grow_is_told_as_a_full_disk() {
+    let server = Server::start().await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    let pid = server.pid().to_string();
+    let may_grow_to = |bytes: &str| {
+        let done = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:unlimited")]).status().expect("prlimit");
+        assert!(done.success());
+    };
+    let log = std::fs::metadata(server.data_dir().join("millrace.db-wal")).expect("a log");
+    may_grow_to(&log.len().to_string());
+    let large = "x".repeat(60_000);
+    let (mut acknowledged, mut refused) = (0, 0);
+    while refused < 5 {
+        assert!(acknowledged < 1_000, "it never was full");
+        let said = answer(server.raw(Method::POST, &url).json(&json!({ "n": acknowledged, "large": large }))).await;
+        match said.status {
+            200 => acknowledged += 1,
+            _ => {
+                assert_eq!(said.refusal(), (507, "storage_full"), "{}", said.text);
+                refused += 1;
+            }
+        }
+    }
+    until_ready_says(&server, "not ready", &json!("storage_full")).await;
+    may_grow_to("unlimited");
+    until_ready_says(&server, "ready", &Value::Null).await;
+    assert_eq!(send(&server, &url, 1).await.status, 200);
+    settled(&server, &source, acknowledged + 1).await;
+}
+
+/// A standby that was promoted elsewhere, or an operator, makes a Postgres read-only under its clients.
+#[tokio::test]
+async fn a_postgres_that_takes_no_writes_is_told_until_it_does() {
+    let Some(cluster) = Cluster::own() else { return };
+    let database = cluster.database().await;
+    let server = Server::start_with(&["--database-url", &database.url()]).await;
+    let source = server.source(SOURCE, json!({})).await;
+    let url = endpoint(&source);
+    let client = database.client().await;
+    for sql in ["SET default_transaction_read_only = off", "ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()"] {
+        client.batch_execute(sql).await.expect("sets");
+    }
+    let said = until_ready_says(&server, "not ready", &json!("database_unavailable")).await;
+    assert_eq!(said.status, 503);
+    assert_eq!(send(&server, &url, 1).await.refusal(), (503, "database_unavailable"));
+    assert_eq!(server.get("/sources").await.status, 200);
+    for sql in ["ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()"] {
+        client.batch_execute(sql).await.expect("resets");
+    }
+    until_ready_says(&server, "ready", &Value::Null).await;
+    assert_eq!(send(&server, &url, 2).await.status, 200);
+    settled(&server, &source, 1).await;
+}
+
 /// What was accepted waits for its process: that there is no room for one is no fault of the code.
 #[tokio::test]
 async fn an_event_waits_where_there_is_no_room_for_a_process() {

@@ -2,7 +2,7 @@
 
 use millrace_tests::endpoint;
 use reqwest::{Method, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::Field;
 
@@ -58,5 +58,21 @@ async fn headers_that_browsers_hold_against_all_of_an_origin_are_not_code_s_to_s
     for name in ["clear-site-data", "strict-transport-security", "alt-svc", "nel", "report-to", "reporting-endpoints", "service-worker-allowed"] {
         assert!(!sent.headers().contains_key(name), "{name}");
     }
+    field.healthy().await;
+}
+
+#[tokio::test]
+async fn more_headers_than_are_sent_fail_in_the_code_that_says_them() {
+    let field = Field::start().await;
+    let source = field.server.source(CODE, json!({})).await;
+    let url = endpoint(&source);
+    let ask = async |said: Value| field.server.raw(Method::POST, &url).json(&said).send().await.expect("an answer");
+    assert_eq!(cookies(&ask(json!({ "Set-Cookie": vec!["a=1"; 90] })).await).len(), 90);
+    let refused = ask(json!({ "Set-Cookie": vec!["a=1"; 40_000] })).await;
+    assert!(cookies(&refused).is_empty());
+    let path = format!("/sources/{}/runs?status=failed", source["id"].as_str().expect("an id"));
+    let runs = field.server.until("the run fails", &path, |l| l["page_info"]["total_count"] == 1).await;
+    let error = runs["data"][0]["error"].to_string();
+    assert!(error.contains("40000 header lines") && error.contains("allowed are 256"), "{error}");
     field.healthy().await;
 }

@@ -15,13 +15,13 @@ use sha2::Digest as _;
 use crate::support::Field;
 
 /// What a package's archive has: a kind, a path as an attacker writes it, and what it holds or leads to.
-type Entry<'a> = (tar::EntryType, &'a str, &'a [u8]);
+pub(crate) type Entry<'a> = (tar::EntryType, &'a str, &'a [u8]);
 
 const FILE: tar::EntryType = tar::EntryType::Regular;
 
 /// A registry of packages, each with one version. What is asked of `held` is answered once it is let go.
-struct Registry {
-    url: String,
+pub(crate) struct Registry {
+    pub(crate) url: String,
     gate: Arc<(Mutex<Gate>, Condvar)>,
 }
 
@@ -33,7 +33,7 @@ struct Gate {
 }
 
 impl Registry {
-    fn of(packages: &[(&str, &[Entry<'_>])]) -> Self {
+    pub(crate) fn of(packages: &[(&str, &[Entry<'_>])]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let mut answers = BTreeMap::new();
@@ -58,12 +58,12 @@ impl Registry {
     }
 
     /// Whether somebody waits, who did not before.
-    fn is_asked_again(&self) -> bool {
+    pub(crate) fn is_asked_again(&self) -> bool {
         std::mem::take(&mut self.gate.0.lock().expect("a lock").waiting) > 0
     }
 
     /// Lets go what was held, and holds nothing more.
-    fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         self.gate.0.lock().expect("a lock").is_open = true;
         self.gate.1.notify_all();
     }
@@ -115,12 +115,12 @@ fn importing(package: &str) -> Value {
     json!({ "component_code": format!("import x from '{package}'; export default {{ name: 'a', version: '1', run() {{ return x; }} }};") })
 }
 
-async fn deploy(server: &Server, package: &str) -> Answer {
+pub(crate) async fn deploy(server: &Server, package: &str) -> Answer {
     server.post("/sources", &importing(package)).await
 }
 
 /// Processes of the server's that bundle or fetch, once there are so many.
-async fn workers(server: &Server, count: usize) -> Vec<u32> {
+pub(crate) async fn workers(server: &Server, count: usize) -> Vec<u32> {
     for _ in 0..3_000 {
         let all = std::fs::read_dir("/proc").expect("reads").flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let mut found: Vec<u32> = all.filter(|pid| is_worker(*pid, server.pid())).collect();
@@ -161,7 +161,7 @@ fn limit(pid: u32, name: &str) -> String {
 }
 
 /// A deploy under way.
-type Deploying<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
+pub(crate) type Deploying<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
 
 /// Starts a deploy that waits for its package; gives it, and the processes that bundle and fetch for it, once these are at work.
 async fn begin<'a>(server: &'a Server, registry: &Registry) -> (Deploying<'a>, Vec<u32>) {
@@ -184,7 +184,7 @@ async fn at_work(server: &Server, registry: &Registry, deploying: &mut Deploying
     }
 }
 
-const HELD: &[Entry<'_>] = &[(FILE, "package/index.js", b"module.exports = 7;")];
+pub(crate) const HELD: &[Entry<'_>] = &[(FILE, "package/index.js", b"module.exports = 7;")];
 
 #[tokio::test]
 async fn its_processes_have_walls_limits_and_no_secrets() {
@@ -329,6 +329,6 @@ async fn processes_that_are_killed_leave_the_server_and_the_next_deploy_alone() 
     workers(&field.server, 0).await;
 }
 
-fn kill(pid: u32) {
+pub(crate) fn kill(pid: u32) {
     assert!(std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().expect("signals").success());
 }

@@ -194,6 +194,12 @@ async fn what_a_start_is_refused_for_fails() {
         let _ = if path.is_dir() { std::fs::remove_dir(&path) } else { std::fs::remove_file(&path) };
         std::fs::rename(&kept, &path).expect("puts it back");
     }
+    let index = data.join("millrace.db-shm");
+    // A look leaves one.
+    let _ = std::fs::remove_file(&index);
+    std::fs::create_dir(&index).expect("a folder");
+    look("database", &index, "is no file but a folder");
+    std::fs::remove_dir(index).expect("removes");
     allow(&data, 0o500);
     look("data directory", &data, "`chmod u+rwx ");
     allow(&data, 0o700);

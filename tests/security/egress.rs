@@ -7,6 +7,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::Duration;
 
+use millrace_tests::receiver::{Does, Receiver};
+use millrace_tests::{Server, endpoint, id};
+use reqwest::Method;
 use serde_json::json;
 
 use crate::support::Field;
@@ -292,4 +295,21 @@ async fn components_are_not_fetched_from_closed_addresses() {
         assert!(refusal.json["error"].as_str().is_some_and(|e| e.contains(rule)) && !refusal.text.contains("root:"), "{}", refusal.text);
     }
     field.server.post("/sources", &json!({ "component_url": format!("http://127.0.0.1:{fetched}/c.mjs") })).await.data();
+}
+
+#[tokio::test]
+async fn webhooks_are_sent_to_what_was_decided_on_and_to_no_proxy_of_the_environment() {
+    let (receiver, proxy) = (Receiver::start(Does::says("200 OK")).await, Receiver::start(Does::says("200 OK")).await);
+    let mut server = Server::new_at_rest(&["--egress-allow", "127.0.0.0/8"]);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        server.set_env(name, proxy.url.trim_end_matches("/hook"));
+    }
+    server.launch().await;
+    let code = "export default { name: 'tells', version: '1', props: { http: '$.interface.http' }, run() { this.$emit({ n: 1 }); } };";
+    let source = server.source(code, json!({})).await;
+    let webhook = server.post("/webhooks", &json!({ "url": receiver.url })).await.data();
+    server.post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&webhook), "event_name": "" })).await.data();
+    server.raw(Method::POST, &endpoint(&source)).send().await.expect("is taken");
+    receiver.until(1).await;
+    assert_eq!((receiver.got().len(), proxy.got().len()), (1, 0), "a proxy would look the name up again");
 }

@@ -158,3 +158,127 @@ async fn a_connection_that_was_begun_ends_with_its_time() {
     let late = answer(server.raw(Method::GET, "/oauth/callback").query(&[("state", state.as_str()), ("code", "x")])).await;
     assert!(late.status == 400 && late.text.contains("took longer than"), "{}", late.text);
 }
+
+/// Who begins to connect an account is not there any more: what the provider says then connects nothing, and replaces no account.
+#[tokio::test]
+async fn a_connection_that_was_begun_ends_with_its_key() {
+    let field = Field::start().await;
+    let server = &field.server;
+    let app = json!({ "name_slug": "acme", "name": "Acme", "auth_type": "oauth", "oauth": { "client_id": "c", "client_secret": "s", "authorize_url": "https://a.test/auth", "token_url": "http://127.0.0.1:9/token" } });
+    server.post("/apps", &app).await.data();
+    let begin = async |key: &str| {
+        let link = server.call_as(key, Method::POST, "/accounts/connect", Some(&json!({ "app": "acme" }))).await.data();
+        let url = reqwest::Url::parse(link["connect_url"].as_str().expect("an address")).expect("an address");
+        url.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned()
+    };
+    let come_back = async |state: &str| answer(server.raw(Method::GET, "/oauth/callback").query(&[("state", state), ("code", "x")])).await;
+    let text = |record: &Value, field: &str| record[field].as_str().expect("text").to_owned();
+    let mut begun = Vec::new();
+    for (end, path) in [(Method::DELETE, ""), (Method::POST, "/rotate")] {
+        let made = server.post("/api_keys", &json!({ "name": "k" })).await.data();
+        let state = begin(&text(&made, "key")).await;
+        begun.push((state, end, format!("/api_keys/{}{path}", text(&made, "id"))));
+    }
+    let client = server.post("/oauth/clients", &json!({ "name": "c" })).await.data();
+    let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
+    let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
+    begun.push((begin(&token).await, Method::DELETE, format!("/oauth/clients/{}", text(&client, "id"))));
+    for (state, end, path) in begun {
+        // That its provider is not to be reached is another matter.
+        assert!(come_back(&state).await.text.contains("loopback"), "{path}");
+        let ended = server.call_as(&server.api_key, end, &path, Some(&json!({}))).await;
+        assert_eq!(ended.status, 200, "{path}: {}", ended.text);
+        let refused = come_back(&state).await;
+        assert!(refused.status == 400 && refused.text.contains("is not taken any more"), "{path}: {}", refused.text);
+    }
+}
+
+/// Streams go on for as long as their client likes, but not beyond its key.
+#[tokio::test]
+async fn streams_end_with_the_key_that_asked_for_them() {
+    let field = Field::start().await;
+    let server = &field.server;
+    let workflow =
+        server.workflow("w", json!([{ "type": "http" }]), &[("hold", "export default defineComponent({ run({ $ }) { $.flow.suspend(60000); } });")]).await;
+    let source = server.source("export default { name: 's', version: '1', run() { this.$emit({ secret: 1 }); console.log('secret'); } };", json!({})).await;
+    answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    let id = |record: &Value| record["id"].as_str().expect("an id").to_owned();
+    let paused = server.until("it waits", &format!("/workflows/{}/runs?status=paused", id(&workflow)), |l| l["page_info"]["total_count"] == 1).await;
+    let (of_workflow, of_source) = (format!("/workflows/{}", id(&workflow)), format!("/sources/{}", id(&source)));
+    let mut paths = vec![format!("/runs/{}/sse", id(&paused["data"][0]))];
+    for part in ["/sse", "/logs/sse", "/runs/sse"] {
+        paths.extend([format!("{of_workflow}{part}"), format!("{of_source}{part}")]);
+    }
+    for (end, tail) in [(Method::DELETE, ""), (Method::POST, "/rotate")] {
+        let made = server.post("/api_keys", &json!({ "name": "k" })).await.data();
+        let key = made["key"].as_str().expect("the key");
+        let mut streams = Vec::new();
+        for path in &paths {
+            let stream = server.raw(Method::GET, &format!("/v1{path}")).bearer_auth(key).send().await.expect("a stream");
+            assert_eq!(stream.status().as_u16(), 200, "{path}");
+            streams.push((path, stream));
+        }
+        // Another key's end is not theirs.
+        let other = server.post("/api_keys", &json!({ "name": "other" })).await.data();
+        server.delete(&format!("/api_keys/{}", id(&other))).await.data();
+        server.post(&format!("{of_source}/run"), &json!({})).await.data();
+        for (path, stream) in streams.iter_mut().filter(|(path, _)| [format!("{of_source}/sse"), format!("{of_source}/logs/sse")].contains(path)) {
+            let mut told = String::new();
+            while !told.contains("secret") {
+                told += &String::from_utf8_lossy(&stream.chunk().await.expect("more").unwrap_or_else(|| panic!("{path} ended with another key")));
+            }
+        }
+        let ended = server.call_as(&server.api_key, end, &format!("/api_keys/{}{tail}", id(&made)), Some(&json!({}))).await;
+        assert_eq!(ended.status, 200, "{}", ended.text);
+        server.post(&format!("{of_source}/run"), &json!({})).await.data();
+        for (path, stream) in streams {
+            // All that came until its end: a stream that goes on has none, and is waited for in vain.
+            let told = tokio::time::timeout(std::time::Duration::from_secs(20), stream.text()).await;
+            let told = told.unwrap_or_else(|_| panic!("{path} goes on")).expect("a whole answer");
+            assert!(!told.contains("secret"), "{path}: {told}");
+        }
+    }
+}
+
+/// An organization may let any name stand for its endpoint, also one that leads to this server and that clients take for the server's own.
+#[tokio::test]
+async fn keys_that_are_shown_at_a_domain_of_an_organization_reach_no_code() {
+    let field = Field::start_with(&["--own-host", "millrace.internal,Millrace.lan"]).await;
+    let server = &field.server;
+    let other = server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
+    let theirs = other["api_key"].as_str().expect("its key");
+    let as_them = async |path: &str, body: Value| server.call_as(theirs, Method::POST, path, Some(&body)).await;
+    let workflow = async |auth: Value| {
+        let step = json!({ "namespace": "a", "code": "export default defineComponent({ run() {} });" });
+        let trigger = json!({ "type": "http", "props": { "auth": auth } });
+        as_them("/workflows", json!({ "triggers": [trigger], "steps": [step], "settings": { "name": "w" } })).await.data()
+    };
+    let (open, asking) = (workflow(json!({ "type": "none" })).await, workflow(json!({ "type": "api_key" })).await);
+    for (domain, workflow) in [("millrace.example", &open), ("asking.example", &asking)] {
+        as_them("/domains", json!({ "domain": domain, "endpoint_id": workflow["triggers"][0]["id"] })).await.data();
+    }
+    for own in ["millrace.internal", "api.millrace.internal", "millrace.lan"] {
+        let refused = as_them("/domains", json!({ "domain": own, "endpoint_id": open["triggers"][0]["id"] })).await;
+        assert_eq!(refused.refusal(), (409, "taken"), "{own}");
+    }
+    let client = server.post("/oauth/clients", &json!({ "name": "c" })).await.data();
+    let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
+    let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
+    let at = async |host: &str, key: &str| answer(server.raw(Method::GET, "/v1/users/me").header("host", host).bearer_auth(key)).await;
+    assert_eq!(at("millrace.internal", &server.api_key).await.data()["id"], server.get("/users/me").await.data()["id"], "a name of its own is the API's");
+    for key in [server.api_key.as_str(), &token, &format!("mr_{}", "a".repeat(40))] {
+        for host in ["millrace.example", "MILLRACE.example.:80"] {
+            let refused = at(host, key).await;
+            assert_eq!(refused.refusal(), (421, "not_the_api"), "{}", refused.text);
+        }
+    }
+    let runs = async |workflow: &Value| {
+        let path = format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id"));
+        server.call_as(theirs, Method::GET, &path, None).await.json["page_info"]["total_count"].clone()
+    };
+    assert_eq!(runs(&open).await, 0);
+    // Tokens of the endpoint's own are its concern, and one that asks for a key takes none but its organization's, out of the event too.
+    assert_eq!(at("millrace.example", "mr_not-one-of-ours").await.status, 200);
+    assert_eq!((at("asking.example", &server.api_key).await.status, at("asking.example", theirs).await.status), (401, 200));
+    assert_eq!((runs(&open).await, runs(&asking).await), (json!(1), json!(1)));
+}

@@ -106,6 +106,8 @@ async fn no_more_connections_than_there_may_be_and_the_rest_is_told_to_come_agai
         }
     };
     assert!(refused.is_empty() || (status(&refused) == 503 && refused.to_ascii_lowercase().contains("retry-after: 1")), "{refused}");
+    let told = refused.to_ascii_lowercase();
+    assert!(refused.is_empty() || (told.contains("x-content-type-options: nosniff") && told.contains("x-request-id: req_")), "{refused}");
     for mut stream in idle {
         rest(&mut stream).await;
     }

@@ -11,6 +11,7 @@ use axum::Json;
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{EngineError, ErrorKind};
+use millrace_model::http::TooManyHeaders;
 use serde_json::{Value, json};
 
 tokio::task_local! {
@@ -93,6 +94,17 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "not_a_host", "the request's `Host` is no name or address of a host, with or without a port")
     }
 
+    /// A key of this server at a host that is an organization's: what is there would get it.
+    pub(crate) fn key_for_another(host: &str) -> Self {
+        Self::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "not_the_api",
+            format!(
+                "`{host}` stands for an endpoint of an organization, which would get the API key that the request shows; send keys to this server's own name (--base-url, --own-host), and replace this one if it went elsewhere"
+            ),
+        )
+    }
+
     /// A body that is not the JSON it should be.
     pub(crate) fn malformed_json(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed_json", message)
@@ -113,6 +125,25 @@ impl ApiError {
     pub(crate) fn body_too_slow(grace: Duration) -> Self {
         let message = format!("the body did not come in time: it may take {} s, and a second more for each 8 KiB", grace.as_secs());
         Self::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message)
+    }
+
+    /// A connection beyond those that there may be.
+    pub(crate) fn too_many_connections() -> Self {
+        let message = "the server has as many connections as it may; try again";
+        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
+    }
+
+    /// A large answer while there is as much in memory as there may be.
+    pub(crate) fn no_memory_for_answer() -> Self {
+        let message = "the server has as much of requests and answers in memory as it may (--requests-memory-mb), and this answer is large; try again, or ask for less at once; what was asked for may have been done";
+        Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
+    }
+
+    /// A body of more JSON values than are read.
+    pub(crate) fn body_unfolds(bytes: usize, bytes_max: usize) -> Self {
+        let message =
+            format!("the body has so many values that reading it takes about {bytes} bytes of memory, allowed are {bytes_max}; send less of them at once");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message).with(json!({ "memory_bytes": bytes, "limit_bytes": bytes_max }))
     }
 
     /// A large body while there are as many as there is memory for.
@@ -136,6 +167,12 @@ impl ApiError {
     pub(crate) fn unsendable_status(status: u16) -> Self {
         let message = format!("the code answered with status {status}, which is no final answer in HTTP; allowed are 200 to 599");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "unsendable_status", message).with(json!({ "status": status }))
+    }
+
+    /// The code behind an endpoint answered with more headers than are sent.
+    pub(crate) fn unsendable_headers(error: &TooManyHeaders) -> Self {
+        let message = format!("the code's answer cannot be sent: {error}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "unsendable_headers", message).with(json!({ "lines": error.lines, "bytes": error.bytes }))
     }
 
     /// A fault of ours: the client learns only the request's id.
@@ -244,6 +281,8 @@ mod tests {
         let many = EngineError::TooMany { per_minute: 60, wait: Duration::from_millis(1_001) };
         assert_eq!(check(many, 429, "too_many_requests", "after 2 s").await, json!({ "per_minute": 60, "retry_after": 2 }));
         check(EngineError::QueueFull, 429, "queue_full", "queue_max").await;
+        let waiting = EngineError::DeploysWaiting { waiting_max: 8 };
+        assert_eq!(check(waiting, 429, "deploys_waiting", "8 deploys").await, json!({ "waiting_max": 8, "retry_after": 5 }));
         check(EngineError::Overloaded, 503, "overloaded", "try again").await;
         check(EngineError::DatabaseUnavailable, 503, "database_unavailable", "try again").await;
         check(EngineError::StorageFull, 507, "storage_full", "made room").await;

@@ -2,25 +2,28 @@
 
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use millrace_engine::{ASKED_BY, Asker, EngineError};
+use millrace_engine::{ASKED_BY, Asker, EngineError, Standing};
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use crate::audit::Trail;
 use crate::contract::routes::Needs;
 use crate::error::ApiError;
-use crate::{App, V1_BODY_BYTES_MAX};
+use crate::guard::Part;
+use crate::{App, KEYLESS_BODY_BYTES_MAX, V1_BODY_BYTES_MAX};
 
 /// The one parameter of a path. Unlike axum's own, it answers in our form of errors.
 pub(crate) struct Path(pub(crate) String);
@@ -92,11 +95,7 @@ impl FromRequestParts<App> for Auth {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let header = parts.headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or("");
-        let key = match header.split_once(' ') {
-            Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
-            _ => return Err(EngineError::Unauthorized.into()),
-        };
+        let key = bearer(&parts.headers).ok_or(EngineError::Unauthorized)?;
         let ShownBy(from) = ShownBy::of(parts, app);
         let caller = app.engine.authenticate(key, from.as_ref()).await?;
         app.engine.count_request(&caller)?;
@@ -112,6 +111,23 @@ impl FromRequestParts<App> for Auth {
     }
 }
 
+/// The key that a request shows; None: none.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, key) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
+/// The key that was shown, for an answer that goes on: it ends with the key.
+pub(crate) struct Lasting(pub(crate) Standing);
+
+impl FromRequestParts<App> for Lasting {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        Ok(Self(app.engine.standing(bearer(&parts.headers).ok_or(EngineError::Unauthorized)?)))
+    }
+}
+
 /// Parameters of a request: the query, and over it the JSON body (reference 1).
 pub(crate) struct Params(pub(crate) Map<String, Value>);
 
@@ -123,21 +139,75 @@ impl FromRequest<App> for Params {
         let trail = request.extensions().get::<Trail>().cloned();
         let media = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
         let is_form = media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"));
+        let limit = match request.extensions().get::<Needs>() {
+            Some(Needs::Nothing) => KEYLESS_BODY_BYTES_MAX,
+            _ => V1_BODY_BYTES_MAX,
+        };
+        let part = request.extensions().get::<Arc<Part>>().cloned();
         let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(V1_BODY_BYTES_MAX, ""),
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(limit, ""),
             _ => ApiError::body_unreadable(),
         })?;
-        if is_form {
-            // OAuth asks for it (RFC 6749, 4.4.2), and `curl -d` says it of whatever it sends.
-            merge_form(&mut params, &bytes)?;
+        let is_large = bytes.len() > READ_AT_ONCE_BYTES_MAX;
+        let read = move || {
+            let memory = unfolded(&bytes, is_form);
+            if memory > UNFOLDED_BYTES_MAX {
+                return Err(ApiError::body_unfolds(memory, UNFOLDED_BYTES_MAX));
+            }
+            if part.is_some_and(|part| !part.unfold(memory)) {
+                return Err(ApiError::no_memory_for_body());
+            }
+            if is_form {
+                // OAuth asks for it (RFC 6749, 4.4.2), and `curl -d` says it of whatever it sends.
+                merge_form(&mut params, &bytes)?;
+            } else {
+                merge(&mut params, &bytes)?;
+            }
+            Ok(params)
+        };
+        let params = if is_large {
+            // The semaphore is never closed.
+            let _place = LARGE_READS.acquire().await.map_err(|_| ApiError::body_unreadable())?;
+            tokio::task::spawn_blocking(read).await.map_err(|_| ApiError::body_unreadable())??
         } else {
-            merge(&mut params, &bytes)?;
-        }
+            read()?
+        };
         if let Some(trail) = trail {
             trail.gave(&params);
         }
         Ok(Self(params))
     }
+}
+
+/// A body beyond this is read beside the threads that serve all others, bytes.
+const READ_AT_ONCE_BYTES_MAX: usize = 256 << 10;
+/// How many of these at once.
+static LARGE_READS: Semaphore = Semaphore::const_new(2);
+/// The memory that one body may take as it is read, bytes.
+const UNFOLDED_BYTES_MAX: usize = 256 << 20;
+/// What a value takes in its list or object, with the room that these keep to grow, bytes.
+const VALUE_BYTES: usize = 160;
+/// What a list or object takes with its first value, bytes.
+const NEST_BYTES: usize = 400;
+
+/// About how much memory a body takes as it is read, beside its texts: each of its values takes far more than the two bytes that it may be written in.
+/// Of a form the fields are counted.
+fn unfolded(body: &[u8], is_form: bool) -> usize {
+    if is_form && !is_object(body) {
+        return body.iter().filter(|byte| **byte == b'&').count() * VALUE_BYTES;
+    }
+    let (mut bytes, mut in_text) = (0, false);
+    let mut rest = body.iter();
+    while let Some(byte) = rest.next() {
+        match (byte, in_text) {
+            (b'"', _) => in_text = !in_text,
+            (b'\\', true) => _ = rest.next(),
+            (b',', false) => bytes += VALUE_BYTES,
+            (b'[' | b'{', false) => bytes += NEST_BYTES,
+            _ => {}
+        }
+    }
+    bytes
 }
 
 /// Lays the body's fields over those of the query. How deep it may be nested is serde's own limit.
@@ -153,9 +223,13 @@ fn merge(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
     Ok(())
 }
 
+fn is_object(body: &[u8]) -> bool {
+    body.trim_ascii().first() == Some(&b'{')
+}
+
 /// A body that says it is a form: JSON where it looks like an object all the same.
 fn merge_form(params: &mut Map<String, Value>, body: &[u8]) -> Result<(), ApiError> {
-    if body.trim_ascii().first() == Some(&b'{') {
+    if is_object(body) {
         return merge(params, body);
     }
     let text = std::str::from_utf8(body).map_err(|_| ApiError::malformed_json("the body is a form, but not UTF-8"))?;
@@ -320,6 +394,13 @@ mod tests {
         assert!(check("", "[1]").unwrap_err().contains("not an object"));
         assert!(check("", "{").unwrap_err().contains("malformed_json"));
         assert!(check("", &"[".repeat(100_000)).unwrap_err().contains("malformed_json"));
+    }
+
+    #[test]
+    fn what_a_body_unfolds_to_is_told_before_it_is_read() {
+        let json = br#"{"a": [0, 1, ",,[{&\\\",,"], "b": "\\"}"#;
+        assert_eq!((unfolded(json, false), unfolded(json, true)), (2 * NEST_BYTES + 3 * VALUE_BYTES, 2 * NEST_BYTES + 3 * VALUE_BYTES));
+        assert_eq!((unfolded(b"\"=1&b=2,[", true), unfolded(b"\"\\", false)), (VALUE_BYTES, 0));
     }
 
     #[test]

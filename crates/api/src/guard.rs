@@ -25,6 +25,8 @@ const BODY_RATE_MIN: u64 = 8 << 10;
 /// The first bytes of each body are not counted: how many there are of these is bounded by the connections, and so small requests are let in
 /// where large ones have taken all the room.
 const UNCOUNTED_BYTES: usize = 16 << 10;
+/// The same of what reading a body makes of it.
+const UNCOUNTED_UNFOLDED_BYTES: usize = 64 << 10;
 /// No more is counted of a body: what is larger is not kept in memory as a whole, but in the parts in which it is stored.
 const COUNTED_BYTES_MAX: usize = V1_BODY_BYTES_MAX;
 
@@ -50,6 +52,8 @@ pub(crate) struct Part {
     bodies: Arc<Bodies>,
     came: AtomicUsize,
     counted: AtomicUsize,
+    /// What reading it made of it beside its bytes.
+    unfolded: AtomicUsize,
     is_late: AtomicBool,
     is_too_much: AtomicBool,
     /// What was not read of it.
@@ -58,9 +62,9 @@ pub(crate) struct Part {
 
 impl Part {
     fn of(bodies: &Arc<Bodies>) -> Self {
-        let (came, counted) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (came, counted, unfolded) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let (is_late, is_too_much) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { bodies: bodies.clone(), came, counted, is_late, is_too_much, rest: Mutex::new(None) }
+        Self { bodies: bodies.clone(), came, counted, unfolded, is_late, is_too_much, rest: Mutex::new(None) }
     }
 
     /// More of the body has come; false where there is no room for it. One that is larger than all of the room has it where it is alone.
@@ -75,11 +79,22 @@ impl Part {
         let there = self.bodies.bytes.fetch_add(more, Ordering::Relaxed);
         there + more <= self.bodies.max || there == counted
     }
+
+    /// The body, all of which has come, takes so much memory more as it is read; false where there is no room for it.
+    pub(crate) fn unfold(&self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(UNCOUNTED_UNFOLDED_BYTES);
+        if more == 0 {
+            return true;
+        }
+        self.unfolded.fetch_add(more, Ordering::Relaxed);
+        let there = self.bodies.bytes.fetch_add(more, Ordering::Relaxed);
+        there + more <= self.bodies.max || there == self.counted.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        let counted = *self.counted.get_mut();
+        let counted = *self.counted.get_mut() + *self.unfolded.get_mut();
         if counted > 0 {
             self.bodies.bytes.fetch_sub(counted, Ordering::Relaxed);
         }
@@ -95,7 +110,8 @@ pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>
     let (grace, told) = (app.config.body_timeout, part.clone());
     // Who expects to be told whether to send the body sends none before.
     let comes = !request.headers().contains_key(header::EXPECT);
-    let bounded = request.map(|body| Body::new(Bounded { body, started: Instant::now(), grace, timer: None, comes, part: told }));
+    let mut bounded = request.map(|body| Body::new(Bounded { body, started: Instant::now(), grace, timer: None, comes, part: told }));
+    bounded.extensions_mut().insert(part.clone());
     (bounded, Some(part))
 }
 
@@ -114,6 +130,78 @@ pub(crate) fn unless_given_up(app: &App, part: Option<Arc<Part>>, response: Resp
     // The rest of the body would be taken for the next request.
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+/// Room that a large answer takes until all of it was handed to the system, or its connection ended.
+struct Held {
+    bodies: Arc<Bodies>,
+    bytes: usize,
+}
+
+impl Held {
+    /// None where there is no room. One that is larger than all of the room has it where it is alone; `anyway`: whatever room there is.
+    fn take(bodies: &Arc<Bodies>, bytes: usize, anyway: bool) -> Option<Self> {
+        let held = Self { bodies: bodies.clone(), bytes };
+        let there = bodies.bytes.fetch_add(bytes, Ordering::Relaxed);
+        (anyway || there == 0 || there + bytes <= bodies.max).then_some(held)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.bodies.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A piece of an answer, which the library keeps until it is written: longer than the body that it came of.
+struct Piece {
+    bytes: Bytes,
+    _held: Arc<Held>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// An answer that has its room.
+struct Counted {
+    body: Body,
+    held: Arc<Held>,
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let held = &self.held;
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| Bytes::from_owner(Piece { bytes, _held: held.clone() })))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The answer with its part of the memory, or what is said where there is none: else clients that read nothing would fill it with what they asked for.
+/// Answers that are made piece by piece, as streams are, are never in memory as a whole, and not counted. `changes`: whether something was changed, the
+/// answer of which is not kept back.
+pub(crate) fn counted(bodies: &Arc<Bodies>, changes: bool, response: Response) -> Response {
+    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
+    if bytes <= UNCOUNTED_BYTES {
+        return response;
+    }
+    match Held::take(bodies, bytes, changes) {
+        Some(held) => response.map(|body| Body::new(Counted { body, held: Arc::new(held) })),
+        None => ApiError::no_memory_for_answer().into_response(),
+    }
 }
 
 /// Reads what is left of a body while its client gets the answer. It takes no memory, and no longer than a client may say nothing.
@@ -302,6 +390,39 @@ mod tests {
         let file = Part::of(&bodies);
         assert!((0..100).all(|_| file.add(1 << 20)));
         assert_eq!(bodies.bytes.load(Ordering::Relaxed), COUNTED_BYTES_MAX - UNCOUNTED_BYTES);
+    }
+
+    #[tokio::test]
+    async fn large_answers_are_counted_until_they_are_sent() {
+        let bodies = Arc::new(Bodies::new(100 << 10));
+        let sent = |bytes: usize, changes| counted(&bodies, changes, Response::new(Body::from(vec![b'x'; bytes])));
+        let taken = || bodies.bytes.load(Ordering::Relaxed);
+        let first = sent(60 << 10, false);
+        assert_eq!((first.body().size_hint().exact(), taken()), (Some(60 << 10), 60 << 10));
+        assert_eq!(sent(60 << 10, false).status().as_u16(), 503);
+        assert_eq!((sent(UNCOUNTED_BYTES, false).status().as_u16(), sent(60 << 10, true).status().as_u16()), (200, 200));
+        let mut pieces = first.into_body().into_data_stream();
+        let piece = pieces.next().await.unwrap().unwrap();
+        drop(pieces);
+        assert_eq!((piece.len(), taken()), (60 << 10, 60 << 10), "the body is over, but not sent");
+        drop(piece);
+        assert_eq!(taken(), 0);
+        let alone = sent(200 << 10, false);
+        assert_eq!(alone.status().as_u16(), 200);
+        drop(alone);
+        let endless = Body::from_stream(futures::stream::repeat_with(|| Ok::<_, std::io::Error>("x")));
+        assert_eq!((counted(&bodies, false, Response::new(endless)).status().as_u16(), taken()), (200, 0));
+    }
+
+    #[test]
+    fn what_reading_makes_of_a_body_is_counted_with_it() {
+        let bodies = Arc::new(Bodies::new(1 << 20));
+        let (first, second) = (Part::of(&bodies), Part::of(&bodies));
+        assert!(first.add(UNCOUNTED_BYTES + 10) && first.unfold(8 << 20), "it is alone");
+        assert!(second.add(UNCOUNTED_BYTES) && second.unfold(UNCOUNTED_UNFOLDED_BYTES), "a small one needs no room");
+        assert!(!second.unfold(UNCOUNTED_UNFOLDED_BYTES + 1));
+        drop((first, second));
+        assert_eq!(bodies.bytes.load(Ordering::Relaxed), 0);
     }
 
     #[test]

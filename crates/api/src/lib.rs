@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
 use futures::FutureExt as _;
 use millrace_engine::Engine;
@@ -30,6 +30,9 @@ pub use metrics::metrics_router;
 
 /// The largest body of a request to `/v1`: a component with its files.
 pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;
+
+/// The same where no key is needed: a few words.
+pub(crate) const KEYLESS_BODY_BYTES_MAX: usize = 64 << 10;
 
 /// Addresses and bounds of the API.
 #[derive(Clone, Debug)]
@@ -99,22 +102,36 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .with_state(app)
 }
 
+/// What is said to one connection too many, before anything of its request is looked at.
+pub fn too_many_connections() -> Response {
+    let mut response = error::ApiError::too_many_connections().into_response();
+    name(&mut response, error::RequestId::new());
+    guard::tell_browsers(response.headers_mut(), "", false);
+    response
+}
+
+/// An answer bears the id of its request.
+fn name(response: &mut Response, id: error::RequestId) {
+    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
+        response.headers_mut().insert(HeaderName::from_static("x-request-id"), value);
+    }
+}
+
 /// What holds for every request: it is counted, its body comes in time and fits into memory, a panic is answered, its host says whose it is, its
 /// answer bears its id and what browsers are told. One layer: each one more is a copy of all within it for every request.
 async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
     let counted = metrics::Counted::begin(request.uri().path());
     let path = request.uri().path().to_owned();
     let id = error::RequestId::new();
+    let changes = path.starts_with("/v1/") && !matches!(*request.method(), Method::GET | Method::HEAD);
     let (request, part) = guard::bounded(&app, request);
     let answer = AssertUnwindSafe(v1::domains::by_host(&app, request, next)).catch_unwind();
     let answer = async { answer.await.unwrap_or_else(error::panicked) };
     let response = error::with_request_id(id, answer).await;
-    let mut response = guard::unless_given_up(&app, part, response);
-    let headers = response.headers_mut();
-    if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
-        headers.insert(HeaderName::from_static("x-request-id"), value);
-    }
-    guard::tell_browsers(headers, &path, app.config.base_url.starts_with("https:"));
+    let response = guard::unless_given_up(&app, part, response);
+    let mut response = guard::counted(&app.bodies, changes, response);
+    name(&mut response, id);
+    guard::tell_browsers(response.headers_mut(), &path, app.config.base_url.starts_with("https:"));
     counted.end(&app, &response);
     response
 }

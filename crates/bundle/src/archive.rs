@@ -6,7 +6,7 @@ use std::io::Read as _;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use crate::BundleError;
+use crate::{BundleError, tape};
 
 /// Code files of the largest public tree are 30 MB.
 const BYTES_MAX: usize = 192 << 20;
@@ -20,33 +20,49 @@ const ENDINGS: [&str; 9] = [".mjs", ".js", ".ts", ".cjs", ".json", ".mts", ".tsx
 
 /// Reads an archive. `app`: the folder that the files of a single app are put in, where its `package.json` has no name.
 pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, BundleError> {
-    let bad = |e: std::io::Error| BundleError::Archive { reason: format!("it is no .tar.gz archive ({e})") };
+    let bad = |e: std::io::Error| BundleError::Archive { reason: format!("it is no .tar.gz archive that can be read ({e})") };
     // The headers of what is left out count too: the limit is on what is decompressed.
-    let mut archive = tar::Archive::new(GzDecoder::new(bytes).take(4 * BYTES_MAX as u64));
+    let unpacked = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
     let (mut files, mut total) = (BTreeMap::new(), 0);
-    for entry in archive.entries().map_err(bad)? {
-        let mut entry = entry.map_err(bad)?;
-        let path = entry.path().map_err(bad)?.to_string_lossy().trim_start_matches("./").to_owned();
-        let is_wanted = entry.header().entry_type().is_file() && is_wanted(&path) && entry.size() <= FILE_BYTES_MAX;
-        if !is_wanted {
-            continue;
+    let read = tape::files(unpacked, usize::MAX, |path, entry| {
+        let path = path.to_string_lossy().trim_start_matches("./").to_owned();
+        if !is_wanted(&path) || entry.size() > FILE_BYTES_MAX {
+            return Ok(());
         }
-        let mut text = String::new();
+        // Growing it would leave holes as large as the text, file after file.
+        let mut text = String::with_capacity(usize::try_from(entry.size()).unwrap_or(0));
         // What is not text is no code.
         if entry.read_to_string(&mut text).is_err() {
-            continue;
+            return Ok(());
         }
         total += text.len();
         if total > BYTES_MAX {
-            return Err(BundleError::TooLarge { what: "the registry".into(), bytes_max: BYTES_MAX });
+            return Err(Refused::So(BundleError::TooLarge { what: "the registry".into(), bytes_max: BYTES_MAX }));
         }
         if files.len() >= FILES_MAX {
-            return Err(BundleError::Archive { reason: format!("it has more than {FILES_MAX} files") });
+            return Err(Refused::So(BundleError::Archive { reason: format!("it has more than {FILES_MAX} files") }));
         }
         files.insert(path, text);
-    }
+        Ok(())
+    });
+    read.map_err(|refused| match refused {
+        Refused::So(error) => error,
+        Refused::Unread(e) => bad(e),
+    })?;
     laid_out(files, app)
         .ok_or_else(|| BundleError::Archive { reason: "it holds no components: expected are `components/<app>/sources/<slug>/<slug>.mjs` and the like".into() })
+}
+
+/// Why an archive is not taken.
+enum Refused {
+    So(BundleError),
+    Unread(std::io::Error),
+}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Self {
+        Self::Unread(error)
+    }
 }
 
 fn is_wanted(path: &str) -> bool {

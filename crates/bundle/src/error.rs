@@ -121,6 +121,20 @@ pub enum BundleError {
         /// Name and version.
         package: String,
     },
+    /// A package that cannot be unpacked.
+    #[error("the package `{package}` cannot be unpacked: {reason}; import another version of it")]
+    Unpackable {
+        /// Name and version.
+        package: String,
+        /// What is wrong with its archive.
+        reason: String,
+    },
+    /// As many of an organization wait as may.
+    #[error("{waiting_max} deploys and uploads of this organization wait for their turn, as many as may; try again once one of them is done")]
+    Waiting {
+        /// The limit.
+        waiting_max: usize,
+    },
     /// Ours to mend.
     #[error("{what}")]
     #[serde(skip)]
@@ -153,6 +167,8 @@ impl BundleError {
             Self::Build { .. } => "bundle_failed",
             Self::Registry { .. } => "registry_unreachable",
             Self::Integrity { .. } => "package_integrity",
+            Self::Unpackable { .. } => "package_unpackable",
+            Self::Waiting { .. } => "deploys_waiting",
             Self::Internal { .. } => "internal",
         }
     }

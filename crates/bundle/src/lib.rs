@@ -7,17 +7,20 @@ mod author;
 mod dependencies;
 mod error;
 pub mod extract;
+mod facts;
 mod guarded;
 mod index;
 mod known;
 mod packages;
 mod pages;
+mod places;
 mod plugin;
 mod reach;
 mod registry;
 mod responds;
 mod sloppy;
 mod specifier;
+mod tape;
 mod tree;
 mod worker;
 mod workshop;
@@ -31,18 +34,23 @@ use millrace_model::egress::Shared;
 pub use millrace_walls::Kernel;
 pub use millrace_walls::cgroup::ControlGroups;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
 
 pub use crate::archive::unpack_tree;
 pub use crate::error::BundleError;
+use crate::facts::KnownFacts;
 pub use crate::index::{Index, IndexEntry, Unindexed};
 use crate::known::Known;
+pub use crate::places::{Place, Places, Share};
 pub use crate::tree::{Files, Folder};
 pub use crate::worker::{WorkerCommand, work};
 use crate::workshop::Workshop;
 
 /// Bundles at once: a large one takes hundreds of megabytes.
 const BUNDLES_MAX: usize = 2;
+/// Of one organization, these may wait: each holds its request.
+const WAITING_MAX: usize = 8;
+/// Of one organization, bundles at once whose time is that of a server which a request names.
+const OF_ADDRESSES_MAX: usize = 1;
 
 /// Where packages come from and are kept.
 #[derive(Clone, Debug)]
@@ -84,7 +92,10 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Bundler {
     config: BundlerConfig,
-    places: Arc<Semaphore>,
+    places: Places,
+    /// For whom it works; nobody in particular where it is empty.
+    organization: Arc<str>,
+    facts: Arc<KnownFacts>,
     work: Work,
 }
 
@@ -159,13 +170,28 @@ impl Bundler {
     /// A bundler that works in this process: for tools and tests. Code can bring the process down, by its nesting alone.
     pub fn here(config: BundlerConfig) -> Result<Self, BundleError> {
         let workshop = Workshop::open(&config)?;
-        Ok(Self { config, places: Arc::new(Semaphore::new(BUNDLES_MAX)), work: Work::Here(Arc::new(workshop)) })
+        Ok(Self::with(config, Work::Here(Arc::new(workshop))))
     }
 
     /// A bundler that starts a process for each bundle, as servers do: code that breaks a parser breaks nothing else, and
     /// the memory of bundling goes with the process.
     pub fn in_processes(config: BundlerConfig, command: WorkerCommand) -> Self {
-        Self { config, places: Arc::new(Semaphore::new(BUNDLES_MAX)), work: Work::InProcesses(command) }
+        Self::with(config, Work::InProcesses(command))
+    }
+
+    fn with(config: BundlerConfig, work: Work) -> Self {
+        Self { config, places: Places::new(BUNDLES_MAX), organization: "".into(), facts: Arc::default(), work }
+    }
+
+    /// The same bundler for an organization: those that ask it take turns, and of each only so many may wait.
+    #[must_use]
+    pub fn of(&self, organization: &str) -> Self {
+        Self { organization: organization.into(), ..self.clone() }
+    }
+
+    async fn place(&self, places_max: usize) -> Result<Place, BundleError> {
+        let waiting_max = if self.organization.is_empty() { usize::MAX } else { WAITING_MAX };
+        self.places.take(&self.organization, Share { places_max, waiting_max }).await
     }
 
     /// Lets processes try to get out of their walls, where there are any.
@@ -181,17 +207,20 @@ impl Bundler {
 
     /// Bundles a component.
     pub async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let _place = self.places.acquire().await.map_err(|e| BundleError::Internal { what: "the bundler is closed", source: Box::new(e) })?;
+        let places_max = if matches!(request.entry, Entry::Url { .. }) { OF_ADDRESSES_MAX } else { BUNDLES_MAX };
+        let _place = self.place(places_max).await?;
         match &self.work {
             Work::Here(workshop) => workshop.bundle(request).await,
             Work::InProcesses(command) => command.bundle(&self.config, request).await,
         }
     }
 
-    /// Indexes an uploaded tree (see [`Index::of`]). A server reads only the files anew that changed since it indexed the tree of that name.
-    pub async fn index(&self, tree: &str, files: BTreeMap<String, String>) -> Result<Index, BundleError> {
+    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. A server reads only the files anew that changed since it indexed the tree of that
+    /// name.
+    pub async fn index(&self, tree: &str, files: BTreeMap<String, String>) -> Result<(Index, BTreeMap<String, String>), BundleError> {
+        let _place = self.place(BUNDLES_MAX).await?;
         match &self.work {
-            Work::Here(_) => tokio::task::spawn_blocking(move || Index::of(&files, None))
+            Work::Here(_) => tokio::task::spawn_blocking(move || (Index::of(&files, None), files))
                 .await
                 .map_err(|e| BundleError::Internal { what: "the index broke down", source: Box::new(e) }),
             Work::InProcesses(command) => {
@@ -200,11 +229,11 @@ impl Bundler {
                     Some(known) => known.read().await,
                     None => None,
                 };
-                let index = command.index(&self.config, files, earlier).await?;
+                let (index, files) = command.index(&self.config, files, earlier).await?;
                 if let Some(known) = known {
                     known.keep(&index).await;
                 }
-                Ok(index)
+                Ok((index, files))
             }
         }
     }
@@ -218,13 +247,28 @@ impl Bundler {
         }
     }
 
-    /// Reads a component without running it (see [`extract::component`]).
+    /// Reads a component without running it (see [`extract::component`]). A server remembers what it read last.
     pub async fn facts(&self, files: BTreeMap<String, String>, path: String) -> Result<Option<extract::ComponentFacts>, BundleError> {
         match &self.work {
             Work::Here(_) => tokio::task::spawn_blocking(move || extract::component(&files, &path))
                 .await
                 .map_err(|e| BundleError::Internal { what: "reading the component broke down", source: Box::new(e) }),
-            Work::InProcesses(command) => command.facts(&self.config, files, path).await,
+            Work::InProcesses(command) => {
+                let hashed = tokio::task::spawn_blocking(move || (facts::key(&files, &path), files, path));
+                let hashed = hashed.await.map_err(|e| BundleError::Internal { what: "reading the component broke down", source: Box::new(e) })?;
+                let (key, files, path) = hashed;
+                if let Some(known) = self.facts.get(&key) {
+                    return Ok(known);
+                }
+                let _place = self.place(BUNDLES_MAX).await?;
+                // Who had the place before may have read the same.
+                if let Some(known) = self.facts.get(&key) {
+                    return Ok(known);
+                }
+                let facts = command.facts(&self.config, files, path).await?;
+                self.facts.keep(key, &facts);
+                Ok(facts)
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! `<root>/<name>@<version>/` finds exactly that version. Nothing of a package is run.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read as _;
+use std::io::{Error, ErrorKind, Read as _};
 use std::path::{Component as PathPart, Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use crate::registry::{Chosen, Registry};
 use crate::specifier::Bare;
 use crate::worker::Asker;
-use crate::{BundleError, LockedPackage};
+use crate::{BundleError, LockedPackage, tape};
 
 /// Where packages are kept, below the folder of caches.
 pub(crate) const PACKAGES: &str = "packages";
@@ -24,6 +24,8 @@ const DOWNLOADS_MAX: usize = 8;
 const MANIFESTS_MAX: usize = 5000;
 /// The largest package: the largest known ones have some ten thousand files.
 pub(crate) const LARGEST: Size = Size { bytes: 512 << 20, entries: 200_000 };
+/// The most characters of a package's path that an error shows.
+const PATH_SHOWN: usize = 100;
 /// What a package's folder is called while it is unpacked, before the number of the process that does it.
 const PART: &str = ".part-";
 
@@ -170,7 +172,11 @@ impl Packages {
         let _place = self.downloads.acquire().await.map_err(internal)?;
         let archive = self.registry.archive(package).await?;
         let (root, target, name) = (self.root.clone(), folder.to_path_buf(), import_name.to_owned());
-        tokio::task::spawn_blocking(move || unpack(&archive, &root, &target, &name, LARGEST)).await.map_err(internal)?
+        let unpacked = tokio::task::spawn_blocking(move || unpack(&archive, &root, &target, &name, LARGEST)).await.map_err(internal)?;
+        unpacked.map_err(|e| match e.kind() {
+            ErrorKind::InvalidData => BundleError::Unpackable { package: format!("{}@{}", package.name, package.version), reason: e.to_string() },
+            _ => internal(e),
+        })
     }
 
     /// Whether an installed package must be compiled before it works. One with a fallback in JavaScript works without.
@@ -211,13 +217,16 @@ fn internal(error: impl std::error::Error + Send + Sync + 'static) -> BundleErro
 }
 
 /// Unpacks beside the target and moves it there whole: a crash leaves no half package.
-fn unpack(archive: &[u8], root: &Path, target: &Path, name: &str, max: Size) -> Result<(), BundleError> {
+///
+/// # Errors
+/// Of the kind [`ErrorKind::InvalidData`], in words, where the archive is at fault; else those of the disk.
+fn unpack(archive: &[u8], root: &Path, target: &Path, name: &str, max: Size) -> std::io::Result<()> {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let part = root.join(format!("{PART}{}-{number}", std::process::id()));
     // Left by a process that had this one's number: they are small and come again in containers.
     let cleared = match std::fs::remove_dir_all(&part) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
     let unpacked = cleared.and_then(|()| unpack_into(archive, &part.join("node_modules").join(name), max));
@@ -233,7 +242,7 @@ fn unpack(archive: &[u8], root: &Path, target: &Path, name: &str, max: Size) -> 
         // Only scratch: what stays is of no use and no harm.
         let _ = std::fs::remove_dir_all(&part);
     }
-    moved.map_err(internal)
+    moved
 }
 
 /// Removes what processes left that were ended while they unpacked: their time was over, or the machine's.
@@ -250,32 +259,41 @@ fn remove_left(root: &Path) {
 
 fn unpack_into(archive: &[u8], home: &Path, max: Size) -> std::io::Result<()> {
     std::fs::create_dir_all(home)?;
-    let too_large = || std::io::Error::other("the package is too large");
     let mut left = max.bytes;
     // What is left out is decompressed as well: the limit is on that too.
-    let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(archive).take(2 * max.bytes));
-    for (number, entry) in tar.entries()?.enumerate() {
-        let mut entry = entry?;
-        if number >= max.entries {
-            return Err(too_large());
-        }
-        if !entry.header().entry_type().is_file() {
-            continue;
-        }
+    tape::files(flate2::read::GzDecoder::new(archive).take(2 * max.bytes), max.entries, |path, entry| {
         // The first part is the archive's own folder, mostly `package`. Links and what climbs out are left out.
-        let path: PathBuf = entry.path()?.components().skip(1).collect();
+        let path: PathBuf = path.components().skip(1).collect();
         if path.as_os_str().is_empty() || path.components().any(|p| !matches!(p, PathPart::Normal(_))) {
-            continue;
+            return Ok(());
+        }
+        let too_large = || Error::new(ErrorKind::InvalidData, format!("its files have more than {} bytes, the limit", max.bytes));
+        // The process may write no larger file, which the disk would say in other words.
+        if entry.size() > left {
+            return Err(too_large());
         }
         let target = home.join(&path);
         if let Some(parent) = target.parent() {
-            std::fs::create_dir_all(parent)?;
+            std::fs::create_dir_all(parent).map_err(|e| of_the_name(&path, e))?;
         }
-        let mut file = std::fs::File::create(&target)?;
-        let written = std::io::copy(&mut (&mut entry).take(left + 1), &mut file)?;
+        let mut file = std::fs::File::create(&target).map_err(|e| of_the_name(&path, e))?;
+        // What the disk says of a file has a number; what else ends the copy is in the archive.
+        let read = |e: Error| if e.raw_os_error().is_some() { e } else { Error::new(ErrorKind::InvalidData, e.to_string()) };
+        let written = std::io::copy(&mut entry.take(left + 1), &mut file).map_err(read)?;
         left = left.checked_sub(written).ok_or_else(too_large)?;
-    }
-    Ok(())
+        Ok(())
+    })
+}
+
+/// Why a file cannot be made. An archive may name what no folder can hold.
+fn of_the_name(path: &Path, error: Error) -> Error {
+    let shown: String = path.display().to_string().chars().take(PATH_SHOWN).collect();
+    let reason = match error.kind() {
+        ErrorKind::AlreadyExists | ErrorKind::IsADirectory | ErrorKind::NotADirectory => format!("`{shown}` is a file and a folder in it"),
+        ErrorKind::InvalidFilename | ErrorKind::InvalidInput => format!("`{shown}` in it is no path that the disk takes"),
+        _ => return error,
+    };
+    Error::new(ErrorKind::InvalidData, reason)
 }
 
 #[cfg(test)]

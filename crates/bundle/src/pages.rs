@@ -1,6 +1,7 @@
 //! The author's files at an address: fetched here, or by another process, within the same bounds.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use reqwest::StatusCode;
@@ -16,6 +17,9 @@ const ADDRESSES_MAX: usize = 6_000;
 /// How many files an address may lead to.
 const FILES_MAX: usize = 500;
 
+/// How long fetching may take for one component, all files together: the place that bundles it is others' next.
+const TIME_MAX: Duration = Duration::from_secs(30);
+
 /// Who fetches.
 #[derive(Clone)]
 pub(crate) enum Pages {
@@ -27,6 +31,7 @@ pub(crate) enum Pages {
 pub(crate) struct Fetched {
     reach: Reach,
     count: Mutex<Count>,
+    time: Mutex<Time>,
 }
 
 #[derive(Default)]
@@ -36,9 +41,41 @@ struct Count {
     bytes: usize,
 }
 
+/// How long it was waited for files; several at once count once, and what is done between them does not.
+struct Time {
+    left: Duration,
+    under_way: usize,
+    since: Instant,
+}
+
+impl Time {
+    fn new(now: Instant) -> Self {
+        Self { left: TIME_MAX, under_way: 0, since: now }
+    }
+
+    /// Another is fetched from now on; gives how long that may take.
+    fn begin(&mut self, now: Instant) -> Duration {
+        self.pass(now);
+        self.under_way += 1;
+        self.left
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.pass(now);
+        self.under_way -= 1;
+    }
+
+    fn pass(&mut self, now: Instant) {
+        if self.under_way > 0 {
+            self.left = self.left.saturating_sub(now.saturating_duration_since(self.since));
+        }
+        self.since = now;
+    }
+}
+
 impl Pages {
     pub(crate) fn own(reach: Reach) -> Self {
-        Self::Own(Arc::new(Fetched { reach, count: Mutex::default() }))
+        Self::Own(Arc::new(Fetched { reach, count: Mutex::default(), time: Mutex::new(Time::new(Instant::now())) }))
     }
 
     /// The text at an address; None where there is nothing (404).
@@ -52,6 +89,17 @@ impl Pages {
 
 impl Fetched {
     async fn fetch(&self, url: &str) -> Result<Option<String>, BundleError> {
+        let left = self.time.lock().begin(Instant::now());
+        let fetched = tokio::time::timeout(left, self.fetch_in_time(url)).await;
+        self.time.lock().end(Instant::now());
+        fetched.unwrap_or_else(|_| {
+            let reason =
+                format!("the component's files took longer than {} s together, the limit; put them where they are answered faster", TIME_MAX.as_secs());
+            Err(BundleError::Fetch { url: url.into(), reason })
+        })
+    }
+
+    async fn fetch_in_time(&self, url: &str) -> Result<Option<String>, BundleError> {
         let failed = |reason: String| BundleError::Fetch { url: url.into(), reason };
         {
             let mut count = self.count.lock();
@@ -108,4 +156,23 @@ pub(crate) fn raw_address(url: &str) -> Result<Url, BundleError> {
         }
     }
     Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_waiting_for_files_takes_of_their_time() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut time = Time::new(start);
+        assert_eq!(time.begin(at(100)), TIME_MAX, "nothing was fetched before");
+        assert_eq!(time.begin(at(110)), TIME_MAX - Duration::from_secs(10));
+        time.end(at(115));
+        time.end(at(120));
+        assert_eq!(time.begin(at(500)), TIME_MAX - Duration::from_secs(20));
+        time.end(at(600));
+        assert_eq!(time.begin(at(601)), Duration::ZERO);
+    }
 }

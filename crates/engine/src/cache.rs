@@ -11,6 +11,7 @@ use millrace_model::ids::OrgId;
 use millrace_model::source::HttpInterface;
 use millrace_model::tenant::Caller;
 use parking_lot::RwLock;
+use tokio::sync::watch;
 
 use crate::run::program::Program;
 
@@ -46,6 +47,8 @@ pub(crate) struct Cache {
     heard_at: RwLock<Heard>,
     /// With the time of the look-up.
     callers: RwLock<HashMap<String, (Timestamp, Caller)>>,
+    /// Told whenever callers are forgotten.
+    caller_changes: watch::Sender<()>,
     endpoints: RwLock<HashMap<String, Arc<HttpInterface>>>,
     /// By owner id (live version) and by deployment id.
     programs: RwLock<HashMap<String, Arc<Program>>>,
@@ -105,6 +108,12 @@ impl Cache {
     pub(crate) fn forget_callers(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         self.callers.write().clear();
+        self.caller_changes.send_replace(());
+    }
+
+    /// Tells whenever keys or tokens may have changed.
+    pub(crate) fn caller_changes(&self) -> watch::Receiver<()> {
+        self.caller_changes.subscribe()
     }
 
     pub(crate) fn endpoint(&self, key: &str) -> Option<Arc<HttpInterface>> {
@@ -143,6 +152,7 @@ impl Cache {
     pub(crate) fn forget_all(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
         self.callers.write().clear();
+        self.caller_changes.send_replace(());
         self.endpoints.write().clear();
         self.programs.write().clear();
         self.listeners.write().clear();

@@ -128,9 +128,18 @@ pub enum EngineError {
     /// As many runs of the workflow wait as may.
     #[error("as many runs of this workflow wait as its setting `queue_max` allows; try again later")]
     QueueFull,
+    /// As many of the organization's deploys and uploads wait as may.
+    #[error("{waiting_max} deploys and uploads of this organization wait for their turn, as many as may; try again once one of them is done")]
+    DeploysWaiting {
+        /// How many may wait.
+        waiting_max: usize,
+    },
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
+    /// As many exports are handed over as may be at once.
+    #[error("{0}")]
+    ExportUnderWay(&'static str),
     /// The machine has no room for another process at the moment.
     #[error("the server cannot start a process for the code at the moment; its log tells why; try again in a moment")]
     NoProcess,
@@ -196,8 +205,8 @@ impl EngineError {
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
-            Self::QueueFull => ErrorKind::TooMany,
-            Self::Overloaded | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
+            Self::QueueFull | Self::DeploysWaiting { .. } => ErrorKind::TooMany,
+            Self::Overloaded | Self::ExportUnderWay(_) | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
             Self::StorageFull => ErrorKind::StorageFull,
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -216,7 +225,9 @@ impl EngineError {
             Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
             Self::QueueFull => "queue_full",
+            Self::DeploysWaiting { .. } => "deploys_waiting",
             Self::Overloaded => "overloaded",
+            Self::ExportUnderWay(_) => "export_under_way",
             Self::NoProcess => "no_process",
             Self::StorageFull => "storage_full",
             Self::DatabaseUnavailable => "database_unavailable",
@@ -229,7 +240,8 @@ impl EngineError {
         match self {
             Self::TooMany { wait, .. } | Self::WrongKeys { wait } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
             Self::Overloaded | Self::NoProcess | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
-            Self::StorageFull => Some(10),
+            Self::DeploysWaiting { .. } => Some(5),
+            Self::StorageFull | Self::ExportUnderWay(_) => Some(10),
             _ => None,
         }
     }
@@ -241,6 +253,7 @@ impl EngineError {
             Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
             Self::ScopeMissing { needed, has } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
             Self::WrongKeys { .. } => json!({ "retry_after": self.retry_after_secs() }),
+            Self::DeploysWaiting { waiting_max } => json!({ "waiting_max": waiting_max, "retry_after": self.retry_after_secs() }),
             Self::TooMany { per_minute, .. } => json!({ "per_minute": per_minute, "retry_after": self.retry_after_secs() }),
             _ => json!({}),
         }

@@ -61,6 +61,7 @@ pub use tenants::keys::{NewApiKey, UpdateApiKey};
 pub use tenants::oauth::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;
 pub use tenants::secrets::MasterKey;
+pub use tenants::standing::Standing;
 pub use tenants::wrong_keys::{ASKED_BY, Asker};
 pub use tenants::{FirstTenant, Me, NewOrganization, UpdateOrganization};
 
@@ -77,6 +78,8 @@ pub struct EngineConfig {
     pub base_url: String,
     /// Where endpoints have hosts of their own: `{key}.{endpoint_domain}`, a port with it where it is not the usual one; none: they have paths.
     pub endpoint_domain: Option<String>,
+    /// Names of this server beside that of `base_url`, in lower case and without a port: no organization's domains.
+    pub own_hosts: Vec<String>,
     /// The folder of all that the server keeps in files; the room on its disk is told.
     pub data_dir: PathBuf,
     /// Where built modules are kept for hosts.
@@ -121,6 +124,7 @@ impl Default for EngineConfig {
         Self {
             base_url: "http://127.0.0.1:8787".into(),
             endpoint_domain: None,
+            own_hosts: Vec::new(),
             data_dir: ".".into(),
             artifact_dir: "artifacts".into(),
             running_max: 256,
@@ -179,6 +183,7 @@ struct Inner {
     cache: cache::Cache,
     nodes: nodes::Nodes,
     rates: tenants::keys::Rates,
+    exports: observe::history::Exports,
     domains: accept::domains::Domains,
     wrong_keys: tenants::wrong_keys::WrongKeys,
     /// Reaches what code sends to.
@@ -186,6 +191,8 @@ struct Inner {
     /// Reaches providers of OAuth.
     providers: deliver::reach::Reach,
     search_indexes: deploy::registries::SearchIndexes,
+    /// Turns for archives of registries.
+    uploads: millrace_bundle::Places,
     streams: observe::streams::Streams,
     metrics: Metrics,
     traces: observe::traces::Traces,
@@ -209,6 +216,8 @@ struct Inner {
     seats: run::seats::Seats,
     /// One refresh of an account's token at a time within this node; the store sees to the others.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
+    /// OAuth states that were used.
+    used_states: tenants::oauth::UsedStates,
     /// Who waits for the answer of a run that waits in the queue.
     responders: Mutex<HashMap<millrace_model::ids::RunId, run::sink::Responder>>,
     wake_dispatch: Notify,
@@ -251,11 +260,13 @@ impl Engine {
             cache: cache::Cache::default(),
             nodes: nodes::Nodes::default(),
             rates: tenants::keys::Rates::default(),
+            exports: observe::history::Exports::default(),
             domains: accept::domains::Domains::default(),
             wrong_keys: tenants::wrong_keys::WrongKeys::default(),
             sending,
             providers,
             search_indexes: deploy::registries::SearchIndexes::default(),
+            uploads: millrace_bundle::Places::new(deploy::registries::UPLOADS_MAX),
             streams: observe::streams::Streams::default(),
             metrics: Metrics::default(),
             traces,
@@ -269,6 +280,7 @@ impl Engine {
             writes: Arc::default(),
             seats: run::seats::Seats::default(),
             refreshing: Mutex::default(),
+            used_states: tenants::oauth::UsedStates::default(),
             responders: Mutex::default(),
             wake_dispatch: Notify::new(),
             wake_scheduler: Notify::new(),

@@ -61,6 +61,9 @@ pub struct ServeArgs {
     /// A domain whose names lead here: endpoints are then at {key}.DOMAIN; with a port where it is not the usual one
     #[arg(long, env = "MILLRACE_ENDPOINT_DOMAIN", value_name = "DOMAIN")]
     pub endpoint_domain: Option<String>,
+    /// Another name of this server, beside that of its base URL: no organization can have it as a domain; may be given again, or as a list with commas
+    #[arg(long, env = "MILLRACE_OWN_HOST", value_name = "NAME", value_delimiter = ',')]
+    pub own_host: Vec<String>,
     /// Where mail goes: smtp://user:password@host:port; without it mail stays in the outbox
     #[arg(long, env = "MILLRACE_SMTP_URL", hide_env_values = true)]
     pub smtp_url: Option<String>,
@@ -174,6 +177,7 @@ pub struct Config {
     pub listen: String,
     pub base_url: Option<String>,
     pub endpoint_domain: Option<String>,
+    pub own_hosts: Vec<String>,
     pub smtp_url: Option<String>,
     pub mail_from: String,
     pub s3: Option<S3Config>,
@@ -228,6 +232,7 @@ impl Config {
             listen: args.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8787".into()),
             base_url: args.base_url.or(file.base_url).map(|url| url.trim_end_matches('/').to_owned()),
             endpoint_domain: args.endpoint_domain.or(file.endpoint_domain).map(|d| d.to_ascii_lowercase()),
+            own_hosts: own_hosts(if args.own_host.is_empty() { file.own_host } else { args.own_host })?,
             smtp_url: args.smtp_url.or(file.smtp_url),
             mail_from: args.mail_from.or(file.mail_from).unwrap_or_else(|| "Millrace <millrace@localhost>".into()),
             owner_email: args.owner_email.or(file.owner_email).unwrap_or_else(|| "owner@localhost".into()),
@@ -265,6 +270,18 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// Names of this server, in lower case.
+fn own_hosts(names: Vec<String>) -> Result<Vec<String>> {
+    let name = |name: String| {
+        let host = name.trim().trim_end_matches('.').to_ascii_lowercase();
+        if host_of(&host).as_deref() != Some(&*host) || host.contains(['/', ' ']) {
+            bail!("`{name}` is not a name of this server (own_host): it is a name such as millrace.internal, without scheme, port and path");
+        }
+        Ok(host)
+    };
+    names.into_iter().map(name).collect()
 }
 
 /// Where traces go. The headers may hold a key: they are not shown in the error.
@@ -339,6 +356,12 @@ mod tests {
         std::fs::write(&path, "egress_allow = [\"10.0.0.0/99\"]\n").expect("writes");
         let error = Config::read(ServeArgs { config: Some(path.clone()), ..ServeArgs::default() }).expect_err("refuses");
         assert!(format!("{error:#}").contains("10.0.0.0/99"), "{error:#}");
+        std::fs::write(&path, "own_host = [\"Millrace.internal.\", \"10.0.0.7\"]\n").expect("writes");
+        let config = Config::read(ServeArgs { config: Some(path.clone()), ..ServeArgs::default() }).expect("reads");
+        assert_eq!(config.own_hosts, ["millrace.internal", "10.0.0.7"]);
+        let args = ServeArgs { config: Some(path.clone()), own_host: vec!["https://millrace.internal".into()], ..ServeArgs::default() };
+        let error = Config::read(args).expect_err("refuses");
+        assert!(format!("{error:#}").contains("https://millrace.internal"), "{error:#}");
         std::fs::write(&path, "lissten = \"x\"\n").expect("writes");
         let error = Config::read(ServeArgs { config: Some(path), ..ServeArgs::default() }).expect_err("refuses");
         assert!(format!("{error:#}").contains("lissten"), "{error:#}");

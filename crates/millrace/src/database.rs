@@ -44,6 +44,7 @@ pub(crate) fn sqlite_file(data_dir: &Path) -> Result<PathBuf, Unusable> {
     let path = data_dir.join("millrace.db");
     usable::file("the database", &path)?;
     usable::file("the log of the database,", &data_dir.join("millrace.db-wal"))?;
+    usable::file("the index of the database's log,", &data_dir.join("millrace.db-shm"))?;
     data_dir::refuse_lost(data_dir, &path)?;
     Ok(path)
 }

@@ -142,12 +142,7 @@ async fn connection(stream: TcpStream, address: SocketAddr, router: Router, limi
 /// Says that there are too many connections, to one who asks something within its time.
 async fn refuse(stream: TcpStream, limits: Limits, place: OwnedSemaphorePermit) {
     let service = service_fn(|_: Request<Incoming>| async {
-        let mut response: Response = (
-            StatusCode::SERVICE_UNAVAILABLE,
-            axum::Json(serde_json::json!({ "error": "the server has as many connections as it may; try again", "code": "overloaded", "details": {} })),
-        )
-            .into_response();
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        let mut response = millrace_api::too_many_connections();
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         Ok::<_, Infallible>(response)
     });

@@ -13,6 +13,9 @@ use crate::config::MasterKeyConfig;
 use crate::data_dir::{rename, was_used, write_private};
 use crate::usable::{self, Unusable};
 
+/// What to do where there is no key, or not the right one.
+const WHERE: &str = "restore it from a backup, or say where it is (docs/secrets.md)";
+
 /// The place of the master key.
 pub struct KeyPlace(Place);
 
@@ -45,12 +48,30 @@ impl KeyPlace {
     /// Fails where a start would have no key: one of a data directory that was used is not there, or what is there is none. Asked before
     /// anything of the directory is touched. A command is not run for it.
     pub fn refuse_unusable(config: &MasterKeyConfig, default: &Path) -> Result<(), Unusable> {
-        const WHERE: &str = "restore it from a backup, or say where it is (docs/secrets.md)";
+        let Some(place) = Self::in_sight(config, default)? else { return Ok(()) };
+        place.read().map(drop).map_err(|error| Unusable { found: error.to_string(), mend: WHERE.into() })
+    }
+
+    /// Fails where the key that a start would use is none of `ids`, the keys that a database's secrets are kept under. A command is not run for it.
+    pub fn refuse_foreign(config: &MasterKeyConfig, default: &Path, ids: &[String]) -> Result<(), Unusable> {
+        let Some((key, others)) = Self::in_sight(config, default)?.and_then(|place| place.read().ok()) else { return Ok(()) };
+        let given: Vec<String> = std::iter::once(&key).chain(&others).map(MasterKey::id).collect();
+        match ids.iter().find(|id| !given.contains(id)) {
+            None => Ok(()),
+            Some(id) => Err(Unusable {
+                found: format!("the secrets of this database are kept under the master key with the id {id}, and the one given has the id {}", key.id()),
+                mend: WHERE.into(),
+            }),
+        }
+    }
+
+    /// The place, where it can be read at any time and without a side effect. None where no key was made yet.
+    fn in_sight(config: &MasterKeyConfig, default: &Path) -> Result<Option<Self>, Unusable> {
         let place = match config {
-            MasterKeyConfig { command: Some(_), .. } => return Ok(()),
+            MasterKeyConfig { command: Some(_), .. } => return Ok(None),
             MasterKeyConfig { key: Some(key), old, .. } => Place::Given { key: key.clone(), old: old.clone() },
             // A pipe gives its key once.
-            MasterKeyConfig { file: Some(file), .. } if std::fs::metadata(file).is_ok_and(|file| !file.is_file()) => return Ok(()),
+            MasterKeyConfig { file: Some(file), .. } if std::fs::metadata(file).is_ok_and(|file| !file.is_file()) => return Ok(None),
             MasterKeyConfig { file: Some(file), .. } => Place::File(file.clone()),
             _ if default.exists() || beside(default).exists() => {
                 for path in [default, &beside(default)] {
@@ -63,9 +84,9 @@ impl KeyPlace {
                 let found = format!("the master key `{path}` is missing, though this data directory has been used: without it no stored secret can be read");
                 return Err(Unusable { found, mend: WHERE.into() });
             }
-            _ => return Ok(()),
+            _ => return Ok(None),
         };
-        Self(place).read().map(drop).map_err(|error| Unusable { found: error.to_string(), mend: WHERE.into() })
+        Ok(Some(Self(place)))
     }
 }
 

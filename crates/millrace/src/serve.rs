@@ -33,6 +33,8 @@ const PLATFORM_MODULES: &[(&str, &str)] =
     &[("@pipedream/platform", include_str!("../../../runtime/dist/platform.mjs")), ("@pipedream/types", include_str!("../../../runtime/dist/types.mjs"))];
 /// The subcommand that bundles one component in a process of its own.
 pub(crate) const BUNDLE_WORKER: &str = "bundle-worker";
+/// Connections at once to the address of the counts: collectors are few.
+const METRICS_CONNECTIONS_MAX: usize = 64;
 /// How long runs under way may go on after SIGTERM.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -98,9 +100,9 @@ async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listeners
             bodies_bytes_max: config.requests_half_bytes(),
         },
     );
-    let metrics = listeners.metrics.map(|listener| serve_metrics(listener, engine)).transpose()?;
-    tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let limits = http::Limits { connections_max, head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
+    let metrics = listeners.metrics.map(|listener| serve_metrics(listener, engine, limits)).transpose()?;
+    tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let memory = tokio::spawn(memory::give_back());
     serve_until_signal(listeners.main, router, limits).await?;
     memory.abort();
@@ -110,15 +112,13 @@ async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listeners
     Ok(())
 }
 
-/// Serves the counts at an address of their own.
-fn serve_metrics(listener: TcpListener, engine: &Engine) -> Result<tokio::task::JoinHandle<()>> {
+/// Serves the counts at an address of their own, with the times that clients have elsewhere: who reaches it may not take the server's descriptors.
+fn serve_metrics(listener: TcpListener, engine: &Engine, limits: http::Limits) -> Result<tokio::task::JoinHandle<()>> {
     tracing::info!(address = %listener.local_addr().context("could not tell the listener's address")?, "/metrics is open here, to whoever reaches it");
     let router = millrace_api::metrics_router(engine.clone());
-    Ok(tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
-            tracing::error!(%error, "/metrics is served no longer");
-        }
-    }))
+    let limits = http::Limits { connections_max: limits.connections_max.min(METRICS_CONNECTIONS_MAX), ..limits };
+    // It ends with its task.
+    Ok(tokio::spawn(http::serve(listener, router, limits, CancellationToken::new())))
 }
 
 /// The process of one bundle: a question on standard input, its answer on standard output.
@@ -175,6 +175,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),
         endpoint_domain: config.endpoint_domain.clone(),
+        own_hosts: config.own_hosts.clone(),
         data_dir: config.data_dir.clone(),
         artifact_dir: data.file("artifacts"),
         keep: config.keep,

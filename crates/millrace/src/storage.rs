@@ -119,6 +119,11 @@ async fn database(config: &Config, checks: &mut Checks) {
             looked.map_err(|e| (format!("`{}` cannot be used: {}", path.display(), error_chain(&e)), "restore it from a backup, with its master.key"))
         }
     };
+    if let Ok(Examined { damage: None, unfit: None, master_ids, .. }) = &looked
+        && let Err(Unusable { found, mend }) = KeyPlace::refuse_foreign(&config.master_key, &config.data_dir.join("master.key"), master_ids)
+    {
+        checks.fail("master key", found, mend);
+    }
     match looked {
         Err((found, mend)) => checks.fail(NAME, found, mend),
         Ok(Examined { damage: Some(damage), engine, .. }) => {

@@ -146,7 +146,16 @@ pub enum ManifestError {
         /// The value given.
         value: String,
     },
+    /// A key that no index can hold.
+    #[error("the component's `key` has {bytes} bytes; at most {KEY_BYTES_MAX} are allowed, such as `app_name-do-something`")]
+    Key {
+        /// Its length, bytes.
+        bytes: usize,
+    },
 }
+
+/// The longest key of a component, bytes: keys are parts of the database's indexes, and an entry of those of Postgres holds 2,700.
+pub const KEY_BYTES_MAX: usize = 300;
 
 impl Manifest {
     /// Checks what every component needs and gives its type (spec 2.6).
@@ -158,6 +167,14 @@ impl Manifest {
             Some("action") if self.has_run => Ok(ComponentType::Action),
             Some("action") => Err(ManifestError::ActionWithoutRun { name: name.into() }),
             Some(other) => Err(ManifestError::Type { value: other.into() }),
+        }
+    }
+
+    /// That its key, where it has one, is not too long to be kept.
+    pub fn check_key(&self) -> Result<(), ManifestError> {
+        match self.key.as_deref().map_or(0, str::len) {
+            bytes if bytes > KEY_BYTES_MAX => Err(ManifestError::Key { bytes }),
+            _ => Ok(()),
         }
     }
 

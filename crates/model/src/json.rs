@@ -14,7 +14,10 @@ use serde_json::{Map, Value, json};
 /// How deep a value that code hands out may be nested (facts 4.11, "JSON Nested Property Limit Exceeded").
 pub const NESTED_MAX: usize = 256;
 
-/// With what the platform puts around it.
+/// How deep an object of a host may be: it has values of [`NESTED_MAX`] levels, and gets fields with what requests brought.
+const OBJECT_NESTED_MAX: usize = NESTED_MAX + 32;
+
+/// With what the platform puts around both: what was taken can always be read again.
 const READ_NESTED_MAX: usize = NESTED_MAX + 64;
 
 /// How many levels one reader reads.
@@ -29,8 +32,26 @@ const PREVIEW_BYTES: usize = 512;
 ///
 /// What `serde_json` says of a text that is no JSON, or is nested deeper.
 pub fn read(text: &str) -> serde_json::Result<Value> {
+    read_to(READ_NESTED_MAX, text)
+}
+
+/// Reads JSON text that comes from outside, nested up to [`NESTED_MAX`] levels: there is room for what is put around it.
+///
+/// # Errors
+///
+/// What `serde_json` says of a text that is no JSON, or is nested deeper.
+pub fn read_given(text: &str) -> serde_json::Result<Value> {
+    read_to(NESTED_MAX, text)
+}
+
+/// Whether JSON text is of an object that fields can be added to: nested up to 32 levels deeper than [`NESTED_MAX`].
+pub fn is_object(text: &str) -> bool {
+    text.starts_with('{') && nested(text) <= OBJECT_NESTED_MAX
+}
+
+fn read_to(levels: usize, text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|error| {
-        if nested(text) > READ_NESTED_MAX {
+        if nested(text) > levels {
             return Err(error);
         }
         part(&whole_characters(text), 0)
@@ -188,6 +209,11 @@ mod tests {
         assert_eq!(read(&deep(NESTED_MAX)).unwrap().to_string(), deep(NESTED_MAX));
         assert!(read(&deep(READ_NESTED_MAX)).is_ok());
         assert!(read(&deep(READ_NESTED_MAX + 1)).is_err());
+        // What is taken is read with what is put around it.
+        assert!(read_given(&deep(NESTED_MAX)).is_ok() && read_given(&deep(NESTED_MAX + 1)).is_err());
+        let object = |levels: usize| format!("{{\"a\":{}}}", deep(levels - 1));
+        assert!(is_object("{}") && is_object(&object(NESTED_MAX + 1)) && is_object(&object(OBJECT_NESTED_MAX)));
+        assert!(!is_object(&object(OBJECT_NESTED_MAX + 1)) && !is_object("[{}]") && !is_object("5"));
         // Brackets in a text open nothing.
         assert!(read(&format!("[\"{}\\\"[\\ud800\"]", "[".repeat(9_999))).is_ok());
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use bytes::Bytes;
 use millrace_model::egress::Refusal;
+use millrace_model::http::check_headers;
+use millrace_model::json;
 use millrace_model::pause::PauseKind;
 use millrace_model::run::LogLevel;
 use millrace_model::{Clock as _, SystemClock};
@@ -136,6 +138,9 @@ impl UnderWay {
                 if !(100..=599).contains(&status) {
                     return Err(WireError::OutOfOrder("a response with a status outside 100 to 599"));
                 }
+                if let Err(error) = check_headers(headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))) {
+                    return Ok(After::OverWithHost(self.payload_too_large(format!("the answer cannot be sent: {error}"))));
+                }
                 let body = match &*encoding {
                     "base64" => {
                         Bytes::from(base64::engine::general_purpose::STANDARD.decode(body.as_bytes()).map_err(|e| WireError::Malformed(e.to_string()))?)
@@ -151,6 +156,7 @@ impl UnderWay {
             FromHost::Step { namespace, state: StepState::Finished, duration_ms, exports, .. } => {
                 self.step = None;
                 let exports = exports.ok_or(WireError::OutOfOrder("a finished step without exports"))?;
+                checked_object(exports, "a finished step's exports")?;
                 Effect::StepFinished { namespace, duration_ms: duration_ms.max(0.0) as u64, exports: exports.to_owned() }
             }
             FromHost::Send { kind, payload, .. } => Effect::Send { kind, payload: payload.to_owned() },
@@ -232,6 +238,8 @@ fn checked_pause(pause: WirePause<'_>) -> Result<CallPaused, WireError> {
     if !(0.0..=PAUSE_MS_MAX).contains(&pause.ms) {
         return Err(WireError::OutOfOrder("a pause that is longer than a year, or ends before it begins"));
     }
+    pause.run.map_or(Ok(()), |run| checked_object(run, "the `run` of a pause"))?;
+    pause.exports.map_or(Ok(()), |exports| checked_object(exports, "a pause's exports"))?;
     let owned = |raw: &RawValue| raw.to_owned();
     Ok(CallPaused {
         namespace: pause.namespace,
@@ -241,6 +249,11 @@ fn checked_pause(pause: WirePause<'_>) -> Result<CallPaused, WireError> {
         run: pause.run.map(owned),
         exports: pause.exports.map(owned),
     })
+}
+
+/// What a later attempt begins with is read then: here it is still this call's fault.
+fn checked_object(object: &RawValue, what: &str) -> Result<(), WireError> {
+    if json::is_object(object.get()) { Ok(()) } else { Err(WireError::Malformed(format!("{what} are no object, or are nested too deep"))) }
 }
 
 /// An error that the code threw.

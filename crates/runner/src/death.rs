@@ -25,6 +25,8 @@ pub(crate) enum Death {
     TmpFull { bytes_max: u64 },
     /// We ended it: it had too many threads.
     TooManyThreads { max: usize },
+    /// We ended it: it watched too many descriptors.
+    TooManyWatches { max: usize },
     /// We ended it: its first thread ended without the others, and nobody could tell any more what they take.
     Headless,
     /// It exited or was killed.
@@ -93,6 +95,11 @@ impl Death {
             Self::TooManyThreads { max } => {
                 (FailureKind::OutOfMemory, "OutOfMemory", format!("the code ran more than {max} threads at once, the limit; use fewer workers"))
             }
+            Self::TooManyWatches { max } => (
+                FailureKind::OutOfMemory,
+                "OutOfMemory",
+                format!("the code waited for descriptors in more than {max} places at once (watches of epoll), the limit; close what is no longer needed"),
+            ),
             Self::Headless => (
                 FailureKind::HostCrashed,
                 "InternalFailure",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use millrace_walls::taken::Taken;
+use millrace_walls::watches;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
@@ -17,7 +18,7 @@ use crate::death::Death;
 use crate::host::{Host, Load, PROTOCOL, Phase};
 use crate::outgoing::{self, Outgoing};
 use crate::processor::{self, Meter};
-use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage};
+use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage, WATCHES_MAX};
 use crate::shares::Shares;
 use crate::types::IsolateSpec;
 use crate::wire::{self, WireError};
@@ -26,12 +27,12 @@ use crate::wire::{self, WireError};
 const STDERR_KEPT: usize = 16 << 10;
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often it is looked how many threads a host has, and how much memory.
+/// How often it is looked how many threads and watches of epoll a host has, and how much memory.
 const LOOK: Duration = Duration::from_millis(500);
 /// Memory beyond the limit of a process that is looked over: what is closed to writing by right, as the linker does. MiB.
 const MARGIN_MB: u64 = 64;
-/// At every so many of these looks it is looked what it keeps in its temporary folder.
-const LOOKS_AT_FILES: u32 = 4;
+/// How often it is looked what it keeps in its temporary folder.
+const LOOK_AT_FILES: Duration = Duration::from_secs(2);
 
 /// A host's process and what belongs to it.
 pub(crate) struct Life {
@@ -153,39 +154,64 @@ impl Life {
         }
     }
 
-    /// Ends once it keeps more files, or has more threads or memory, than it may, or hides what it has: limits of the kernel's there are for one file, for the threads of all
-    /// processes of a user, and for memory that can be written to: what native code fills and then closes to writing is not counted.
+    /// Ends once it has or keeps more than it may, or hides what it has. None of these looks waits for another: a host can make one of them long.
     async fn too_much(&self) -> Death {
+        tokio::select! {
+            death = self.has_too_much() => death,
+            death = self.watches_too_much() => death,
+            death = self.keeps_too_much() => death,
+        }
+    }
+
+    /// Threads and memory: limits of the kernel's there are for the threads of all processes of a user, and for memory that can be written to: what native code
+    /// fills and then closes to writing is not counted.
+    async fn has_too_much(&self) -> Death {
         let memory_kib_max = (u64::from(self.heap_mb) + BESIDE_HEAP_MB + MARGIN_MB) << 10;
         let mut was_headless = false;
-        for look in 1u32.. {
+        loop {
             tokio::time::sleep(LOOK).await;
-            if let Some(taken) = self.child.id().and_then(Taken::of) {
-                // Of one that is ending, the first thread may be the first to go.
-                if taken.is_headless && was_headless {
-                    return Death::Headless;
-                }
-                was_headless = taken.is_headless;
-                if taken.threads > THREADS_MAX as u64 {
-                    return Death::TooManyThreads { max: THREADS_MAX };
-                }
-                if taken.memory_kib > memory_kib_max {
-                    return Death::ProcessFull { heap_mb: self.heap_mb };
-                }
+            let Some(taken) = self.child.id().and_then(Taken::of) else { continue };
+            // Of one that is ending, the first thread may be the first to go.
+            if taken.is_headless && was_headless {
+                return Death::Headless;
             }
-            if look % LOOKS_AT_FILES != 0 {
-                continue;
+            was_headless = taken.is_headless;
+            if taken.threads > THREADS_MAX as u64 {
+                return Death::TooManyThreads { max: THREADS_MAX };
             }
+            if taken.memory_kib > memory_kib_max {
+                return Death::ProcessFull { heap_mb: self.heap_mb };
+            }
+        }
+    }
+
+    /// Watches of epoll: the kernel's limit is for all processes of a user.
+    async fn watches_too_much(&self) -> Death {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let Some(pid) = self.child.id() else { continue };
+            match tokio::task::spawn_blocking(move || watches::of(pid, WATCHES_MAX)).await {
+                Ok(count) if count <= WATCHES_MAX => {}
+                Ok(_) => return Death::TooManyWatches { max: WATCHES_MAX },
+                // The runtime ends.
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Files: the kernel's limit is for one.
+    async fn keeps_too_much(&self) -> Death {
+        loop {
+            tokio::time::sleep(LOOK_AT_FILES).await;
             let (tmp, pid) = (self.private.tmp().to_owned(), self.child.id());
             match tokio::task::spawn_blocking(move || Private::usage(&tmp, pid)).await {
                 Ok(Usage::Bytes(bytes)) if bytes <= self.tmp_bytes_max => {}
                 Ok(Usage::NotNow) => {}
                 Ok(Usage::Bytes(_) | Usage::Uncountable) => return Death::TmpFull { bytes_max: self.tmp_bytes_max },
                 // The runtime ends.
-                Err(_) => break,
+                Err(_) => std::future::pending().await,
             }
         }
-        std::future::pending().await
     }
 }
 

@@ -1,9 +1,10 @@
 //! Keys that secrets are sealed under.
 
-use deadpool_postgres::Transaction;
+use deadpool_postgres::{Client, Transaction};
 use millrace_store::{DataKey, StoreError, StoreResult};
 
-use crate::rows::{execute, one};
+use crate::db::database;
+use crate::rows::{execute, many, number, one};
 
 /// The advisory lock of the first data key.
 const LOCK: i64 = 0x6d69_6c6c_6b65_7973;
@@ -26,5 +27,13 @@ pub(crate) async fn rewrap(t: &Transaction<'_>, from: &str, keys: &[DataKey]) ->
     match one(t, "SELECT 1 FROM data_keys WHERE master_id = $1 LIMIT 1", &[&from], |_| Ok(())).await? {
         None => Ok(()),
         Some(()) => Err(StoreError::StateChanged),
+    }
+}
+
+/// The ids of the master keys that all are wrapped under; none in a schema of before there were data keys.
+pub(crate) async fn master_ids(client: &Client) -> StoreResult<Vec<String>> {
+    match number(client, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('data_keys')", &[]).await? {
+        0 => Ok(Vec::new()),
+        _ => many(client, "SELECT DISTINCT master_id FROM data_keys", &[], |row| row.try_get(0).map_err(database)).await,
     }
 }

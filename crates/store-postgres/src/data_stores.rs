@@ -113,7 +113,9 @@ pub(crate) async fn entry(c: &Client, id: &DataStoreId, key: &str, now: Timestam
 }
 
 pub(crate) async fn size(c: &Client, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
-    let sql = "SELECT count(*) FROM data_store_entries WHERE store_id = $1 AND (expires_at IS NULL OR expires_at > $2)";
+    // What the store counts, without what has ended and is not cleared away yet.
+    let sql = "SELECT coalesce((SELECT keys FROM data_stores WHERE id = $1), 0)
+                 - (SELECT count(*) FROM data_store_entries WHERE store_id = $1 AND expires_at <= $2)";
     Ok(u64::try_from(number(c, sql, &[&id.as_str(), &now.ms()]).await?).unwrap_or(0))
 }
 

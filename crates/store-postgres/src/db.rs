@@ -14,7 +14,7 @@ use tokio_postgres::NoTls;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 
-use crate::{PostgresOptions, migrations, nodes};
+use crate::{PostgresOptions, data_keys, migrations, nodes};
 
 /// The oldest Postgres that will do, as `server_version_num` has it.
 const VERSION_MIN: i32 = 130_000;
@@ -24,6 +24,14 @@ const PORT: u16 = 5432;
 const WAITING_MAX: usize = 10_000;
 /// How long an operation waits for a connection, and how long connecting may take.
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long what was sent may wait until the other end has it.
+const UNANSWERED_MAX: Duration = Duration::from_secs(30);
+/// When a connection that nothing is sent on is asked whether its other end is there, how often, and how many times in vain.
+const KEEPALIVES_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVES_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVES_RETRIES: u32 = 3;
+/// What the client has where the URL says nothing.
+const KEEPALIVES_IDLE_UNSET: Duration = Duration::from_secs(2 * 60 * 60);
 /// How long it is believed that there is room on the disk of the tables; written to, it may be full within less, which the write tells.
 const ROOM_FOR: Duration = Duration::from_secs(10);
 /// How often a transaction is tried where the database gave it up for another.
@@ -55,6 +63,7 @@ impl Db {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(WAIT_MAX);
         }
+        notice_silence(&mut config);
         let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         let pool = Pool::builder(manager)
             .max_size(options.connections.max(1))
@@ -110,6 +119,23 @@ impl Db {
     }
 }
 
+/// Has the system end a connection whose other end is gone without a word: a machine that lost its power, or a firewall that forgot it. What the URL
+/// says stays.
+fn notice_silence(config: &mut tokio_postgres::Config) {
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(UNANSWERED_MAX);
+    }
+    if config.get_keepalives_idle() == KEEPALIVES_IDLE_UNSET {
+        config.keepalives_idle(KEEPALIVES_IDLE);
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(KEEPALIVES_INTERVAL);
+    }
+    if config.get_keepalives_retries().is_none() {
+        config.keepalives_retries(KEEPALIVES_RETRIES);
+    }
+}
+
 /// See [`crate::examine`].
 pub(crate) async fn examine(options: &PostgresOptions) -> StoreResult<Examined> {
     let client = Db::open(options)?.client().await?;
@@ -124,6 +150,7 @@ pub(crate) async fn examine(options: &PostgresOptions) -> StoreResult<Examined> 
         true => client.query_one("SELECT coalesce(max(version), 0) FROM schema_version", &[]).await.and_then(|row| row.try_get(0)).map_err(database)?,
         false => 0,
     };
+    let master_ids = data_keys::master_ids(&client).await?;
     let version: String = row.try_get(0).map_err(database)?;
     let unfit = unfit(row.try_get(3).map_err(database)?, row.try_get(4).map_err(database)?, get(5)?, get(6)?);
     Ok(Examined {
@@ -132,6 +159,7 @@ pub(crate) async fn examine(options: &PostgresOptions) -> StoreResult<Examined> 
         known: migrations::known(),
         damage: None,
         unfit,
+        master_ids,
         clock: Some(Timestamp(row.try_get(1).map_err(database)?)),
     })
 }
@@ -274,9 +302,13 @@ macro_rules! statement {
 }
 pub(crate) use statement;
 
-/// Writes what changes nothing: a transaction that has an id is written to the log when it ends.
+/// Writes what changes nothing: a transaction that has an id is written to the log when it ends. A read-only one gets an id too, and is asked for.
 pub(crate) async fn probe(client: &Client) -> StoreResult<()> {
     look_for_room(client).await?;
+    let row = client.query_one("SELECT current_setting('transaction_read_only') = 'on'", &[]).await.map_err(database)?;
+    if row.try_get(0).map_err(database)? {
+        return Err(StoreError::Unavailable("it takes no writes: it is a standby, or its transactions are read-only".into()));
+    }
     client.execute("SELECT pg_current_xact_id()", &[]).await.map(|_| ()).map_err(database)
 }
 
@@ -321,8 +353,14 @@ pub(crate) fn database(error: tokio_postgres::Error) -> StoreError {
     }
     match error.code() {
         Some(&SqlState::DISK_FULL) => StoreError::StorageFull,
-        // It is stopping, starting, or was killed under its clients.
-        Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN | &SqlState::CANNOT_CONNECT_NOW) => StoreError::Unavailable(Box::new(error)),
+        // It is stopping, starting, or was killed under its clients; others have its connections; or it takes no writes for now.
+        Some(
+            &SqlState::ADMIN_SHUTDOWN
+            | &SqlState::CRASH_SHUTDOWN
+            | &SqlState::CANNOT_CONNECT_NOW
+            | &SqlState::TOO_MANY_CONNECTIONS
+            | &SqlState::READ_ONLY_SQL_TRANSACTION,
+        ) => StoreError::Unavailable(Box::new(error)),
         Some(_) => StoreError::Database(Box::new(error)),
         None if error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>()) => StoreError::Unavailable(Box::new(error)),
         None => StoreError::Database(Box::new(error)),
@@ -359,6 +397,20 @@ mod tests {
         assert!(has(told(150_000, "SQL_ASCII", false, true), "SQL_ASCII", "ENCODING 'UTF8'"));
         assert!(has(told(150_000, "UTF8", true, true), "takes no writes", "primary"));
         assert!(has(told(150_000, "UTF8", false, false), "may not make tables", "GRANT CREATE"));
+    }
+
+    #[test]
+    fn a_connection_that_falls_silent_is_noticed_when_the_url_says_or_within_half_a_minute() {
+        let told = |url: &str| {
+            let mut config: tokio_postgres::Config = url.parse().expect("an address");
+            notice_silence(&mut config);
+            let seconds = |time: Duration| time.as_secs();
+            let (unanswered, interval) = (config.get_tcp_user_timeout().copied(), config.get_keepalives_interval());
+            (unanswered.map(seconds), seconds(config.get_keepalives_idle()), interval.map(seconds), config.get_keepalives_retries())
+        };
+        assert_eq!(told("postgres://me@db.test/app"), (Some(30), 10, Some(5), Some(3)));
+        let given = "postgres://me@db.test/app?tcp_user_timeout=90&keepalives_idle=80&keepalives_interval=70&keepalives_retries=6";
+        assert_eq!(told(given), (Some(90), 80, Some(70), Some(6)));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeliveryId, RunId};
-use millrace_store::{Delivery, DeliveryResult, StoreResult};
+use millrace_store::{Delivery, DeliveryResult, Held, StoreResult};
+use tokio_postgres::types::ToSql;
 
 use crate::db::text;
 use crate::rows::{self, execute, many};
@@ -32,16 +33,29 @@ pub(crate) async fn insert(t: &Transaction<'_>, all: &[Delivery]) -> StoreResult
 
 /// As runs are claimed: what another server takes is passed over. The first try of one comes after those of all before it
 /// in its run.
-pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>> {
+    // From organization to organization, and of each no more than can be taken: what else waits is not looked at. A list of
+    // ids, as a join would have the planner read all that waits.
     let sql = format!(
-        "WITH picked AS MATERIALIZED (
-           SELECT d.id AS picked_id FROM deliveries AS d WHERE d.status = 'queued' AND d.next_at <= $1 AND NOT EXISTS (
-             SELECT 1 FROM deliveries AS e WHERE e.run_id = d.run_id AND e.position < d.position AND e.status = 'queued' AND e.attempts = 0)
-           ORDER BY d.next_at, d.id LIMIT $3 FOR UPDATE OF d SKIP LOCKED)
+        "WITH RECURSIVE waiting (org) AS (
+           SELECT min(org_id) FROM deliveries WHERE status = 'queued'
+           UNION ALL SELECT (SELECT min(org_id) FROM deliveries WHERE status = 'queued' AND org_id > org) FROM waiting WHERE org IS NOT NULL),
+         turns AS MATERIALIZED (
+           SELECT due.id AS turn_id, row_number() OVER (PARTITION BY org ORDER BY due.next_at, due.id) + coalesce(held, 0) AS turn
+           FROM waiting LEFT JOIN UNNEST($4::text[], $5::bigint[]) AS h (held_by, held) ON held_by = org CROSS JOIN LATERAL (
+             SELECT d.id, d.next_at FROM deliveries AS d WHERE d.org_id = org AND d.status = 'queued' AND d.next_at <= $1 AND NOT EXISTS (
+               SELECT 1 FROM deliveries AS e WHERE e.run_id = d.run_id AND e.position < d.position AND e.status = 'queued' AND e.attempts = 0)
+             ORDER BY d.next_at, d.id LIMIT least($3::bigint, greatest($6::bigint - coalesce(held, 0), 0))) AS due),
+         picked AS MATERIALIZED (
+           SELECT d.id AS picked_id FROM deliveries AS d
+           WHERE d.id = ANY (ARRAY(SELECT turn_id FROM turns ORDER BY turn LIMIT 4 * $3::bigint)) AND d.status = 'queued' AND d.next_at <= $1
+           ORDER BY (SELECT turn FROM turns WHERE turn_id = d.id), d.next_at, d.id LIMIT $3 FOR UPDATE OF d SKIP LOCKED)
          UPDATE deliveries SET next_at = $2 FROM picked WHERE id = picked_id RETURNING {}",
         rows::DELIVERY
     );
-    let mut claimed = many(c, &sql, &[&now.ms(), &retry_at.ms(), &i64::from(limit)], rows::delivery).await?;
+    let (orgs, counts): (Vec<&str>, Vec<i64>) = held.by.iter().map(|(org, count)| (org.as_str(), i64::from(*count))).unzip();
+    let values: [&(dyn ToSql + Sync); 6] = [&now.ms(), &retry_at.ms(), &i64::from(limit), &orgs, &counts, &i64::from(held.share)];
+    let mut claimed = many(c, &sql, &values, rows::delivery).await?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)

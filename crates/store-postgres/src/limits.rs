@@ -8,7 +8,7 @@ use millrace_store::{Claim, StoreError, StoreResult};
 
 use crate::db::{database, unwritable};
 use crate::rows::{self, execute, many, number, one};
-use crate::runs::{self, MAY_CLAIM};
+use crate::runs::{self, MAY_CLAIM, far, lease_ended};
 
 /// The limits of an owner from now on. Its window goes on, so that a new deployment is no way around a throttle.
 pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, limits: Option<&RunLimits>) -> StoreResult<()> {
@@ -36,19 +36,23 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
         };
         let Some((limits, window)) = one(t, locked, &[owner], read).await? else { continue };
         // A statement of its own: it sees what was claimed before the lock was ours.
-        let under_way = "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'running' AND lease_until >= $2 AND owner_id = $1";
-        let (room, window) = limits.room(number(t, under_way, &[owner, &claim.now.ms()]).await?, window, claim.now);
+        let under_way = format!(
+            "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'running' AND NOT {} AND owner_id = $1",
+            lease_ended("$2", "$3")
+        );
+        let (room, window) = limits.room(number(t, &under_way, &[owner, &claim.now.ms(), &far(claim)]).await?, window, claim.now);
         let take = room.min(i64::from(share)).min(i64::from(claim.limit) - claimed.len() as i64);
         if take > 0 {
             let sql = format!(
                 "WITH picked AS MATERIALIZED (
-                   SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3) AND owner_id = $5 AND {MAY_CLAIM}
+                   SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR {}) AND owner_id = $5 AND {MAY_CLAIM}
                    ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
                  UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
                  FROM picked WHERE id = picked_id RETURNING {}",
+                lease_ended("$3", "$6"),
                 rows::RUN
             );
-            let runs = many(t, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner], rows::run).await?;
+            let runs = many(t, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner, &far(claim)], rows::run).await?;
             let started = window.runs + runs.len() as i64;
             execute(t, "UPDATE run_limits SET window_at = $2, window_runs = $3 WHERE owner_id = $1", &[owner, &window.began_at.ms(), &started]).await?;
             claimed.extend(runs);

@@ -126,12 +126,13 @@ pub(crate) async fn cancel(t: &Transaction<'_>, org: &OrgId, id: &RunId, now: Ti
 
 /// All runs of an owner that is gone and waits for nothing else.
 pub(crate) async fn cancel_waiting(t: &Transaction<'_>, owner: &str) -> StoreResult<()> {
-    execute(
-        t,
-        "WITH gone AS (UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE owner_id = $1 AND status IN ('queued', 'paused') RETURNING id)
-         UPDATE pauses SET wake_at = NULL FROM gone WHERE wake_at IS NOT NULL AND run_id = gone.id",
-        &[&owner],
-    )
-    .await?;
+    // State by state, as the partial indexes are.
+    for waiting in ["status = 'paused'", "status IN ('queued', 'running') AND status = 'queued'"] {
+        let sql = format!(
+            "WITH gone AS (UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE owner_id = $1 AND {waiting} RETURNING id)
+             UPDATE pauses SET wake_at = NULL FROM gone WHERE wake_at IS NOT NULL AND run_id = gone.id"
+        );
+        execute(t, &sql, &[&owner]).await?;
+    }
     Ok(())
 }

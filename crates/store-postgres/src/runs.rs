@@ -22,6 +22,21 @@ const CLAIMED_AND_NEVER_TRIED: &[&str] = &[
 pub(crate) const MAY_CLAIM: &str =
     "(node IS NULL OR node = $1 OR status <> 'queued' OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.node AND alive_until > now()))";
 
+/// How far the clocks of servers may be apart, milliseconds. A lease that ends later than one of a server whose clock is ahead by so much is of a
+/// clock that was wrong.
+const CLOCKS_APART_MS: i64 = 60_000;
+
+/// Whether nobody holds a running run at the parameters `now` and `far` (see [`far`]): its lease ended, or is of a clock that was wrong, as its end is
+/// too far off, and its node is gone. One that is there renews it, and would go on with what another took.
+pub(crate) fn lease_ended(now: &str, far: &str) -> String {
+    format!("(lease_until < {now} OR (lease_until > {far} AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.node AND alive_until > now())))")
+}
+
+/// What no lease of a right clock ends after: those of all servers are of one length.
+pub(crate) fn far(claim: Claim<'_>) -> i64 {
+    claim.lease_until.plus_ms(CLOCKS_APART_MS).ms()
+}
+
 /// Writes runs, any number of them in one statement. `node`: who runs them; of runs that wait, who should.
 pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option<&str>) -> StoreResult<()> {
     if runs.is_empty() {
@@ -61,16 +76,20 @@ pub(crate) async fn insert(c: &impl GenericClient, runs: &[NewRun], node: Option
 /// Owners whose runs wait, as many as there are runs to be claimed at most: those behind `after`, then the others; and which of them have limits.
 pub(crate) async fn owners_in_turn(c: &Client, claim: Claim<'_>) -> StoreResult<Vec<(String, bool)>> {
     // From one owner to the next by the index, however many runs each has.
-    let sql = "WITH RECURSIVE turns (owner_id) AS (
+    let sql = format!(
+        "WITH RECURSIVE turns (owner_id) AS (
            SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') ORDER BY owner_id LIMIT 1)
            UNION ALL
            SELECT (SELECT owner_id FROM runs WHERE status IN ('queued', 'running') AND owner_id > turns.owner_id ORDER BY owner_id LIMIT 1)
            FROM turns WHERE turns.owner_id IS NOT NULL)
          SELECT owner_id, EXISTS (SELECT 1 FROM run_limits WHERE run_limits.owner_id = turns.owner_id) FROM turns
          WHERE owner_id IS NOT NULL AND NOT owner_id = ANY($2) AND EXISTS (
-           SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND runs.owner_id = turns.owner_id AND (status = 'queued' OR lease_until < $1))";
+           SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND runs.owner_id = turns.owner_id AND (status = 'queued' OR {}))",
+        lease_ended("$1", "$3")
+    );
     let all: Vec<(String, bool)> =
-        many(c, sql, &[&claim.now.ms(), &claim.passed_over], |row| Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?))).await?;
+        many(c, &sql, &[&claim.now.ms(), &claim.passed_over, &far(claim)], |row| Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?)))
+            .await?;
     // Compared here: the database's order may be that of a language.
     let (first, behind): (Vec<_>, Vec<_>) = all.into_iter().partition(|(owner, _)| owner.as_str() <= claim.after);
     Ok(behind.into_iter().chain(first).take(claim.limit as usize).collect())
@@ -79,10 +98,11 @@ pub(crate) async fn owners_in_turn(c: &Client, claim: Claim<'_>) -> StoreResult<
 /// Runs of owners without limits, a share for each. Rows that another server is claiming are passed over, not waited for. MATERIALIZED, so that the
 /// rows are picked and locked once, however the update is planned.
 pub(crate) async fn claim(c: &Client, owners: &[String], claim: Claim<'_>) -> StoreResult<Vec<Run>> {
+    let ended = lease_ended("$3", "$7");
     let sql = format!(
         "WITH picked AS MATERIALIZED (
            SELECT r.id AS picked_id FROM UNNEST($5::text[]) AS o (turn_of) CROSS JOIN LATERAL (
-             SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < $3) AND owner_id = o.turn_of AND {MAY_CLAIM}
+             SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR {ended}) AND owner_id = o.turn_of AND {MAY_CLAIM}
              ORDER BY created_at, id LIMIT $6 FOR UPDATE SKIP LOCKED) AS r
            LIMIT $4)
          UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
@@ -90,7 +110,7 @@ pub(crate) async fn claim(c: &Client, owners: &[String], claim: Claim<'_>) -> St
         rows::RUN
     );
     let share = i64::from(claim.limit).div_euclid(owners.len().max(1) as i64).max(1);
-    many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit), &owners, &share], rows::run).await
+    many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit), &owners, &share, &far(claim)], rows::run).await
 }
 
 /// RETURNING gives no order.

@@ -47,7 +47,8 @@ pub(crate) async fn due(c: &Client, now: Timestamp, limit: u32) -> StoreResult<V
         "SELECT {} FROM webhooks w
          WHERE active AND (paused_until IS NULL OR paused_until <= $1)
            AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued' AND d.next_at <= $1)
-         ORDER BY (SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued'), id LIMIT $2",
+         ORDER BY row_number() OVER (PARTITION BY org_id ORDER BY (SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued'), id),
+           (SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued'), id LIMIT $2",
         rows::WEBHOOK
     );
     many(c, &sql, &[&now.ms(), &i64::from(limit)], rows::webhook).await
@@ -116,16 +117,15 @@ pub(crate) async fn record(t: &Transaction<'_>, webhook: &WebhookId, tries: &[We
 }
 
 pub(crate) async fn replay(c: &Client, replay: &WebhookReplay) -> StoreResult<u64> {
-    let (one, status) = (replay.id.as_ref().map(|id| id.as_str()), if replay.id.is_some() { "" } else { "failed" });
-    let replayed = execute(
-        c,
-        "UPDATE webhook_deliveries SET status = 'queued', attempts = 0, next_at = $5, give_up_at = $6 WHERE id IN
-           (SELECT id FROM webhook_deliveries
-            WHERE target_id = $2 AND org_id = $1 AND ($3::text IS NULL OR id = $3) AND $4::text IN ('', status) AND status <> 'queued'
-            ORDER BY created_at, id LIMIT $7)",
-        &[&replay.org_id.as_str(), &text(&replay.target_id), &one, &status, &replay.now.ms(), &replay.give_up_at.ms(), &i64::from(replay.limit)],
-    )
-    .await?;
+    let one = replay.id.as_ref().map(|id| id.as_str());
+    // Two texts: the dead letters have an index of their own.
+    let which = if one.is_some() { "id = $3 AND status <> 'queued'" } else { "status = 'failed' AND $3::text IS NULL" };
+    let sql = format!(
+        "UPDATE webhook_deliveries SET status = 'queued', attempts = 0, next_at = $4, give_up_at = $5 WHERE id IN
+           (SELECT id FROM webhook_deliveries WHERE {which} AND target_id = $2 AND org_id = $1 ORDER BY created_at, id LIMIT $6)"
+    );
+    let (target, limit) = (text(&replay.target_id), i64::from(replay.limit));
+    let replayed = execute(c, &sql, &[&replay.org_id.as_str(), &target, &one, &replay.now.ms(), &replay.give_up_at.ms(), &limit]).await?;
     if replayed > 0 {
         let woken = "UPDATE webhooks SET paused_until = $2 WHERE id = $1 AND paused_until > $2";
         execute(c, woken, &[&text(&replay.target_id), &replay.now.ms()]).await?;

@@ -3,7 +3,8 @@
 use millrace_store::{DataKey, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
-use crate::rows::{execute, number};
+use crate::db::database;
+use crate::rows::{execute, many, number};
 
 pub(crate) fn add_first(c: &Connection, key: &DataKey) -> StoreResult<bool> {
     let sql = "INSERT INTO data_keys (id, master_id, wrapped, created_at) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM data_keys)";
@@ -21,5 +22,13 @@ pub(crate) fn rewrap(c: &Connection, from: &str, keys: &[DataKey]) -> StoreResul
     match number(c, "SELECT count(*) FROM data_keys WHERE master_id = ?1", [from])? {
         0 => Ok(()),
         _ => Err(StoreError::StateChanged),
+    }
+}
+
+/// The ids of the master keys that all are wrapped under; none in a schema of before there were data keys.
+pub(crate) fn master_ids(c: &Connection) -> StoreResult<Vec<String>> {
+    match number(c, "SELECT count(*) FROM sqlite_schema WHERE name = 'data_keys'", [])? {
+        0 => Ok(Vec::new()),
+        _ => many(c, "SELECT DISTINCT master_id FROM data_keys", [], |row| row.get(0).map_err(database)),
     }
 }

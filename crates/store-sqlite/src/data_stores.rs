@@ -7,7 +7,7 @@ use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError, 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::db::database;
-use crate::rows::{self, execute, many};
+use crate::rows::{self, execute, many, number, one};
 
 pub(crate) fn create(c: &Connection, s: &DataStore) -> StoreResult<()> {
     execute(
@@ -94,10 +94,27 @@ pub(crate) fn delete_key(c: &Connection, id: &DataStoreId, key: &str) -> StoreRe
     Ok(keys > 0)
 }
 
-pub(crate) fn clear(c: &Connection, id: &DataStoreId) -> StoreResult<()> {
-    execute(c, "DELETE FROM data_store_entries WHERE store_id = ?1", [id.as_str()])?;
-    execute(c, "UPDATE data_stores SET keys = 0, bytes = 0 WHERE id = ?1", [id.as_str()])?;
-    Ok(())
+/// The newest entry of any store, as its row.
+pub(crate) fn newest_row(c: &Connection) -> StoreResult<Option<i64>> {
+    one(c, "SELECT max(rowid) FROM data_store_entries", [], |row| row.get(0).map_err(database)).map(Option::flatten)
+}
+
+/// Removes up to `limit` entries whose rows are no later than `upto`; how many.
+pub(crate) fn clear_some(c: &Connection, id: &DataStoreId, upto: i64, limit: u32) -> StoreResult<i64> {
+    let (keys, bytes) = removed(
+        c,
+        "DELETE FROM data_store_entries WHERE rowid IN (SELECT rowid FROM data_store_entries WHERE store_id = ?1 AND rowid <= ?2 LIMIT ?3) RETURNING bytes",
+        params![id.as_str(), upto, limit],
+    )?;
+    count(c, id.as_str(), -keys, -bytes)?;
+    Ok(keys)
+}
+
+/// What the store counts, without what has ended and is not cleared away yet.
+pub(crate) fn size(c: &Connection, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
+    let sql = "SELECT coalesce((SELECT keys FROM data_stores WHERE id = ?1), 0)
+                 - (SELECT count(*) FROM data_store_entries INDEXED BY data_store_entries_ending WHERE store_id = ?1 AND expires_at <= ?2)";
+    Ok(u64::try_from(number(c, sql, params![id.as_str(), now.ms()])?).unwrap_or(0))
 }
 
 pub(crate) fn keys(c: &Connection, id: &DataStoreId, p: &DataStorePage) -> StoreResult<Vec<String>> {

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::sync::oneshot;
 
 use crate::in_use::{self, InUse};
-use crate::{SqliteOptions, damage, migrations, pages};
+use crate::{SqliteOptions, damage, data_keys, migrations, pages};
 
 /// Operations that are committed together at most.
 const GROUP_MAX: usize = 256;
@@ -207,7 +207,9 @@ pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
         }
     };
     let checksums = if pages::has_checksums(path) { "" } else { ", without checksums of its pages: a copy by `millrace backup` has them" };
-    Ok(Examined { engine: format!("SQLite {}{checksums}", rusqlite::version()), schema, known: migrations::known(), damage, unfit: None, clock: None })
+    let master_ids = if damage.is_none() { data_keys::master_ids(&connection)? } else { Vec::new() };
+    let engine = format!("SQLite {}{checksums}", rusqlite::version());
+    Ok(Examined { engine, schema, known: migrations::known(), damage, unfit: None, master_ids, clock: None })
 }
 
 /// Writes a page and changes nothing.
@@ -225,32 +227,40 @@ struct Named {
 
 impl Named {
     fn of(path: &Path) -> StoreResult<Self> {
-        let is = Self::look(path).map_err(|e| StoreError::Database(Box::new(e)))?;
+        let (is, _) = Self::look(path).map_err(|e| StoreError::Database(Box::new(e)))?;
         Ok(Self { path: path.to_owned(), is })
     }
 
-    fn look(path: &Path) -> std::io::Result<(u64, u64)> {
-        std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
+    /// What it is, and how many bytes it has.
+    fn look(path: &Path) -> std::io::Result<((u64, u64), u64)> {
+        std::fs::metadata(path).map(|file| ((file.dev(), file.ino()), file.len()))
     }
 
-    /// A file that was removed or replaced is written to as before, and nobody ever reads it again: nothing may be acknowledged that is in it.
-    fn refuse_gone(&self) -> StoreResult<()> {
-        match Self::look(&self.path) {
-            Ok(is) if is == self.is => Ok(()),
-            looked => {
-                let how = looked.map_or_else(|error| error.to_string(), |_| "another file is in its place".into());
-                Err(StoreError::Unavailable(format!("`{}` was removed or replaced while the server runs: {how}", self.path.display()).into()))
-            }
-        }
+    /// A file that was removed or replaced is written to as before, and nobody ever reads it again; nor what is behind the part that was cut off a log:
+    /// nothing may be acknowledged that is in it.
+    fn refuse_gone(&self, bytes_min: u64) -> StoreResult<()> {
+        let how = match Self::look(&self.path) {
+            Ok((is, bytes)) if is == self.is && bytes >= bytes_min => return Ok(()),
+            Ok((is, bytes)) if is == self.is => format!("it has {bytes} bytes, and {bytes_min} were written; put it back as it was"),
+            Ok(_) => "another file is in its place".into(),
+            Err(error) => error.to_string(),
+        };
+        Err(StoreError::Unavailable(format!("`{}` was removed, replaced or cut while the server runs: {how}", self.path.display()).into()))
     }
 }
 
 /// Takes all writes that wait, commits them as one transaction, then answers them.
 fn write_loop(connection: Connection, files: &[Named; 2], mut in_use: InUse, waiting: &Receiver<Write>, pulse: &Pulse) {
+    let page_bytes = connection.query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0)).map_or(0, i64::cast_unsigned);
+    let [file, log] = files;
     while let Ok(first) = waiting.recv() {
         let beat = pulse.begin();
         let mut answers = Vec::new();
-        let mut group = connection.execute_batch("BEGIN IMMEDIATE").map_err(database).and_then(|()| files.iter().try_for_each(Named::refuse_gone));
+        let mut group = connection
+            .execute_batch("BEGIN IMMEDIATE")
+            .map_err(database)
+            .and_then(|()| file.refuse_gone(0))
+            .and_then(|()| log.refuse_gone(in_use.log_bytes_min(page_bytes)));
         let mut found_full = false;
         let mut next = Some(first);
         while let Some(write) = next.take() {
@@ -280,7 +290,7 @@ fn write_loop(connection: Connection, files: &[Named; 2], mut in_use: InUse, wai
     drop(in_use);
     // Leaves a small file behind; if it cannot, the next start does it, and is to know how far the log had come.
     if connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").is_err() {
-        InUse::new(&files[0].path).leave();
+        InUse::new(&file.path).leave();
     }
 }
 
@@ -293,7 +303,7 @@ fn commit(connection: &Connection) -> StoreResult<()> {
 fn not_committed(cause: Option<&StoreError>) -> StoreError {
     match cause {
         Some(StoreError::StorageFull) => StoreError::StorageFull,
-        Some(StoreError::Unavailable(_)) => StoreError::Unavailable("the file of the database, or its log, is gone".into()),
+        Some(StoreError::Unavailable(_)) => StoreError::Unavailable("the file of the database, or its log, is gone or was cut".into()),
         _ => StoreError::Database("the transaction could not be committed".into()),
     }
 }

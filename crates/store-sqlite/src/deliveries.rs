@@ -1,8 +1,10 @@
 //! What runs sent to the outside.
 
+use std::collections::HashMap;
+
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::DeliveryId;
-use millrace_store::{Delivery, DeliveryResult, StoreResult};
+use millrace_store::{Delivery, DeliveryResult, Held, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::rows::{self, execute, many, number};
@@ -26,9 +28,21 @@ pub(crate) fn any_due(c: &Connection, now: Timestamp) -> StoreResult<bool> {
     Ok(number(c, &format!("SELECT EXISTS (SELECT 1 {DUE})"), [now.ms()])? != 0)
 }
 
-pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
-    let sql = format!("UPDATE deliveries SET next_at = ?2 WHERE id IN (SELECT d.id {DUE} ORDER BY d.next_at, d.id LIMIT ?3) RETURNING *");
-    let mut claimed = many(c, &sql, params![now.ms(), retry_at.ms(), limit], rows::delivery)?;
+pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>> {
+    // From organization to organization, and of each no more than can be taken: what else waits is not looked at.
+    let sql = format!(
+        "UPDATE deliveries SET next_at = ?2 WHERE id IN (
+           WITH RECURSIVE waiting (org) AS (
+             SELECT min(org_id) FROM deliveries WHERE status = 'queued'
+             UNION ALL SELECT (SELECT min(org_id) FROM deliveries WHERE status = 'queued' AND org_id > org) FROM waiting WHERE org IS NOT NULL)
+           SELECT id FROM (
+             SELECT due.id, due.next_at, row_number() OVER (PARTITION BY org ORDER BY due.next_at, due.id) + coalesce(?4 ->> org, 0) AS turn
+             FROM waiting JOIN deliveries AS due
+               ON due.id IN (SELECT d.id {DUE} AND d.org_id = org ORDER BY d.next_at, d.id LIMIT ?3))
+           WHERE turn <= ?5 ORDER BY turn, next_at, id LIMIT ?3) RETURNING *"
+    );
+    let by = serde_json::to_string(&held.by.iter().map(|(org, count)| (org.as_str(), count)).collect::<HashMap<_, _>>()).unwrap_or_default();
+    let mut claimed = many(c, &sql, params![now.ms(), retry_at.ms(), limit, by, held.share], rows::delivery)?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)

@@ -112,12 +112,34 @@ pub(crate) fn next_deferred_at(c: &Connection) -> StoreResult<Option<Timestamp>>
     })
 }
 
-pub(crate) fn delete_events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
-    let (start, end) = (range.0.map_or(i64::MIN, EventId::ordinal), range.1.map_or(i64::MAX, EventId::ordinal));
-    let removed = execute(
+/// The newest event of an emitter, as its place.
+pub(crate) fn newest_event(c: &Connection, emitter: &str) -> StoreResult<Option<i64>> {
+    one(c, "SELECT max(ordinal) FROM events WHERE emitter_id = ?1", [emitter], |row| row.get(0).map_err(database)).map(Option::flatten)
+}
+
+/// The oldest events in an inclusive range of places, at most `limit`; without `name` of all streams but `$in`.
+pub(crate) fn places(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, (start, end): (i64, i64), limit: u32) -> StoreResult<Vec<i64>> {
+    // Two texts, so that where nothing is in the stream nothing is read.
+    let (index, stream) = match name {
+        Some(_) => ("INDEXED BY events_stream", "name = ?3"),
+        None => ("", "name <> '$in' AND ?3 IS NULL"),
+    };
+    many(
         c,
-        "DELETE FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND (CASE WHEN ?3 IS NULL THEN name <> '$in' ELSE name = ?3 END) AND ordinal >= ?4 AND ordinal <= ?5",
-        params![emitter, org.as_str(), name, start, end],
-    )?;
-    Ok(removed as u64)
+        &format!(
+            "SELECT ordinal FROM events {index} WHERE emitter_id = ?1 AND org_id = ?2 AND {stream} AND ordinal >= ?4 AND ordinal <= ?5
+             ORDER BY ordinal LIMIT ?6"
+        ),
+        params![emitter, org.as_str(), name, start, end, limit],
+        |row| row.get(0).map_err(database),
+    )
+}
+
+/// Removes events at their places; how many were there still.
+pub(crate) fn delete_events(c: &Connection, emitter: &str, places: &[i64]) -> StoreResult<u64> {
+    let mut gone = 0;
+    for ordinal in places {
+        gone += execute(c, "DELETE FROM events WHERE emitter_id = ?1 AND ordinal = ?2", params![emitter, ordinal])?;
+    }
+    Ok(gone as u64)
 }

@@ -65,6 +65,14 @@ impl InUse {
 }
 
 impl InUse {
+    /// How many bytes the log has at least, with pages of that size: for who keeps others from writing.
+    pub(crate) fn log_bytes_min(&self, page_bytes: u64) -> u64 {
+        match self.mark.as_ref().map(|mark| LogEnd::now(&mark.index)) {
+            Some(Ok(end)) if end.frames > 0 => LOG_HEADER as u64 + u64::from(end.frames) * (FRAME_HEADER as u64 + page_bytes),
+            _ => 0,
+        }
+    }
+
     /// Marks a log that stays, though the database is closed.
     pub(crate) fn leave(mut self) {
         self.mark();

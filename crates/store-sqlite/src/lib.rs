@@ -29,6 +29,7 @@ mod rows;
 mod runs;
 mod settle;
 mod sources;
+mod steps;
 mod store;
 mod stored_files;
 mod subscriptions;

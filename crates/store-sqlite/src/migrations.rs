@@ -33,6 +33,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0024_saved_keys.sql"),
     include_str!("../migrations/0025_seated_writes.sql"),
     include_str!("../migrations/0026_rows.sql"),
+    include_str!("../migrations/0027_steps.sql"),
+    include_str!("../migrations/0028_shares.sql"),
 ];
 
 /// The newest schema.

@@ -110,6 +110,45 @@ pub(crate) fn cancel(c: &Connection, org: &OrgId, id: &RunId, now: Timestamp) ->
     Ok(Some(status))
 }
 
+/// Runs that wait in a state, said as its partial index has it; one condition for both states would fit neither index, and read what has ended.
+struct Waiting {
+    index: &'static str,
+    status: &'static str,
+}
+
+const WAITING: [Waiting; 2] = [
+    Waiting { index: "runs_paused", status: "status = 'paused'" },
+    Waiting { index: "runs_unfinished", status: "status IN ('queued', 'running') AND status = 'queued'" },
+];
+
+/// When the newest run of an owner was accepted, where it is the organization's and more than `few` of its runs wait in a state.
+pub(crate) fn newest_of_many(c: &Connection, org: &OrgId, owner: &str, few: u32) -> StoreResult<Option<i64>> {
+    for waiting in WAITING {
+        let sql = format!("SELECT 1 FROM runs INDEXED BY {} WHERE owner_id = ?1 AND {} LIMIT 1 OFFSET ?2", waiting.index, waiting.status);
+        if one(c, &sql, params![owner, few], |_| Ok(()))?.is_some() {
+            // An owner is of one organization: what its first run says holds for all.
+            let sql = "SELECT max(created_at) FROM runs WHERE owner_id = ?1 AND (SELECT org_id FROM runs WHERE owner_id = ?1 LIMIT 1) = ?2";
+            return one(c, sql, [owner, org.as_str()], |row| row.get(0).map_err(database)).map(Option::flatten);
+        }
+    }
+    Ok(None)
+}
+
+/// Cancels runs that wait and were accepted no later than `upto`, at most `limit` in each state; how many.
+pub(crate) fn cancel_some(c: &Connection, owner: &str, upto: i64, limit: u32) -> StoreResult<usize> {
+    let mut cancelled = 0;
+    for waiting in WAITING {
+        let sql = format!("SELECT id FROM runs INDEXED BY {} WHERE owner_id = ?1 AND {} AND created_at <= ?2 LIMIT ?3", waiting.index, waiting.status);
+        let ids: Vec<String> = many(c, &sql, params![owner, upto, limit], |row| row.get(0).map_err(database))?;
+        for id in &ids {
+            execute(c, "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE id = ?1", [id])?;
+            execute(c, "UPDATE pauses SET wake_at = NULL WHERE run_id = ?1 AND wake_at IS NOT NULL", [id])?;
+        }
+        cancelled += ids.len();
+    }
+    Ok(cancelled)
+}
+
 /// All runs of an owner that is gone and waits for nothing else.
 pub(crate) fn cancel_waiting(c: &Connection, owner: &str) -> StoreResult<()> {
     execute(
@@ -117,6 +156,10 @@ pub(crate) fn cancel_waiting(c: &Connection, owner: &str) -> StoreResult<()> {
         "UPDATE pauses SET wake_at = NULL WHERE wake_at IS NOT NULL AND run_id IN (SELECT id FROM runs WHERE owner_id = ?1 AND status = 'paused')",
         [owner],
     )?;
-    execute(c, "UPDATE runs SET status = 'cancelled', finished_at = created_at WHERE owner_id = ?1 AND status IN ('queued', 'paused')", [owner])?;
+    for waiting in WAITING {
+        let sql =
+            format!("UPDATE runs INDEXED BY {} SET status = 'cancelled', finished_at = created_at WHERE owner_id = ?1 AND {}", waiting.index, waiting.status);
+        execute(c, &sql, [owner])?;
+    }
     Ok(())
 }

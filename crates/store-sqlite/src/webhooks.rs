@@ -46,7 +46,8 @@ pub(crate) fn due(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<Vec
         "SELECT * FROM webhooks w
          WHERE active = 1 AND (paused_until IS NULL OR paused_until <= ?1)
            AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued' AND d.next_at <= ?1)
-         ORDER BY (SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued'), id LIMIT ?2",
+         ORDER BY row_number() OVER (PARTITION BY org_id ORDER BY (SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued'), id),
+           (SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued'), id LIMIT ?2",
         params![now.ms(), limit],
         rows::webhook,
     )
@@ -114,13 +115,19 @@ pub(crate) fn record(c: &Connection, webhook: &WebhookId, tries: &[WebhookTry], 
 }
 
 pub(crate) fn replay(c: &Connection, replay: &WebhookReplay) -> StoreResult<u64> {
-    let (one, status) = (replay.id.as_ref().map(|id| id.as_str()), if replay.id.is_some() { "" } else { "failed" });
+    let one = replay.id.as_ref().map(|id| id.as_str());
+    // Two texts: the dead letters have an index of their own.
+    let which = match one {
+        Some(_) => "webhook_deliveries WHERE id = ?3 AND status <> 'queued'",
+        None => "webhook_deliveries INDEXED BY webhook_deliveries_failed WHERE status = 'failed' AND ?3 IS NULL",
+    };
     let replayed = execute(
         c,
-        "UPDATE webhook_deliveries SET status = 'queued', attempts = 0, next_at = ?5, give_up_at = ?6 WHERE id IN
-           (SELECT id FROM webhook_deliveries WHERE target_id = ?2 AND org_id = ?1 AND (?3 IS NULL OR id = ?3) AND ?4 IN ('', status) AND status <> 'queued'
-            ORDER BY created_at, id LIMIT ?7)",
-        params![replay.org_id.as_str(), replay.target_id, one, status, replay.now.ms(), replay.give_up_at.ms(), replay.limit],
+        &format!(
+            "UPDATE webhook_deliveries SET status = 'queued', attempts = 0, next_at = ?4, give_up_at = ?5 WHERE id IN
+               (SELECT id FROM {which} AND target_id = ?2 AND org_id = ?1 ORDER BY created_at, id LIMIT ?6)"
+        ),
+        params![replay.org_id.as_str(), replay.target_id, one, replay.now.ms(), replay.give_up_at.ms(), replay.limit],
     )?;
     if replayed > 0 {
         execute(c, "UPDATE webhooks SET paused_until = ?2 WHERE id = ?1 AND paused_until > ?2", params![replay.target_id, replay.now.ms()])?;

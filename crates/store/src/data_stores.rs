@@ -72,7 +72,7 @@ pub trait DataStores: Send + Sync + 'static {
     async fn data_store_expire(&self, id: &DataStoreId, key: &str, expires_at: Option<Timestamp>, now: Timestamp) -> StoreResult<bool>;
     /// Removes a key; says whether it was there, ended or not.
     async fn data_store_delete(&self, id: &DataStoreId, key: &str) -> StoreResult<bool>;
-    /// Removes all keys.
+    /// Removes all keys. Not of one moment where they are many: what is written meanwhile may stay.
     async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()>;
     /// Keys that have not ended by `now`.
     async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64>;

@@ -1,5 +1,7 @@
 //! What is sent to the outside.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId};
@@ -161,11 +163,21 @@ impl DeliveryResult {
     }
 }
 
+/// Deliveries under way.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// How many one organization may have under way at once.
+    pub share: u32,
+    /// How many each has; none where it is missing.
+    pub by: HashMap<OrgId, u32>,
+}
+
 /// What runs send: deliveries, and the outbox of mail.
 #[async_trait]
 pub trait Deliveries: Send + Sync + 'static {
     /// Takes up to `limit` deliveries due at `now`, hiding them from others until `retry_at`. Of a run, one is first tried after all before it were.
-    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>>;
+    /// Organizations take turns, those that hold the fewest places first; of each its longest due.
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>>;
     /// Records a try. One that is over stays as it is, except that one which was taken was delivered, whatever somebody else found before.
     async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()>;
     /// What a run sent, in order.
@@ -173,7 +185,7 @@ pub trait Deliveries: Send + Sync + 'static {
 
     /// Puts a mail into the outbox; the same id again is no change.
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
-    /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`.
+    /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`. Organizations take turns; of each its longest due.
     async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>>;
     /// Marks a mail sent, or failed for good, or to be tried again; one that is over stays as it is, unless it was sent.
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()>;

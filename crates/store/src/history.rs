@@ -95,7 +95,8 @@ pub trait History: Send + Sync + 'static {
     async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>>;
     /// When the next deferred event is due.
     async fn next_deferred_at(&self) -> StoreResult<Option<Timestamp>>;
-    /// Removes events in the inclusive range; without `name` those of all streams but `$in`. How many.
+    /// Removes events in the inclusive range; without `name` those of all streams but `$in`. How many. Not of one moment where they are many: what is
+    /// stored meanwhile may stay.
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64>;
     /// Up to `limit` ids after `after`, in their order, of all that has runs, logs or events; also of what was deleted since.
     async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>>;

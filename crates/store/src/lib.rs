@@ -30,7 +30,7 @@ pub use millrace_model::webhook::DeliveryStatus;
 pub use accounts::Accounts;
 pub use components::{Components, FoundComponent, GENERATIONS_KEPT, LATEST, NewRegistry};
 pub use data_stores::{DataStoreEntry, DataStorePage, DataStoreWrite, DataStores};
-pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Mail, MailResult, MailStatus};
+pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailResult, MailStatus};
 pub use errors::{Errors, FailedRuns, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
@@ -111,8 +111,8 @@ pub enum StoreError {
 /// Result of a store call.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// The durable truth, each part of it a trait and a file of its own. All methods are one transaction; a returned `Ok` of a write means it survives a
-/// power cut.
+/// The durable truth, each part of it a trait and a file of its own. All methods are one transaction, but those that change many rows: there an engine
+/// with one writer goes in steps. A returned `Ok` of a write means it survives a power cut.
 #[async_trait]
 pub trait Store: Tenants + Components + Sources + Workflows + Files + Webhooks + Runs + History + Errors + Accounts + DataStores + Deliveries + Nodes {
     /// Writes out what waits and closes; later calls give `Closed`.

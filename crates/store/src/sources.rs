@@ -96,7 +96,7 @@ pub trait Sources: Send + Sync + 'static {
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
     /// Replaces a source's record and all its interfaces.
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
-    /// Removes a source, its interfaces, its subscriptions (as emitter and listener, auto-subscriptions too), state and db; queued runs of it become cancelled. Events and runs stay as history.
+    /// Removes a source, its interfaces, its subscriptions (as emitter and listener, auto-subscriptions too), state and db; queued runs of it become cancelled, where they are many in steps before it goes. Events and runs stay as history.
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()>;
     /// A source of the organization.
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>>;

@@ -51,7 +51,7 @@ pub trait Webhooks: Send + Sync + 'static {
     async fn list_webhooks(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Webhook>>;
     /// Removes a webhook with its subscriptions; says whether there was one. Its deliveries stay until they are pruned, and none is sent.
     async fn delete_webhook(&self, org: &OrgId, id: &WebhookId) -> StoreResult<bool>;
-    /// Active webhooks that are not paused and have deliveries due at `now`, the longest due first.
+    /// Active webhooks that are not paused and have deliveries due at `now`: the longest due of each organization, then the next of each.
     async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>>;
     /// Takes up to `limit` deliveries to a target that are due at `now`, the longest due, hiding them from others until `hidden_until`.
     async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>>;

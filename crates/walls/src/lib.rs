@@ -11,6 +11,7 @@ pub mod own;
 pub mod readable;
 pub mod seccomp;
 pub mod taken;
+pub mod watches;
 
 use std::fmt;
 

@@ -60,7 +60,9 @@ pub fn confine(confinement: &Confinement) -> io::Result<()> {
         landlock::restrict(landlock::ruleset(&confinement.files)?.as_raw_fd(), &[])?;
     }
     if seccomp {
-        seccomp::install(&mut seccomp::filters(confinement.profile)?)?;
+        let mut filters = seccomp::filters(confinement.profile)?;
+        filters.push(seccomp::last(None)?);
+        seccomp::install(&mut filters)?;
     }
     Ok(())
 }

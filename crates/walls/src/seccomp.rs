@@ -5,9 +5,10 @@
 //! no_new_privs and a process without capabilities.
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 use std::io;
 
-use libc::c_long;
+use libc::{c_char, c_long};
 use seccompiler::{BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, sock_filter};
 
 use crate::checked;
@@ -50,14 +51,25 @@ const REFUSED: &[c_long] = &[
     libc::SYS_sched_setparam,
     libc::SYS_sched_setattr,
     libc::SYS_sched_setaffinity,
-    // Memory and queues that all processes of a user share.
+    // Memory and queues that all processes of a user share. Those that are there already are used by their numbers, without being opened.
     libc::SYS_shmget,
     libc::SYS_shmat,
+    libc::SYS_shmdt,
     libc::SYS_shmctl,
     libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
     libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_getsetattr,
     // All processes of the machine share how many reads and writes may be queued with the kernel.
     libc::SYS_io_setup,
     // Rules keep files that were removed on the disk, where nobody sees them. The host's own walls stand by now.
@@ -190,7 +202,7 @@ const ARCH: TargetArch = TargetArch::aarch64;
 /// Whose calls they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// A component's: Node, which is started within the walls.
+    /// A component's: Node, which is started within the walls ([`last`] lets only that start pass).
     Host,
     /// A program of ours that connects and writes, and starts nothing. What it wrote is on the disk before it is relied on (`syncfs`).
     Fetches,
@@ -200,7 +212,66 @@ pub enum Profile {
 
 type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 
-/// The filters, made before the fork.
+/// What a start shows to pass: two numbers that nobody can guess, in registers which the kernel does not read at `execve` and clears.
+#[derive(Clone, Copy)]
+pub struct Pass([u64; 2]);
+
+impl Pass {
+    /// A new one.
+    ///
+    /// # Errors
+    /// Where the kernel gives no random numbers.
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    pub fn new() -> io::Result<Self> {
+        /// Set in each half: no line of a filter that compares one is taken for the process's id, which [`install`] puts in.
+        const NO_MARK: u64 = 0x8000_0000_8000_0000;
+        let mut numbers = [0u64; 2];
+        // SAFETY: the kernel writes as many bytes as there are; so few come all at once.
+        checked(unsafe { libc::getrandom(numbers.as_mut_ptr().cast(), size_of_val(&numbers), 0) } as c_long)?;
+        Ok(Self(numbers.map(|number| number | NO_MARK)))
+    }
+
+    /// Replaces the process by a program; comes back with the error where that fails. It only makes a system call.
+    #[expect(unsafe_code, reason = "a system call with arguments that the C library's function does not have")]
+    pub fn execute(&self, program: &CStr, args: &[*const c_char], env: &[*const c_char]) -> io::Error {
+        let ends = |list: &[*const c_char]| list.last().is_some_and(|last| last.is_null());
+        if !ends(args) || !ends(env) {
+            return io::Error::from_raw_os_error(libc::EINVAL);
+        }
+        let [first, second] = self.0;
+        // SAFETY: texts that end, in lists that end, as was looked at; the kernel reads three arguments.
+        unsafe { libc::syscall(libc::SYS_execve, program.as_ptr(), args.as_ptr(), env.as_ptr(), first, second) };
+        io::Error::last_os_error()
+    }
+}
+
+/// The filter that is put up last: no other comes after it, for each takes memory that all processes of the machine share. Of starts of programs only one that
+/// shows the pass gets through: a second thread that made one would take the process over, and what ends it with the server is bound to its first.
+///
+/// # Errors
+/// Where a rule is not of the form that seccomp knows: a mistake here.
+pub fn last(pass: Option<Pass>) -> io::Result<BpfProgram> {
+    let one = |n: u8, len: SeccompCmpArgLen, op: SeccompCmpOp, value: u64| {
+        SeccompCondition::new(n, len, op, value).and_then(|condition| SeccompRule::new(vec![condition])).map_err(io::Error::other)
+    };
+    let mut rules = Rules::from([
+        (libc::SYS_seccomp, Vec::new()),
+        (libc::SYS_prctl, vec![one(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, u64::from(libc::PR_SET_SECCOMP.cast_unsigned()))?]),
+    ]);
+    if let Some(Pass([first, second])) = pass {
+        let differs = |n, number| one(n, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, number);
+        rules.insert(libc::SYS_execve, vec![differs(3, first)?, differs(4, second)?]);
+    }
+    refusing(rules, libc::EPERM)
+}
+
+fn refusing(rules: Rules, errno: i32) -> io::Result<BpfProgram> {
+    let answer = SeccompAction::Errno(u32::try_from(errno).unwrap_or(0));
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, ARCH).map_err(io::Error::other)?;
+    BpfProgram::try_from(filter).map_err(io::Error::other)
+}
+
+/// The filters, made before the fork. [`last`] goes after them.
 ///
 /// # Errors
 /// Where a rule is not of the form that seccomp knows: a mistake here.
@@ -222,9 +293,7 @@ pub fn filters(profile: Profile) -> io::Result<Vec<BpfProgram>> {
     let missing = Rules::from([(libc::SYS_clone3, Vec::new())]);
     let mut filters = vec![no_x32()];
     for (rules, errno) in [(refused, libc::EPERM), (pretended, 0), (missing, libc::ENOSYS)] {
-        let answer = SeccompAction::Errno(u32::try_from(errno).unwrap_or(0));
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, ARCH).map_err(io::Error::other)?;
-        filters.push(BpfProgram::try_from(filter).map_err(io::Error::other)?);
+        filters.push(refusing(rules, errno)?);
     }
     Ok(filters)
 }
@@ -271,7 +340,10 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     }
     /// `IP_UNICAST_IF`, `IPV6_UNICAST_IF`, `UDP_ENCAP`: as above.
     const BY_NUMBER: [(i32, u64); 3] = [(libc::IPPROTO_IP, 50), (libc::IPPROTO_IPV6, 76), (libc::IPPROTO_UDP, 100)];
-    for (level, name) in BY_NUMBER {
+    /// `IP_LOCAL_PORT_RANGE`: of one port, it would be one of the host's choice. `NETLINK_ADD_MEMBERSHIP`, `NETLINK_DROP_MEMBERSHIP`: who joins a group
+    /// hears of changed routes.
+    const CHOICES: [(i32, u64); 3] = [(libc::IPPROTO_IP, 51), (libc::SOL_NETLINK, 1), (libc::SOL_NETLINK, 2)];
+    for (level, name) in BY_NUMBER.into_iter().chain(CHOICES) {
         option.push(rule(vec![arg(1, Eq, number(level))?, arg(2, Eq, name)?])?);
     }
     // The source address of packets and, with it, the interface they leave by; and groups, in whose name the machine would call for what is sent to many.
@@ -302,6 +374,8 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     }
     Ok(BTreeMap::from([
         (libc::SYS_socket, socket),
+        // The kernel makes both sockets before it finds that their family knows no pairs.
+        (libc::SYS_socketpair, vec![rule(vec![arg(0, Ne, number(libc::AF_UNIX))?])?]),
         (libc::SYS_setsockopt, option),
         // Threads yes, processes no. Descriptors that one thread has for itself alone are not seen in /proc/<pid>/fd, where removed files are counted.
         (libc::SYS_clone, vec![rule(vec![arg(0, MaskedEq(number(libc::CLONE_THREAD)), 0)?])?, rule(vec![arg(0, MaskedEq(number(libc::CLONE_FILES)), 0)?])?]),

@@ -71,3 +71,62 @@ async fn r4_4_an_address_is_of_one_pause_and_of_one_run() {
     assert_eq!(answer(server.raw(Method::POST, &of_second)).await.status, 200);
     assert_eq!(run_in(&server, &workflow, "succeeded").await["steps"][2]["exports"]["$return_value"], "through");
 }
+
+/// Whoever knows the address of a pause, or the code of a step itself, leaves what the next attempt begins with: it ends well or not, and once.
+#[tokio::test]
+async fn r4_4_a_resumed_run_ends_whatever_it_was_resumed_with() {
+    let server = Server::start().await;
+    let then = "console.log(`got ${typeof steps.ask.$resume_data.body}`);";
+    for (levels, kind) in [(256, "object"), (257, "string"), (320, "string")] {
+        let workflow = deploy(&server, &format!("deep {levels}"), &[("ask", &format!("return $.flow.suspend({HOUR_MS});")), ("then", then)]).await;
+        let paused = run_in(&server, &workflow, "paused").await;
+        let body = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let sent = answer(server.raw(Method::POST, &url(&paused, 0, "resume_url")).header("content-type", "application/json").body(body)).await;
+        assert_eq!(sent.status, 200, "{}", sent.text);
+        // Asked of the log: this test's own reader goes no deeper than 128 levels.
+        let got = format!("got {kind}");
+        let path = format!("/workflows/{}/logs", id(&workflow));
+        server.until(&got, &path, |l| l["data"].as_array().is_some_and(|lines| lines.iter().any(|line| line["text"] == got))).await;
+    }
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(1_000), "]".repeat(1_000));
+    let finished = |exports: &str| format!(r#"{{"t":"step","id":1,"namespace":"ask","state":"finished","duration_ms":1,"exports":{exports}}}"#);
+    let done = |paused: &str| format!(r#"{{"t":"done","id":1,"ok":true,"paused":{{"namespace":"ask","ms":{HOUR_MS},{paused}}}}}"#);
+    for (name, frame, said) in [
+        ("exports of another type", finished("5"), "exports are no object"),
+        ("deep exports", finished(&deep), "exports are no object, or are nested too deep"),
+        ("a rerun of another type", done(r#""kind":"rerun","run":[1]"#), "`run` of a pause are no object"),
+        ("deep exports of a rerun", done(&format!(r#""kind":"rerun","exports":{deep}"#)), "a pause's exports are no object"),
+    ] {
+        let workflow = forging(&server, name, &[&frame]).await;
+        let error = run_in(&server, &workflow, "failed").await["error"].clone();
+        assert!(error["code"] == "InternalFailure" && error["message"].as_str().is_some_and(|m| m.contains(said)), "{name}: {error}");
+    }
+    // The name under which the server's own reader has JSON text as a value: by it, a body is deeper than its text looks.
+    let hidden = |inner: &str| format!(r#"{}{{"$serde_json::private::RawValue":{}}}{}"#, "[".repeat(120), json!(inner), "]".repeat(120));
+    let workflow = deploy(&server, "hidden", &[("ask", &format!("return $.flow.suspend({HOUR_MS});")), ("then", "return 1;")]).await;
+    let resume_url = url(&run_in(&server, &workflow, "paused").await, 0, "resume_url");
+    let sent = server.raw(Method::POST, &resume_url).header("content-type", "application/json").body(hidden(&hidden(&hidden("[]"))));
+    assert_eq!(answer(sent).await.status, 200);
+    let failed = run_in(&server, &workflow, "failed").await;
+    assert_eq!((&failed["error"]["code"], &failed["attempt"]), (&json!("InternalFailure"), &json!(2)), "{failed}");
+    assert!(failed["error"]["message"].as_str().is_some_and(|m| m.contains("cannot go on") && m.contains("a stored request is damaged")), "{failed}");
+}
+
+/// A workflow that was started, whose first step says these frames itself.
+async fn forging(server: &Server, name: &str, frames: &[&str]) -> Value {
+    let code = format!(
+        "import fs from 'node:fs';
+         export default defineComponent({{ async run({{ $ }}) {{
+           console.log($.flow.suspend({HOUR_MS}).resume_url);
+           for (const frame of {}) {{
+             const text = Buffer.from(frame); const head = Buffer.alloc(4); head.writeUInt32LE(text.length);
+             fs.writeSync(3, Buffer.concat([head, text]));
+           }}
+           await new Promise(() => setInterval(() => {{}}, 1000));
+         }} }});",
+        json!(frames)
+    );
+    let workflow = server.workflow(name, json!([{ "type": "http" }]), &[("ask", &code), ("then", "export default defineComponent({ run() {} });")]).await;
+    answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    workflow
+}

@@ -247,3 +247,18 @@ async fn s2_7_5_an_account_that_its_provider_revoked_fails_the_run_and_is_unheal
     provider.kill().expect("ends");
     provider.wait().expect("reaps");
 }
+
+#[tokio::test]
+async fn s2_6_a_key_of_more_than_300_bytes_is_refused() {
+    let server = Server::start().await;
+    let code = |len: usize| format!("export default {{ name: 's', key: '{}', version: '1', type: 'action', run() {{}} }};", "k".repeat(len));
+    let save = async |len: usize| server.post("/components", &json!({ "component_code": code(len), "publish": true })).await;
+    assert_eq!(save(300).await.data()["key"], "k".repeat(300));
+    for len in [301, 8_000] {
+        let refused = save(len).await;
+        assert_eq!(refused.refusal(), (422, "invalid_component"), "{}", refused.text);
+        assert!(refused.text.contains(&format!("{len} bytes; at most 300 are allowed")), "{}", refused.text);
+    }
+    let source = server.post("/sources", &json!({ "component_code": code(301).replace("'action'", "'source'") })).await;
+    assert_eq!((source.refusal(), sources(&server).await), ((422, "invalid_component"), json!(0)));
+}

@@ -177,6 +177,9 @@ async fn s2_7_5_an_answer_that_was_not_asked_for_connects_nothing() {
         assert_eq!(page.status, 400, "{query}");
         assert!(page.text.contains("Not connected") && !page.text.contains("<script>"), "{}", page.text);
     }
+    // What came with a code once does not come again, with another.
+    let again = answer(server.raw(Method::GET, &format!("/oauth/callback?state={state}&code=code1"))).await;
+    assert!(again.status == 400 && again.text.contains("each is good once"), "{}", again.text);
     assert_eq!(server.get("/accounts").await.json["page_info"]["total_count"], 0);
     assert_eq!(server.post("/accounts/connect", &json!({ "app": "stripe" })).await.refusal(), (422, "invalid_field"));
     assert_eq!(server.post("/accounts/connect", &json!({ "app": "slack" })).await.refusal(), (422, "no_oauth_client"));

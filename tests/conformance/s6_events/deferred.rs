@@ -1,6 +1,7 @@
 //! Deferred events (reference 3): `delivery_ts`, and the channel `$in`.
 
-use millrace_tests::{Server, id};
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 async fn summaries(server: &Server, source: &Value, query: &str) -> Vec<Value> {
@@ -68,4 +69,25 @@ async fn r3_12_a_task_that_was_put_off_is_emitted_under_the_same_id_once_it_is_d
     server.run_now(&source, json!({ "task": 1 })).await;
     let list = server.until("the task", &format!("/sources/{own}/event_summaries?event_name=&expand=event"), |l| l["page_info"]["count"] == 1).await;
     assert_eq!((&list["data"][0]["event"], &list["data"][0]["metadata"]["id"]), (&json!({ "task": 1 }), &json!("uuid")));
+}
+
+#[tokio::test]
+async fn r3_12_code_emits_nothing_into_the_channel_in() {
+    let server = Server::start().await;
+    // There it would stay for ever, with a time or without one.
+    let code = "export default { name: 'd', version: '1', run() { this.$emit(1, { id: 1, name: '$in' }); this.$emit(2, { id: 2, name: '$in', delivery_ts: Date.now() + 50 });
+      this.$emit(3, { id: 3 }); } };";
+    let source = server.source(code, json!({})).await;
+    server.run_now(&source, json!({})).await;
+    assert!(summaries(&server, &source, "event_name=%24in").await.is_empty());
+    assert_eq!(summaries(&server, &source, "").await.len(), 1);
+    let logs = server.get(&format!("/sources/{}/logs", id(&source))).await.json;
+    let refused = logs["data"].as_array().expect("lines").iter().filter(|l| l["text"].as_str().is_some_and(|t| t.contains("its channel is `$in`"))).count();
+    assert_eq!(refused, 2, "{logs}");
+    let step = "export default defineComponent({ run({ $ }) { $.send.emit({ n: 1 }, '$in'); $.send.emit({ n: 2 }); } });";
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", step)]).await;
+    answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await;
+    let path = format!("/workflows/{}/event_summaries", id(&workflow));
+    server.until("the other event", &path, |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!(server.get(&format!("{path}?event_name=%24in")).await.json["page_info"]["total_count"], 0);
 }

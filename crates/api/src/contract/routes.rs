@@ -7,7 +7,7 @@ use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use millrace_model::tenant::Scope;
 
-use crate::App;
+use crate::{App, KEYLESS_BODY_BYTES_MAX};
 
 /// What a caller's key must be good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,10 @@ pub(crate) const PAGE: &[Param] = &[
 fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
     // The caller is let in where it is extracted: by then the route is known, and what it needs stands beside the request.
     let answer: MethodRouter<App> = on(method.1, handler);
-    let answer = answer.route_layer(Extension(needs));
+    let mut answer = answer.route_layer(Extension(needs));
+    if needs == Needs::Nothing {
+        answer = answer.layer(DefaultBodyLimit::max(KEYLESS_BODY_BYTES_MAX));
+    }
     Route { method: method.0, path, needs, about, params: Vec::new(), in_query: false, raw_body: None, gives: Gives::One("Deleted"), status: 200, answer }
 }
 

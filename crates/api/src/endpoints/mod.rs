@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, he
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
 use millrace_engine::{CalledBack, PauseEnd};
-use millrace_model::http::{EndpointRequest, EndpointResponse};
+use millrace_model::http::{EndpointRequest, EndpointResponse, check_headers};
 use serde_json::json;
 
 use crate::App;
@@ -185,6 +185,7 @@ const OF_THE_ORIGIN: [&str; 7] =
 /// cookies go back to where they came from. `base`: see [`At`].
 fn to_response(answer: EndpointResponse, base: &str) -> Result<Response, ApiError> {
     let status = status(answer.status)?;
+    check_headers(answer.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))).map_err(|error| ApiError::unsendable_headers(&error))?;
     // Answers of these have no body; a length would make clients wait for one.
     let empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED);
     let mut response = Response::new(if empty { Body::empty() } else { Body::from(answer.body) });
@@ -266,6 +267,12 @@ mod tests {
         for status in [100, 101, 199, 0, 600, 999] {
             assert!(to_response(answer(status, &[]), "/e/abc").is_err(), "{status}");
         }
+    }
+
+    #[test]
+    fn answers_with_too_many_headers_are_none() {
+        let sent = |lines: usize| to_response(answer(200, &vec![("set-cookie", "a=1"); lines]), "/e/abc");
+        assert!(sent(256).is_ok() && sent(257).is_err() && sent(100_000).is_err());
     }
 
     #[tokio::test]

@@ -7,12 +7,13 @@ use axum::http::uri::Authority;
 use axum::http::{Method, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use millrace_engine::Engine;
 use millrace_model::domain::EndpointDomain;
 use millrace_model::ids::HttpInterfaceId;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, id};
+use crate::extract::{Auth, ListQuery, Params, Path, bearer, id};
 use crate::wire::Fields;
 use crate::{App, endpoints};
 
@@ -31,8 +32,14 @@ pub(crate) async fn by_host(app: &App, request: Request, next: Next) -> Response
     };
     match app.engine.endpoint_of_host(host).await {
         None => next.run(request).await,
+        Some(key) if shows_key(&request) && app.engine.would_hand_on_key(host, &key).await => ApiError::key_for_another(host).into_response(),
         Some(key) => endpoints::handle_key(app, key, request).await,
     }
+}
+
+/// Whether a request shows what looks like a key of this server: its sender took the host for the server itself.
+fn shows_key(request: &Request) -> bool {
+    bearer(request.headers()).is_some_and(Engine::has_form_of_key)
 }
 
 /// The one host that a request is for; empty where it names none, as HTTP/1.0 may. What stands before this server may go by another of several, may

@@ -21,9 +21,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Emitter, ListQuery, Path, emitter, id};
+use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
 use crate::v1::runs;
-use crate::v1::sse::{lag_frame, respond};
+use crate::v1::sse::{lag_frame, lasting, respond};
 use crate::wire;
 
 /// How often the run is looked at though nothing was heard: another server may have it.
@@ -33,7 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const LOOK_FIRST: Duration = Duration::from_millis(100);
 
 /// First the run as it is; then `step`, `log`, and `run` whenever its state changes, until it is over.
-pub(crate) async fn run(State(app): State<App>, Auth(caller): Auth, Path(run): Path) -> Result<Response, ApiError> {
+pub(crate) async fn run(State(app): State<App>, Auth(caller): Auth, Lasting(key): Lasting, Path(run): Path) -> Result<Response, ApiError> {
     let run: RunId = id("run", &run)?;
     let owner = app.engine.run(&caller, &run).await?.run.owner.as_str().to_owned();
     // Listened to before the run is read for the first frame, so that nothing falls between.
@@ -50,7 +50,7 @@ pub(crate) async fn run(State(app): State<App>, Auth(caller): Auth, Path(run): P
         waiting: VecDeque::new(),
     };
     feed.look().await?;
-    Ok(respond(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) })))
+    Ok(respond(lasting(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key)))
 }
 
 struct Feed {
@@ -120,7 +120,13 @@ impl Feed {
 const REMEMBERED_MAX: usize = 4096;
 
 /// Runs of a workflow or source from a time on, else from now on: `run` whenever the state of one changes, `step` as each begins and ends.
-pub(crate) async fn runs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn runs<E: Emitter>(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Lasting(key): Lasting,
+    Path(owner): Path,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
     let owner = emitter::<E>(owner)?;
     let from = runs::time(&query.params, "from")?;
     // Listened to before the runs are read, so that nothing falls between.
@@ -130,7 +136,7 @@ pub(crate) async fn runs<E: Emitter>(State(app): State<App>, Auth(caller): Auth,
         Some(_) => feed.look().await?,
         None => feed.begin().await?,
     }
-    Ok(respond(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) })))
+    Ok(respond(lasting(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key)))
 }
 
 struct OwnerFeed {

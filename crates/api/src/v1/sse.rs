@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
-use millrace_engine::{Engine, StreamItem};
+use millrace_engine::{Engine, Standing, StreamItem};
 use millrace_model::event::Event;
 use millrace_model::ids::{EventId, WorkflowId};
 use millrace_model::json::shown;
@@ -23,13 +23,30 @@ use tokio_stream::wrappers::BroadcastStream;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, Emitter, ListQuery, Path, emitter, id};
+use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
 use crate::wire;
 
 /// Events read at once from the history, for a stream that resumes.
 const RESUME_PAGE: u32 = 200;
 /// Ids of sent events that are remembered: more than the live stream holds, so that none is sent twice.
 const REMEMBERED_MAX: usize = 4096;
+
+/// What a stream says, until the key that asked for it is taken no more.
+pub(crate) fn lasting(frames: impl Stream<Item = SseEvent> + Send + 'static, key: Standing) -> impl Stream<Item = SseEvent> + Send + 'static {
+    stream::unfold((Box::pin(frames), key), |(mut frames, mut key)| async move {
+        loop {
+            if !key.holds().await {
+                return None;
+            }
+            tokio::select! {
+                // What came after the key's end is not told.
+                biased;
+                () = key.stirs() => {}
+                frame = frames.next() => return frame.map(|frame| (frame, (frames, key))),
+            }
+        }
+    })
+}
 
 /// Server-sent events, told to proxies as nothing to hold back.
 pub(crate) fn respond(frames: impl Stream<Item = SseEvent> + Send + 'static) -> Response {
@@ -60,6 +77,7 @@ pub(crate) fn lag_frame(skipped: u64) -> SseEvent {
 pub(crate) async fn events<E: Emitter>(
     State(app): State<App>,
     Auth(caller): Auth,
+    Lasting(key): Lasting,
     Path(owner): Path,
     query: ListQuery,
     headers: HeaderMap,
@@ -81,11 +99,17 @@ pub(crate) async fn events<E: Emitter>(
         waiting: VecDeque::new(),
         frame: event_frame,
     };
-    Ok(feed.respond())
+    Ok(feed.respond(key))
 }
 
 /// What a workflow sent with `$.send.sse`. A client that resumes nothing first gets the last hundred (reference 2).
-pub(crate) async fn sends(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, headers: HeaderMap) -> Result<Response, ApiError> {
+pub(crate) async fn sends(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Lasting(key): Lasting,
+    Path(workflow): Path,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     let owner = app.engine.sse_emitter(&id::<WorkflowId>("workflow", &workflow)?);
     let since = last_event_id(&headers)?;
     let live = app.engine.stream(&caller, &owner).await?;
@@ -96,7 +120,7 @@ pub(crate) async fn sends(State(app): State<App>, Auth(caller): Auth, Path(workf
     }
     let behind = since.is_some();
     let feed = Feed { engine: app.engine, caller, owner, name: None, live, last: since, behind, sent: Sent::default(), waiting, frame: send_frame };
-    Ok(feed.respond())
+    Ok(feed.respond(key))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
@@ -127,8 +151,8 @@ struct Feed {
 }
 
 impl Feed {
-    fn respond(self) -> Response {
-        respond(stream::unfold(self, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }))
+    fn respond(self, key: Standing) -> Response {
+        respond(lasting(stream::unfold(self, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key))
     }
 
     async fn next(&mut self) -> Option<SseEvent> {
@@ -205,9 +229,9 @@ impl Sent {
 }
 
 /// Log lines as they are written.
-pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path) -> Result<Response, ApiError> {
+pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Lasting(key): Lasting, Path(owner): Path) -> Result<Response, ApiError> {
     let live = app.engine.stream(&caller, &emitter::<E>(owner)?).await?;
-    Ok(respond(BroadcastStream::new(live).filter_map(|item| async move {
+    let lines = BroadcastStream::new(live).filter_map(|item| async move {
         match item {
             Ok(StreamItem::Log(run, line)) => {
                 let mut shown = wire::log_line(&line);
@@ -217,7 +241,8 @@ pub(crate) async fn logs<E: Emitter>(State(app): State<App>, Auth(caller): Auth,
             Ok(_) => None,
             Err(tokio_stream::wrappers::errors::BroadcastStreamRecvError::Lagged(skipped)) => Some(lag_frame(skipped)),
         }
-    })))
+    });
+    Ok(respond(lasting(lines, key)))
 }
 
 #[cfg(test)]

@@ -69,9 +69,15 @@ impl WorkerCommand {
         }
     }
 
-    pub(crate) async fn index(&self, config: &BundlerConfig, files: BTreeMap<String, String>, earlier: Option<Index>) -> Result<Index, BundleError> {
-        match self.ask(config, Job::Index(files, earlier)).await? {
-            Answer::Index(index) => Ok(index),
+    /// The index, and the files again: a tree may be too large to have it twice.
+    pub(crate) async fn index(
+        &self,
+        config: &BundlerConfig,
+        files: BTreeMap<String, String>,
+        earlier: Option<Index>,
+    ) -> Result<(Index, BTreeMap<String, String>), BundleError> {
+        match self.ask_keeping(config, Job::Index(files, earlier)).await? {
+            (Answer::Index(index), Job::Index(files, _)) => Ok((index, files)),
             _ => Err(misunderstood()),
         }
     }
@@ -115,11 +121,20 @@ impl WorkerCommand {
     }
 
     fn question(&self, config: &BundlerConfig, job: Job) -> Result<Vec<u8>, BundleError> {
+        line(&self.question_of(config, job))
+    }
+
+    fn question_of(&self, config: &BundlerConfig, job: Job) -> Question {
         let BundlerConfig { cache_dir, registry_url, metadata_max_age, .. } = config;
-        line(&Question { cache_dir: cache_dir.clone(), registry_url: registry_url.clone(), metadata_max_age: *metadata_max_age, job })
+        Question { cache_dir: cache_dir.clone(), registry_url: registry_url.clone(), metadata_max_age: *metadata_max_age, job }
     }
 
     async fn ask(&self, config: &BundlerConfig, job: Job) -> Result<Answer, BundleError> {
+        self.ask_keeping(config, job).await.map(|(answer, _)| answer)
+    }
+
+    /// The answer, and what was asked.
+    async fn ask_keeping(&self, config: &BundlerConfig, job: Job) -> Result<(Answer, Job), BundleError> {
         process::make_folders(&config.cache_dir).map_err(|e| failed("could not make the folder of packages", e))?;
         let fetching = match &job {
             // What it bundles is not for the process that fetches.
@@ -129,7 +144,10 @@ impl WorkerCommand {
             }
             _ => None,
         };
-        let question = self.question(config, job)?;
+        let question = self.question_of(config, job);
+        // A tree is long as JSON: other tasks go on meanwhile.
+        let written = tokio::task::spawn_blocking(move || line(&question).map(|line| (line, question.job)));
+        let (question, job) = written.await.map_err(|e| failed("could not write to the bundler's process", e))??;
         let mut end = self.talk_in_time(config, &question, fetching.as_deref()).await?;
         if let End::BrokeDown(ended) = &end {
             // What it was given breaks it each time; what is the machine's, or a race of its threads, hardly twice.
@@ -138,7 +156,7 @@ impl WorkerCommand {
         }
         match end {
             End::Answered(Answer::Wrong(wrong)) => Err(wrong.into()),
-            End::Answered(answer) => Ok(answer),
+            End::Answered(answer) => Ok((answer, job)),
             End::BrokeDown(ended) => {
                 Err(BundleError::Build { text: format!("the bundler broke down over it ({ended}): is something in it nested thousands of levels deep?") })
             }

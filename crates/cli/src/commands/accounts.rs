@@ -63,7 +63,7 @@ pub(super) async fn connect(client: &Client, app: &str, name: Option<String>) ->
 /// Tells what is doubtful about values that were just given.
 fn warn(account: &Value) {
     for warning in account["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        printer::note(&format!("{} {warning}", printer::yellow("warning:")));
+        printer::note(printer::yellow("warning:").and(&format!(" {warning}")));
     }
 }
 

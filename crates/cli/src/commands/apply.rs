@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Kind, Target};
 use crate::error::CliError;
 use crate::files::project::{Project, SourceFile};
+use crate::terminal::line::Line;
 use crate::terminal::printer::{self, Show};
 use crate::terminal::prompt;
 use crate::workflow::deploy::{self, Mark, replacing, trigger_fingerprint, trigger_path};
@@ -88,9 +89,9 @@ pub(super) async fn apply(client: &Client, show: Show, apply: Apply) -> Result<(
     for item in plan.iter().filter(|i| matches!(i.action, Action::Create | Action::Update | Action::Delete)) {
         match make(client, &project, item).await {
             Ok(()) if show.json => {}
-            Ok(()) => printer::note(&format!("{} {} {}", printer::green("✓"), past(item.action), item.path)),
+            Ok(()) => printer::note(printer::green("✓").and(&format!(" {} {}", past(item.action), item.path))),
             Err(error) => {
-                printer::note(&format!("{} {}: {error}", printer::red("✗"), item.path));
+                printer::note(printer::red("✗").and(&format!(" {}: {error}", item.path)));
                 if let Some(hint) = error.hint() {
                     printer::note(&format!("  hint: {hint}"));
                 }
@@ -273,11 +274,11 @@ fn tell_plan(project: &Project, plan: &[Item<'_>]) {
             Action::Create => (printer::green("+"), "create"),
             Action::Update => (printer::yellow("~"), "update"),
             Action::Delete => (printer::red("-"), "delete"),
-            Action::Unchanged => (" ".into(), "unchanged"),
+            Action::Unchanged => (Line::from(" "), "unchanged"),
             Action::Left => ("?".into(), "left"),
         };
         let reason = if item.reason.is_empty() { String::new() } else { format!("  ({})", item.reason) };
-        printer::note(&format!("  {sign} {text:9} {}{reason}", item.path));
+        printer::note(Line::from("  ").and(sign).and(&format!(" {text:9} {}{reason}", item.path)));
     }
     let count = |action: Action| plan.iter().filter(|i| i.action == action).count();
     if count(Action::Create) + count(Action::Update) + count(Action::Delete) == 0 {

@@ -11,6 +11,7 @@ use super::history;
 use crate::client::stream::{self, Follow};
 use crate::client::{Client, segment};
 use crate::error::CliError;
+use crate::terminal::line::Line;
 use crate::terminal::printer::{self, Progress, Show};
 
 /// Between two looks at whether it takes long.
@@ -22,7 +23,7 @@ pub(crate) async fn run(client: &Client, show: Show, id: &str) -> Result<(), Cli
     let progress = RefCell::new(Progress::new("the run goes on"));
     let (mut steps, mut last) = (Steps::default(), Value::Null);
     let each = |kind: &str, data: Value| {
-        let note = |lines: Vec<String>| {
+        let note = |lines: Vec<Line>| {
             if !show.json {
                 lines.iter().for_each(|line| progress.borrow().note(line));
             }
@@ -68,7 +69,7 @@ pub(crate) struct Steps {
 
 impl Steps {
     /// The line of a step that has just ended well: what failed is told by the run.
-    pub(crate) fn ended(&mut self, step: &Value) -> Option<String> {
+    pub(crate) fn ended(&mut self, step: &Value) -> Option<Line> {
         (step["status"] == "finished").then(|| {
             self.shown.insert(Self::key(step));
             step_line(step)
@@ -76,7 +77,7 @@ impl Steps {
     }
 
     /// Lines of steps that were not shown yet.
-    pub(crate) fn of_run(&mut self, run: &Value) -> Vec<String> {
+    pub(crate) fn of_run(&mut self, run: &Value) -> Vec<Line> {
         let steps = run["steps"].as_array().into_iter().flatten();
         steps.filter(|step| self.shown.insert(Self::key(step))).map(step_line).collect()
     }
@@ -87,7 +88,7 @@ impl Steps {
 }
 
 /// `✓ step  12 ms  what it says of itself`.
-pub(crate) fn step_line(step: &Value) -> String {
+pub(crate) fn step_line(step: &Value) -> Line {
     let failed = step["status"] == "failed";
     let mark = if failed { printer::red("✗") } else { printer::green("✓") };
     let took = step["duration_ms"].as_i64().map(|ms| format!("{ms} ms")).unwrap_or_default();
@@ -97,7 +98,7 @@ pub(crate) fn step_line(step: &Value) -> String {
         None if exports["$return_value"].is_null() => String::new(),
         None => shortened(&exports["$return_value"].to_string()),
     };
-    format!("{mark} {}  {took}  {says}", step["namespace"].as_str().unwrap_or("")).trim_end().to_owned()
+    mark.and(format!(" {}  {took}  {says}", step["namespace"].as_str().unwrap_or("")).trim_end())
 }
 
 fn shortened(text: &str) -> String {
@@ -109,6 +110,8 @@ fn shortened(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::Line;
+
     #[test]
     fn a_step_is_shown_once() {
         let mut steps = super::Steps::default();
@@ -117,13 +120,13 @@ mod tests {
         // The first ended before the stream began.
         let step = |namespace: &str, status: &str| json!({ "namespace": namespace, "status": status, "exports": {} });
         let run = json!({ "steps": [step("a", "succeeded"), step("b", "succeeded"), step("c", "failed")] });
-        assert_eq!(steps.of_run(&run), ["✓ a", "✗ c"]);
+        assert_eq!(steps.of_run(&run), [Line::from("✓ a"), Line::from("✗ c")]);
         assert!(steps.of_run(&run).is_empty());
     }
 
     #[test]
     fn a_step_says_how_it_went() {
-        let line = |step| super::step_line(&step);
+        let line = |step| super::step_line(&step).as_str().to_owned();
         assert_eq!(
             line(json!({ "namespace": "a", "status": "succeeded", "duration_ms": 3, "exports": { "$return_value": { "n": 1 } } })),
             "✓ a  3 ms  {\"n\":1}"

@@ -117,7 +117,7 @@ pub(super) async fn finished_test(client: &Client, show: Show, answer: &Value) -
     let whole = client.get(&format!("/runs/{}", segment(id))).await?;
     if !show.json {
         for step in whole["data"]["steps"].as_array().into_iter().flatten() {
-            printer::note(&super::follow::step_line(step));
+            printer::note(super::follow::step_line(step));
         }
     }
     finished_run(show, &whole)

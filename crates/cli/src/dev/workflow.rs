@@ -15,6 +15,7 @@ use crate::client::{Client, segment};
 use crate::commands::{Steps, deploy_file, endpoints, log_line};
 use crate::dev::Saves;
 use crate::error::CliError;
+use crate::terminal::line::Line;
 use crate::terminal::printer::{self, Show};
 use crate::workflow::file::{self, WorkflowFile};
 
@@ -122,7 +123,7 @@ async fn runs(client: &Client, show: Show, deployed: &Deployed) -> Result<(), Cl
             "run" => show_run(show, &data, seen_before)?,
             "step" if !show.json => {
                 if let Some(line) = seen_before.steps.ended(&data) {
-                    say(&format!("  {line}"))?;
+                    say(Line::from("  ").and(line))?;
                 }
             }
             _ => {}
@@ -155,7 +156,7 @@ fn show_run(show: Show, run: &Value, seen: &mut Seen) -> Result<(), CliError> {
         say(&format!("{id}  {}", event_line(&run["event"])))?;
     }
     for line in seen.steps.of_run(run) {
-        say(&format!("  {line}"))?;
+        say(Line::from("  ").and(line))?;
     }
     if seen.is_over {
         let took = run["duration_ms"].as_i64().map(|ms| format!(" in {ms} ms")).unwrap_or_default();
@@ -163,9 +164,9 @@ fn show_run(show: Show, run: &Value, seen: &mut Seen) -> Result<(), CliError> {
             "failed" => {
                 printer::red(&format!("failed{took}: {}: {}", run["error"]["code"].as_str().unwrap_or(""), run["error"]["message"].as_str().unwrap_or("")))
             }
-            other => format!("{other}{took}"),
+            other => Line::from(&format!("{other}{took}")),
         };
-        say(&format!("  {end}"))?;
+        say(Line::from("  ").and(end))?;
         for frame in run["error"]["stack"].as_str().unwrap_or("").lines().map(str::trim).filter(|l| l.starts_with("at ")).take(3) {
             say(&format!("    {frame}"))?;
         }
@@ -174,8 +175,9 @@ fn show_run(show: Show, run: &Value, seen: &mut Seen) -> Result<(), CliError> {
 }
 
 /// Standard output may go elsewhere than standard error, which colours are made for.
-fn say(line: &str) -> Result<(), CliError> {
-    if std::io::stdout().is_terminal() { printer::data(line) } else { printer::data(&console::strip_ansi_codes(line)) }
+fn say(line: impl Into<Line>) -> Result<(), CliError> {
+    let line = line.into();
+    if std::io::stdout().is_terminal() { printer::data(line) } else { printer::data(line.without_colours()) }
 }
 
 /// An event in few words: of a request its first line.

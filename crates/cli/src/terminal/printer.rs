@@ -9,19 +9,20 @@ use millrace_model::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
+use crate::terminal::line::{Line, escaped};
 
 /// Prints data.
-pub(crate) fn data(text: &str) -> Result<(), CliError> {
-    writeln!(std::io::stdout().lock(), "{text}").map_err(|e| match e.kind() {
+pub(crate) fn data(text: impl Into<Line>) -> Result<(), CliError> {
+    writeln!(std::io::stdout().lock(), "{}", text.into().as_str()).map_err(|e| match e.kind() {
         ErrorKind::BrokenPipe => CliError::OutputClosed,
         _ => CliError::Output(e),
     })
 }
 
 /// Prints what a person reads beside the data.
-pub(crate) fn note(text: &str) {
+pub(crate) fn note(text: impl Into<Line>) {
     // Nobody is left to be told that standard error is closed.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", text.into().as_str());
 }
 
 /// Tells an error; with `as_json` as a line that programs read.
@@ -29,29 +30,29 @@ pub(crate) fn error(error: &CliError, as_json: bool) {
     if as_json {
         return note(&json!({ "error": error.to_string(), "code": error.code(), "hint": error.hint() }).to_string());
     }
-    note(&format!("{} {error}", stderr(Style::new().red().bold(), "error:")));
+    note(stderr(Style::new().red().bold(), "error:").and(&format!(" {error}")));
     if let Some(hint) = error.hint() {
-        note(&format!("{} {hint}", stderr(Style::new().cyan(), "hint:")));
+        note(stderr(Style::new().cyan(), "hint:").and(&format!(" {hint}")));
     }
 }
 
 /// What goes well, for standard error. Colours are for terminals that want them (`NO_COLOR`).
-pub(crate) fn green(text: &str) -> String {
+pub(crate) fn green(text: &str) -> Line {
     stderr(Style::new().green(), text)
 }
 
 /// What does not.
-pub(crate) fn red(text: &str) -> String {
+pub(crate) fn red(text: &str) -> Line {
     stderr(Style::new().red(), text)
 }
 
 /// What changes.
-pub(crate) fn yellow(text: &str) -> String {
+pub(crate) fn yellow(text: &str) -> Line {
     stderr(Style::new().yellow(), text)
 }
 
-fn stderr(style: Style, text: &str) -> String {
-    style.for_stderr().apply_to(text).to_string()
+fn stderr(style: Style, text: &str) -> Line {
+    Line::painted(&style.for_stderr(), text)
 }
 
 /// Prints a unified difference.
@@ -63,9 +64,10 @@ pub(crate) fn diff(text: &str) -> Result<(), CliError> {
             [b'@', ..] => Style::new().cyan(),
             _ => Style::new(),
         };
-        style.apply_to(line).to_string()
+        Line::painted(&style, line)
     };
-    data(&text.lines().map(coloured).collect::<Vec<_>>().join("\n"))
+    let lines = text.lines().map(coloured).reduce(|all, line| all.and("\n").and(line));
+    data(lines.unwrap_or_default())
 }
 
 /// How long something may take before it is said that it goes on.
@@ -96,7 +98,7 @@ impl Progress {
     }
 
     /// Prints beside it.
-    pub(crate) fn note(&self, text: &str) {
+    pub(crate) fn note(&self, text: impl Into<Line>) {
         match &self.bar {
             Some(bar) => bar.suspend(|| note(text)),
             None => note(text),
@@ -155,7 +157,7 @@ impl Show {
         }
         let text = table(columns, rows);
         let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
-        data(&format!("{}\n{body}", Style::new().bold().apply_to(head)))?;
+        data(Line::painted(&Style::new().bold(), head).and(&format!("\n{body}")))?;
         let total = answer["page_info"]["total_count"].as_u64().unwrap_or(0);
         if total > rows.len() as u64 {
             note(&format!("{} of {total}; -n shows more", rows.len()));
@@ -210,7 +212,7 @@ fn table(columns: &[(&str, &str)], rows: &[Value]) -> String {
         let found = field.split('.').fold(row, |value, part| &value[part]);
         let name = field.rsplit('.').next().unwrap_or(field);
         let words = found.as_array().and_then(|all| all.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
-        words.map_or_else(|| shown(name, found), |words| words.join(", ")).lines().next().unwrap_or("").to_owned()
+        words.map_or_else(|| shown(name, found), |words| words.join(", ")).lines().next().map(escaped).unwrap_or_default().into_owned()
     };
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|(title, _)| (*title).to_owned()).collect()];
     lines.extend(rows.iter().map(|row| columns.iter().map(|(_, field)| cell(row, field)).collect()));

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::client::profile::{DEFAULT_URL, check_url};
 use crate::commands::prop_value;
 use crate::error::CliError;
+use crate::terminal::line::escaped;
 
 /// What `login` reads from standard input at most.
 const STDIN_BYTES_MAX: u64 = 16 * 1024;
@@ -88,7 +89,8 @@ pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> 
     for field in fields {
         let name = field["name"].as_str().unwrap_or_default();
         let label = field["label"].as_str().unwrap_or(name);
-        let text = if field["optional"] == true { format!("{label} (may be empty)") } else { label.to_owned() };
+        let label = escaped(label);
+        let text = if field["optional"] == true { format!("{label} (may be empty)") } else { label.into_owned() };
         let typed = match field["type"].as_str() {
             Some("password") => asked(name, Password::new().with_prompt(text).allow_empty_password(true).interact())?,
             _ => {
@@ -107,6 +109,7 @@ pub(crate) fn account(fields: &[Value]) -> Result<Map<String, Value>, CliError> 
 pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
     let label = def["label"].as_str().unwrap_or(name);
     let text = def["description"].as_str().map_or_else(|| label.to_owned(), |d| format!("{label} ({d})"));
+    let text = escaped(&text).into_owned();
     if let Some(options) = def["options"].as_array().filter(|o| !o.is_empty()) {
         let shown: Vec<String> = options.iter().map(option_label).collect();
         let value_at = |at: usize| options.get(at).map_or(Value::Null, |o| o.get("value").unwrap_or(o).clone());
@@ -133,7 +136,7 @@ pub(crate) fn prop(name: &str, def: &Value) -> Result<Value, CliError> {
 
 fn option_label(option: &Value) -> String {
     let shown = option.get("label").or_else(|| option.get("value")).unwrap_or(option);
-    shown.as_str().map_or_else(|| shown.to_string(), str::to_owned)
+    escaped(&shown.as_str().map_or_else(|| shown.to_string(), str::to_owned)).into_owned()
 }
 
 fn asked<T>(what: &str, answer: dialoguer::Result<T>) -> Result<T, CliError> {

@@ -30,7 +30,7 @@ impl Engine {
     /// The key of the endpoint that a request's host stands for; None: the host is this server's own.
     pub async fn endpoint_of_host(&self, host: &str) -> Option<String> {
         let host = host_of(host)?;
-        if host_of(self.base_host()).is_some_and(|own| own == host) {
+        if self.is_own(&host) {
             return None;
         }
         if let Some(domain) = self.0.config.endpoint_domain.as_deref().and_then(host_of)
@@ -39,6 +39,18 @@ impl Engine {
             return Some(key.to_owned());
         }
         self.domains().await.get(&host).cloned()
+    }
+
+    /// Whether a request to that host would tell code an API key that it shows: an organization may have claimed a name that leads to this server,
+    /// and clients may take it for the server's own. Not below the endpoint domain, which is the operator's.
+    pub async fn would_hand_on_key(&self, host: &str, endpoint_key: &str) -> bool {
+        let Some(host) = host_of(host) else { return false };
+        self.domains().await.contains_key(&host) && !self.asks_for_key(endpoint_key).await
+    }
+
+    /// Whether a host, in lower case and without a port, is this server's own.
+    fn is_own(&self, host: &str) -> bool {
+        host_of(self.base_host()).is_some_and(|own| own == host) || self.0.config.own_hosts.iter().any(|own| own == host)
     }
 
     fn base_host(&self) -> &str {
@@ -75,7 +87,8 @@ impl Engine {
                 format!("`{shown}` is not a domain; allowed are names such as hooks.example.com, without scheme, port and path"),
             ));
         }
-        let taken = [Some(self.base_host()), self.0.config.endpoint_domain.as_deref()].into_iter().flatten().filter_map(host_of);
+        let of_server = self.0.config.own_hosts.iter().map(String::as_str).chain([self.base_host()]);
+        let taken = of_server.chain(self.0.config.endpoint_domain.as_deref()).filter_map(host_of);
         for own in taken {
             if domain == own || domain.strip_suffix(&own).is_some_and(|rest| rest.ends_with('.')) {
                 return Err(EngineError::Conflict { code: "taken", message: format!("`{domain}` is this server's own") });

@@ -59,14 +59,14 @@ fn text_of<'a>(content_type: &str, body: &'a [u8]) -> Cow<'a, str> {
     if encoding == UTF_8 { String::from_utf8_lossy(body) } else { encoding.decode(body).0 }
 }
 
-/// JSON and form bodies are parsed; what does not parse stays text. An empty body is absent.
+/// JSON and form bodies are parsed; what does not parse, or is nested deeper than values may be, stays text. An empty body is absent.
 fn parse_body(content_type: &str, raw: &str) -> Option<Value> {
     if raw.is_empty() {
         return None;
     }
     let essence = content_type.split(';').next().unwrap_or("").trim();
     if essence == "application/json" || essence.ends_with("+json") {
-        return Some(json::read(raw.trim_start_matches('\u{feff}')).unwrap_or_else(|_| Value::from(raw)));
+        return Some(json::read_given(raw.trim_start_matches('\u{feff}')).unwrap_or_else(|_| Value::from(raw)));
     }
     if essence == "application/x-www-form-urlencoded" {
         return Some(pairs(raw.as_bytes()));
@@ -144,5 +144,9 @@ mod tests {
     fn a_body_that_does_not_parse_stays_text() {
         let event: Value = serde_json::from_str(&http_event(&request("application/json", "{oops"), Receiver::Workflow)).expect("JSON");
         assert_eq!(event["body"], "{oops");
+        let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let event = |body: &str| json::read(&http_event(&request("application/json", body), Receiver::Workflow)).expect("an event is always read again");
+        assert!(event(&deep(json::NESTED_MAX))["body"].is_array());
+        assert_eq!(event(&deep(json::NESTED_MAX + 1))["body"], deep(json::NESTED_MAX + 1));
     }
 }

@@ -74,6 +74,11 @@ impl Engine {
         Ok(authorization(&endpoint, &program).is_some())
     }
 
+    /// Whether an endpoint asks for an API key itself: then it is taken out of the event.
+    pub(crate) async fn asks_for_key(&self, key: &str) -> bool {
+        self.live_endpoint(key).await.is_ok_and(|(endpoint, program)| matches!(authorization(&endpoint, &program), Some(Authorization::ApiKey)))
+    }
+
     /// That a request to an endpoint is of somebody who may make it: before anything of it is kept.
     pub async fn admit(&self, key: &str, mut request: EndpointRequest) -> Result<(), EngineError> {
         let (endpoint, program) = self.live_endpoint(key).await?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use millrace_model::error_chain;
+use millrace_model::http::check_headers;
 use millrace_model::json;
 use millrace_store::Delivery;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -157,16 +158,16 @@ fn build(request: Sent) -> Result<Request, String> {
 }
 
 fn headers(given: &Map<String, Value>) -> Result<HeaderMap, String> {
+    let given: Vec<_> = given.iter().flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name.as_str(), text))).collect();
+    check_headers(given.iter().map(|(name, text)| (*name, text.as_str()))).map_err(|error| error.to_string())?;
     let mut headers = HeaderMap::new();
-    for (name, value) in given {
+    for (name, text) in given {
         let refuse = || format!("`{}` is not a header that can be sent", name.chars().take(80).collect::<String>());
         let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
         if OWN_HEADERS.contains(&parsed.as_str()) {
             continue;
         }
-        for text in texts(value) {
-            headers.append(&parsed, HeaderValue::from_str(&text).map_err(|_| refuse())?);
-        }
+        headers.append(parsed, HeaderValue::from_str(&text).map_err(|_| refuse())?);
     }
     Ok(headers)
 }
@@ -239,6 +240,8 @@ mod tests {
             json!({ "url": "http://x.test", "method": "A B" }),
             json!({ "url": "http://x.test", "headers": { "a b": 1 } }),
             json!({ "url": "http://x.test", "headers": { "a": "b\r\nc: d" } }),
+            json!({ "url": "http://x.test", "headers": { "a": vec![1; 257] } }),
+            json!({ "url": "http://x.test", "headers": (0..40_000).map(|n| (format!("x-{n}"), json!(n))).collect::<Map<_, _>>() }),
         ] {
             assert!(built(bad.clone()).is_err(), "{bad}");
         }

@@ -12,6 +12,8 @@ use crate::deliver::is_in_time;
 
 /// How often the outbox is looked at though nothing woke the mailer.
 const POLL: Duration = Duration::from_secs(5);
+/// Mails that are claimed together: organizations take turns in each batch.
+const BATCH: u32 = 10;
 /// A try that takes longer has failed; a claimed mail is hidden from others for twice that.
 const TRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Waits between tries, seconds; after the last the mail has failed for good: about two days in all.
@@ -51,7 +53,8 @@ impl Engine {
             let transport = transport.clone();
             async move {
                 loop {
-                    engine.send_due(&transport).await;
+                    // What waits longer than a batch does not wait for the next look.
+                    while engine.send_due(&transport).await && !stop.is_cancelled() {}
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,
@@ -63,19 +66,21 @@ impl Engine {
         });
     }
 
-    async fn send_due(&self, transport: &AsyncSmtpTransport<Tokio1Executor>) {
+    /// Sends a batch. Whether there may be more that can be sent: a server that took none of a whole batch is left alone for a while.
+    async fn send_due(&self, transport: &AsyncSmtpTransport<Tokio1Executor>) -> bool {
         let now = self.now();
         let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
-        let mails = match self.0.store.claim_mail(now, hidden_until, 10).await {
+        let mails = match self.0.store.claim_mail(now, hidden_until, BATCH).await {
             Ok(mails) => mails,
             Err(error) => {
                 tracing::error!(error = error_chain(&error), "could not read the outbox");
-                return;
+                return false;
             }
         };
+        let (is_full, mut is_taking) = (mails.len() >= BATCH as usize, false);
         for mail in mails {
             if !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
-                return;
+                return false;
             }
             let sent = match self.message(&mail) {
                 Ok(message) => tokio::time::timeout(TRY_TIMEOUT, transport.send(message))
@@ -84,6 +89,7 @@ impl Engine {
                     .and_then(|r| r.map(|_| ()).map_err(|e| error_chain(&e))),
                 Err(error) => Err(error),
             };
+            is_taking |= sent.is_ok();
             let result = match sent {
                 Ok(()) => MailResult::Sent,
                 Err(error) => self.after_failure(&mail, error),
@@ -92,6 +98,7 @@ impl Engine {
                 tracing::error!(mail.id = %mail.id, error = error_chain(&error), "could not record what became of a mail; it may be sent again");
             }
         }
+        is_full && is_taking
     }
 
     fn after_failure(&self, mail: &Mail, error: String) -> MailResult {

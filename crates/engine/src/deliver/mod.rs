@@ -5,10 +5,10 @@ pub(crate) mod http;
 pub(crate) mod mailer;
 pub(crate) mod reach;
 pub(crate) mod s3;
+pub(crate) mod shares;
 pub(crate) mod webhook_lanes;
 pub(crate) mod webhooks;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::Mailboxes;
@@ -16,20 +16,21 @@ use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::ids::MailId;
 use millrace_model::json;
-use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Mail, MailStatus, StoreError, StoreResult};
+use millrace_store::{Delivery, DeliveryKind, DeliveryResult, Held, Mail, MailStatus, StoreError, StoreResult};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 use crate::Engine;
+use crate::deliver::shares::Shares;
 use crate::observe::traces;
 
 /// How often deliveries are looked at though nothing woke the deliverer.
 const POLL: Duration = Duration::from_secs(2);
 /// A try that takes longer has failed; a claimed delivery is hidden from others for twice that.
 pub(crate) const TRY_TIMEOUT: Duration = Duration::from_secs(15);
-/// Deliveries under way at once.
-const UNDER_WAY_MAX: usize = 16;
+/// Deliveries under way at once, and those of one organization among them.
+const UNDER_WAY_MAX: usize = 32;
+const SHARE: u32 = 16;
 /// Tries, after which it has failed for good.
 const ATTEMPTS_MAX: i64 = 8;
 /// The wait after the first try, milliseconds; each further one is so many times longer: about an hour and a half in all.
@@ -108,7 +109,7 @@ impl Engine {
                 return;
             }
         };
-        let places = Arc::new(Semaphore::new(UNDER_WAY_MAX));
+        let places = Shares::new(UNDER_WAY_MAX, SHARE);
         self.keep_going("deliverer", move |engine, stop| {
             let (http, places) = (http.clone(), places.clone());
             async move {
@@ -126,14 +127,15 @@ impl Engine {
     }
 
     /// Starts what is due, as far as there are places; each that ends looks for the next.
-    async fn deliver_due(&self, http: &reqwest::Client, places: &Arc<Semaphore>) {
-        let free = places.available_permits();
+    async fn deliver_due(&self, http: &reqwest::Client, places: &Shares) {
+        let free = places.free();
         if free == 0 || self.0.tasks.stopping() {
             return;
         }
         let now = self.now();
         let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
-        let due = match self.0.store.claim_deliveries(now, hidden_until, u32::try_from(free).unwrap_or(1)).await {
+        let held = Held { share: SHARE, by: places.held() };
+        let due = match self.0.store.claim_deliveries(now, hidden_until, u32::try_from(free).unwrap_or(1), &held).await {
             Ok(due) => due,
             Err(error) => {
                 tracing::error!(error = error_chain(&error), "could not read what is to be delivered");
@@ -142,7 +144,7 @@ impl Engine {
         };
         for delivery in due {
             // Only this task takes places.
-            let Ok(place) = places.clone().try_acquire_owned() else { return };
+            let Some(place) = places.take(&delivery.org_id) else { return };
             let (engine, http) = (self.clone(), http.clone());
             self.0.tasks.spawn(async move {
                 if is_in_time(engine.now(), hidden_until, TRY_TIMEOUT) {

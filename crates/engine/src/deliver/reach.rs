@@ -65,8 +65,8 @@ impl Reach {
         if let Some((_, client)) = self.clients.lock().get(&key).filter(|(known, _)| *known == open) {
             return Ok(client.clone());
         }
-        // A redirect would lead past the decision.
-        let builder = (self.common)().redirect(reqwest::redirect::Policy::none());
+        // A redirect would lead past the decision, and a proxy of the environment would look the name up again.
+        let builder = (self.common)().redirect(reqwest::redirect::Policy::none()).no_proxy();
         let builder = match host {
             Host::Domain(name) => builder.resolve_to_addrs(name, &open),
             _ => builder,

@@ -1,9 +1,11 @@
 //! Deliveries to webhooks: each is queued with the run that made its event, and tried until the receiver takes it.
 //!
-//! A webhook has a lane of its own while it has deliveries due: a receiver that hangs holds up nobody else's.
+//! A webhook has a lane of its own while it has deliveries due: a receiver that hangs holds up nobody else's. One organization has its share of the lanes;
+//! where lanes are short, each is given back after a batch, and goes to the organization that has the fewest.
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -17,11 +19,11 @@ use millrace_store::WebhookTry;
 use parking_lot::Mutex;
 use reqwest::StatusCode;
 use sha2::Sha256;
-use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::deliver::is_in_time;
 use crate::deliver::reach::{Reach, Unreachable};
+use crate::deliver::shares::Shares;
 use crate::deliver::webhooks::SECRET_PREFIX;
 use crate::observe::traces;
 use crate::{Engine, EngineError, VERSION};
@@ -33,9 +35,10 @@ const TRY_TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A claimed delivery is hidden from others for so long; then whoever claimed it is taken to have died.
 const HIDDEN_MS: i64 = 30_000;
-/// Webhooks that are sent to at once.
-const LANES_MAX: usize = 32;
-/// Deliveries to one webhook at once, and batches before another webhook may have the lane.
+/// Webhooks that are sent to at once, and those of one organization among them.
+const LANES_MAX: usize = 64;
+const SHARE: u32 = 32;
+/// Deliveries to one webhook at once, and batches before another webhook may have the lane; one where others have less than their share and no lane.
 const BATCH: u32 = 8;
 const BATCHES_MAX: u32 = 16;
 /// What is read of an answer; the rest is thrown away with the connection.
@@ -72,13 +75,15 @@ impl Tried {
 struct Lanes {
     reach: Arc<Reach>,
     busy: Arc<Mutex<HashSet<WebhookId>>>,
-    places: Arc<Semaphore>,
+    places: Shares,
+    /// Whether webhooks wait for a lane that their organizations' shares would give them.
+    are_short: Arc<AtomicBool>,
 }
 
 impl Engine {
     pub(crate) fn spawn_webhook_deliverer(&self) {
         let reach = Arc::new(Reach::new(self.0.config.egress.clone(), common));
-        let lanes = Lanes { reach, busy: Arc::default(), places: Arc::new(Semaphore::new(LANES_MAX)) };
+        let lanes = Lanes { reach, busy: Arc::default(), places: Shares::new(LANES_MAX, SHARE), are_short: Arc::default() };
         self.keep_going("webhooks", move |engine, stop| {
             let lanes = lanes.clone();
             async move {
@@ -103,16 +108,20 @@ impl Engine {
         if expired > 0 {
             tracing::warn!(expired, "deliveries to webhooks were given up");
         }
-        let due = self.0.store.due_webhooks(now, 2 * LANES_MAX as u32).await?;
-        for webhook in due {
-            let Ok(place) = lanes.places.clone().try_acquire_owned() else { break };
-            if !lanes.busy.lock().insert(webhook.id.clone()) {
-                continue;
-            }
+        let mut due = self.0.store.due_webhooks(now, 2 * LANES_MAX as u32).await?;
+        due.retain(|webhook| !lanes.busy.lock().contains(&webhook.id));
+        lanes.are_short.store(false, Ordering::Relaxed);
+        while let Some(at) = lanes.places.next(due.iter().map(|webhook| &webhook.org_id)) {
+            let Some(place) = lanes.places.take(&due[at].org_id) else {
+                lanes.are_short.store(true, Ordering::Relaxed);
+                break;
+            };
+            let webhook = due.remove(at);
+            lanes.busy.lock().insert(webhook.id.clone());
             let (engine, lanes) = (self.clone(), lanes.clone());
             self.0.tasks.spawn(async move {
                 let id = webhook.id.clone();
-                if let Err(error) = engine.serve_lane(&lanes.reach, webhook).await {
+                if let Err(error) = engine.serve_lane(&lanes, webhook).await {
                     tracing::error!(webhook.id = %id, error = error_chain(&error), "could not go on with a webhook's deliveries; trying again");
                 }
                 lanes.busy.lock().remove(&id);
@@ -123,7 +132,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn serve_lane(&self, reach: &Reach, webhook: Webhook) -> Result<(), EngineError> {
+    async fn serve_lane(&self, lanes: &Lanes, webhook: Webhook) -> Result<(), EngineError> {
         let secret = self.0.keyring.open(webhook.id.as_str(), &webhook.secret)?;
         let mut health = webhook.health;
         for _ in 0..BATCHES_MAX {
@@ -137,7 +146,7 @@ impl Engine {
             if batch.is_empty() || !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
                 break;
             }
-            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(reach, &webhook, &secret, delivery))).await;
+            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(&lanes.reach, &webhook, &secret, delivery))).await;
             let mut tries = Vec::with_capacity(batch.len());
             for (delivery, tried) in batch.iter().zip(tried) {
                 health = health.after(tried.is_up(), self.now());
@@ -147,6 +156,9 @@ impl Engine {
                 tracing::warn!(webhook.id = %webhook.id, failures = health.failures, "a webhook is down; its deliveries wait");
             }
             self.recorded(hidden_until, || self.0.store.record_webhook_deliveries(&webhook.id, tries.clone(), health)).await?;
+            if lanes.are_short.load(Ordering::Relaxed) {
+                break;
+            }
         }
         Ok(())
     }

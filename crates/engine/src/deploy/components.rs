@@ -188,11 +188,12 @@ impl Engine {
             Some(component) => self.0.store.artifact(&component.artifact_id).await?.and_then(|a| serde_json::from_str::<Lock>(&a.lock).ok()),
             None => None,
         };
-        let bundle = self.0.bundler.bundle(BundleRequest { entry, lock }).await.map_err(bundle_error)?;
+        let bundle = self.0.bundler.of(caller.org_id.as_str()).bundle(BundleRequest { entry, lock }).await.map_err(bundle_error)?;
         let lock = serde_json::to_string(&bundle.lock).map_err(|e| EngineError::internal("could not write the package lock", e))?;
         let artifact =
             Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, uses_respond: bundle.uses_respond };
         let manifest = self.describe(caller, &artifact).await?;
+        manifest.check_key()?;
         self.infer_apps(caller, &manifest.props, &bundle.auth_keys).await?;
         let now = self.now();
         // Of an address only the entry is kept: the rest is where it came from.
@@ -334,7 +335,9 @@ fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>) -
 }
 
 pub(crate) fn bundle_error(error: BundleError) -> EngineError {
-    if error.is_user_error() {
+    if let BundleError::Waiting { waiting_max } = error {
+        EngineError::DeploysWaiting { waiting_max }
+    } else if error.is_user_error() {
         EngineError::Component { code: error.code(), message: error.to_string(), details: json!({ "field": "component_code" }) }
     } else {
         EngineError::internal("could not bundle the component", error)

@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
-use millrace_bundle::{Unindexed, unpack_tree};
+use millrace_bundle::{Share, Unindexed, unpack_tree};
 use millrace_model::Timestamp;
-use millrace_model::component::{ComponentType, Manifest};
+use millrace_model::component::{ComponentType, KEY_BYTES_MAX, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::page::Page;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned, search};
@@ -21,12 +21,14 @@ use crate::{CodeRef, Engine, EngineError};
 /// The most characters of a name and of an origin.
 const NAME_MAX: usize = 100;
 const ORIGIN_MAX: usize = 1_000;
-/// A longer key is no key; keys are parts of the database's indexes.
-const KEY_BYTES_MAX: usize = 300;
 /// Files of a component's app and of the apps that it imports, together; what bundling takes.
 const FILES_BYTES_MAX: usize = 8 << 20;
 /// Versions that an error names.
 const VERSIONS_NAMED: usize = 10;
+/// Archives that are taken at once: of each the server has all files in memory, until they are stored.
+pub(crate) const UPLOADS_MAX: usize = 2;
+/// Of one organization, one at a time; these may wait, with their archives.
+const UPLOADS_OF_ONE: Share = Share { places_max: 1, waiting_max: 4 };
 /// Organizations whose search index is kept.
 const INDEXES_MAX: usize = 16;
 
@@ -95,17 +97,20 @@ impl Engine {
         if !is_new && !exists {
             return Err(EngineError::not_found("registry", name));
         }
+        let place = self.0.uploads.take(&caller.org_id.as_str().into(), UPLOADS_OF_ONE).await.map_err(bundle_error)?;
         let app = name.clone();
-        let files = tokio::task::spawn_blocking(move || unpack_tree(&archive, &app))
+        // The place goes along: what is unpacked for a client that went away is in memory, too.
+        let (_place, files) = tokio::task::spawn_blocking(move || (place, unpack_tree(&archive, &app)))
             .await
-            .map_err(|e| EngineError::internal("reading the archive broke down", e))?
-            .map_err(bundle_error)?;
-        let index = self.0.bundler.index(&tree_of(&caller.org_id, &name), files.clone()).await.map_err(bundle_error)?;
+            .map_err(|e| EngineError::internal("reading the archive broke down", e))?;
+        let bundler = self.0.bundler.of(caller.org_id.as_str());
+        let (index, files) = bundler.index(&tree_of(&caller.org_id, &name), files.map_err(bundle_error)?).await.map_err(bundle_error)?;
         let components: Vec<_> = index.entries.into_iter().filter(|c| c.key.len() <= KEY_BYTES_MAX).collect();
         if components.is_empty() {
             return Err(EngineError::invalid("archive", "the archive holds no component with a `key`"));
         }
-        let files: Vec<_> = files.into_iter().map(|(path, text)| RegistryFile { hash: sha256_hex(text.as_bytes()), path, text }).collect();
+        let hashed = move || files.into_iter().map(|(path, text)| RegistryFile { hash: sha256_hex(text.as_bytes()), path, text }).collect::<Vec<_>>();
+        let files = tokio::task::spawn_blocking(hashed).await.map_err(|e| EngineError::internal("hashing the files broke down", e))?;
         let now = self.now();
         let count = |len: usize| i64::try_from(len).unwrap_or(i64::MAX);
         let registry = Registry {
@@ -179,7 +184,7 @@ impl Engine {
         let files = self.registry_tree(&found).await?;
         let component = found.component;
         let code = files.get(&component.path).cloned().unwrap_or_default();
-        let facts = self.0.bundler.facts(files, component.path.clone()).await.map_err(bundle_error)?;
+        let facts = self.0.bundler.of(caller.org_id.as_str()).facts(files, component.path.clone()).await.map_err(bundle_error)?;
         let versions = self.0.store.registry_versions(&caller.org_id, &component.key).await?;
         Ok(RegistryEntry { component, code, manifest: facts.map(|facts| facts.manifest).unwrap_or_default(), versions })
     }

@@ -25,7 +25,7 @@ use crate::run::program::Program;
 use crate::run::progress::Progress;
 use crate::run::sink::{Collected, Collector, Responder, StepTrace};
 use crate::run::writes::Visit;
-use crate::settle::is_behind;
+use crate::settle::{is_behind, is_fenced};
 use crate::{Engine, EngineError};
 
 /// A run that this node holds under a lease.
@@ -134,7 +134,11 @@ impl Engine {
         let _held_to_the_end = grip;
         if let Err(error) = self.try_execute(&mut held, program, responder).await {
             let chain = error_chain(&error);
-            tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
+            if is_fenced(&error) {
+                tracing::warn!(run.id = %held.id, error = chain, "a run could not be settled by this attempt, and need not be: another one holds or settled it");
+            } else {
+                tracing::error!(run.id = %held.id, error = chain, "a run could not be settled; it is tried again when its lease ends");
+            }
         }
     }
 
@@ -172,6 +176,8 @@ impl Engine {
         let tries = carried.tries(held.attempt);
         let mut outcome = if tries > self.0.config.attempts_max {
             gave_up(tries - 1, next_step(&program, &carried), &sink)
+        } else if let Some(damage) = &carried.damaged {
+            cannot_go_on(damage)
         } else {
             self.call(held, &carried, &program, sink.clone()).await?
         };
@@ -345,6 +351,21 @@ fn gave_up(attempts: i64, step: Option<String>, sink: &Collector) -> CallOutcome
             namespace: step,
         }),
         duration: std::time::Duration::ZERO,
+    }
+}
+
+/// What the run was to go on with cannot be read.
+fn cannot_go_on(damage: &str) -> CallOutcome {
+    let message = format!("the run cannot go on from what it left before: {damage}; start it again");
+    CallOutcome {
+        result: Err(CallFailure {
+            kind: FailureKind::ProtocolViolation,
+            code: "InternalFailure".into(),
+            stack: format!("InternalFailure: {message}"),
+            message,
+            namespace: None,
+        }),
+        duration: Duration::ZERO,
     }
 }
 

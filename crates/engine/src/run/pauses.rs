@@ -4,6 +4,7 @@
 //! stored: it names run and attempt under a code that only the master key makes. It is good while that attempt, or its pause, lasts.
 
 use millrace_model::Timestamp;
+use millrace_model::error_chain;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::http::EndpointRequest;
 use millrace_model::ids::RunId;
@@ -12,7 +13,7 @@ use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
 use millrace_model::run::{Context, LogLine, RunKind, RunResult, RunStatus, StepResult};
 use millrace_runner::{CallFailure, CallPaused, FailureKind};
-use millrace_store::{Callback, CalledBack, PauseEnd};
+use millrace_store::{Callback, CalledBack, Pause, PauseEnd};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -30,6 +31,8 @@ pub(crate) struct Carried {
     pub(crate) sends: Vec<(String, Box<RawValue>)>,
     /// What they wrote.
     pub(crate) logs: Vec<LogLine>,
+    /// What of it cannot be read, and why: the run cannot go on.
+    pub(crate) damaged: Option<String>,
     /// The last pause, and the attempt that ended with it.
     pub(crate) pause: Option<(PauseState, i64)>,
     /// How the step that runs again is told so.
@@ -114,18 +117,25 @@ impl Carried {
 impl Engine {
     /// What this attempt of a run begins with. Nothing is read for a first attempt.
     pub(crate) async fn carried(&self, held: &mut Held) -> Result<Carried, EngineError> {
+        let pause = if held.attempt > 1 { self.0.store.last_pause(&held.id).await? } else { None };
         let mut carried = Carried::default();
+        // Read again it would be the same: the run ends with it, and is not tried for ever.
+        if let Err(error) = self.take_up(held, pause, &mut carried) {
+            carried.damaged = Some(error_chain(&error));
+        }
+        Ok(carried)
+    }
+
+    fn take_up(&self, held: &mut Held, pause: Option<Pause>, carried: &mut Carried) -> Result<(), EngineError> {
         if let Some(text) = held.result.take() {
             let result: RunResult = serde_json::from_str(&text).map_err(|e| EngineError::internal("stored results of a run are damaged", e))?;
             carried.steps = result.steps.into_iter().filter(|s| s.status == RunStatus::Succeeded).collect();
             carried.sends = result.sends;
             carried.logs = result.logs;
         }
-        if held.attempt <= 1 {
-            return Ok(carried);
-        }
-        let Some(pause) = self.0.store.last_pause(&held.id).await? else { return Ok(carried) };
+        let Some(pause) = pause else { return Ok(()) };
         let mut state: PauseState = serde_json::from_str(&pause.state).map_err(|e| EngineError::internal("a stored pause is damaged", e))?;
+        carried.pause = Some((state.clone(), pause.attempt));
         if let Some(request) = pause.callback {
             let request = json::read(&request).map_err(|e| EngineError::internal("a stored request is damaged", e))?;
             match state.kind {
@@ -142,7 +152,7 @@ impl Engine {
         let mut context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
         context.id = self.0.ids.ksuid(self.now());
         held.context = written(&context)?;
-        Ok(carried)
+        Ok(())
     }
 
     /// The `flow` of a call: where a pause of this attempt is resumed and cancelled.

@@ -5,7 +5,7 @@ use millrace_model::event::Event;
 use millrace_model::ids::WebhookId;
 use millrace_model::run::{Context, NewRun, Start};
 use millrace_model::source::Owner;
-use millrace_model::subscription::{ERRORS, LOGS};
+use millrace_model::subscription::{DEFERRED, ERRORS, LOGS};
 use millrace_store::{Effects, SourceChange};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -42,6 +42,9 @@ impl Engine {
         let (mut metas, mut payloads) = (Vec::with_capacity(emits.len()), Vec::with_capacity(emits.len()));
         for emit in emits {
             let meta = meta_of(emit.meta.as_deref());
+            if self.refuse_channel(effects, &channel_of(&meta)) {
+                continue;
+            }
             let payload = emit.event.as_ref().map_or_else(|| "null".to_owned(), |e| e.get().to_owned());
             match put_off_until(&meta, now) {
                 // The strategy does not see it: a source that puts a task off emits it under the same id once it is due.
@@ -84,6 +87,18 @@ impl Engine {
     pub(crate) fn new_event(&self, emitter: &str, org: &millrace_model::ids::OrgId, name: String, payload: String, metadata: String) -> Event {
         let now = self.now();
         Event { id: self.0.ids.event_id(now), org_id: org.clone(), emitter_id: emitter.to_owned(), name, emit_id: self.0.ids.ksuid(now), payload, metadata }
+    }
+
+    /// Whether no code may emit into a channel; the log says so. What waits in `$in` does so until a time that the server gave it: what code put there would
+    /// stay for ever, as history is never what waits.
+    pub(crate) fn refuse_channel(&self, effects: &mut Effects, channel: &str) -> bool {
+        let refused = channel == DEFERRED;
+        if refused {
+            effects.logs.push(self.error_line(
+                "Error: an event was not emitted: its channel is `$in`, where events wait that were put off; name another channel, or give `delivery_ts` to put it off",
+            ));
+        }
+        refused
     }
 
     /// Adds an event and what goes to its listeners.

@@ -52,7 +52,7 @@ impl Engine {
         let original_context = raw(held.context.clone())?;
         let steps = match context.keeps_nothing {
             true => None,
-            false => earlier_results(result)?.map(|text| raw(capped(&text, STEP_RESULTS_BYTES_MAX))).transpose()?,
+            false => earlier_results(result).map(|text| raw(capped(&text, STEP_RESULTS_BYTES_MAX))).transpose()?,
         };
         let body = ErrorEvent { original_event: &original_event, original_context: &original_context, error, steps: steps.as_deref() };
         let payload = serde_json::to_string(&body).map_err(|e| EngineError::internal("could not write an error event", e))?;
@@ -99,13 +99,13 @@ pub(crate) struct Failed<'a> {
 }
 
 /// Exports of the finished steps by namespace, JSON text; None where there are none.
-fn earlier_results(result: &RunResult) -> Result<Option<String>, EngineError> {
+fn earlier_results(result: &RunResult) -> Option<String> {
     let finished: Map<String, Value> = result
         .steps
         .iter()
         .filter(|step| step.status == RunStatus::Succeeded)
-        .map(|step| json::read(step.exports.get()).map(|exports| (step.namespace.clone(), exports)))
-        .collect::<Result<_, _>>()
-        .map_err(|e| EngineError::internal("results of a run are damaged", e))?;
-    Ok((!finished.is_empty()).then(|| Value::Object(finished).to_string()))
+        // An error is told, whatever the steps before it left.
+        .map(|step| (step.namespace.clone(), json::shown(step.exports.get())))
+        .collect();
+    (!finished.is_empty()).then(|| Value::Object(finished).to_string())
 }

@@ -289,6 +289,11 @@ pub(crate) fn is_behind(error: &EngineError) -> bool {
     matches!(stopped_by(error), Some(StoreError::Behind))
 }
 
+/// Whether nothing was settled because another attempt holds or settled the run.
+pub(crate) fn is_fenced(error: &EngineError) -> bool {
+    matches!(stopped_by(error), Some(StoreError::Fenced))
+}
+
 /// What the run leaves: the steps of earlier attempts, then those of this one.
 fn result_of(carried: Carried, collected: &mut Collected, outcome: &CallOutcome) -> Result<RunResult, EngineError> {
     let empty = || RawValue::from_string("{}".into()).map_err(|e| EngineError::internal("could not write a result", e));

@@ -44,6 +44,9 @@ impl Engine {
                 ("emit", _) => {
                     let sent = json::read(payload.get()).unwrap_or_default();
                     let name = sent.get("name").or_else(|| sent.get("channel")).and_then(Value::as_str).unwrap_or("").to_owned();
+                    if self.refuse_channel(effects, &name) {
+                        continue;
+                    }
                     let raw_event = sent.get("raw_event").or_else(|| sent.get("event")).cloned().unwrap_or(Value::Null);
                     let event = self.new_event(held.owner.as_str(), &held.org_id, name, json!({ "raw_event": raw_event }).to_string(), "{}".into());
                     self.add_event(effects, event, context, context.handles_error).await?;

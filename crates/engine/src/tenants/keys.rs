@@ -15,6 +15,10 @@ use crate::tenants::secrets::sha256_hex;
 use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError};
 
+/// What every key begins with; tokens begin with `mrt_`.
+const KEY_PREFIX: &str = "mr_";
+/// How much random text of a key or token follows.
+pub(crate) const KEY_CHARS: usize = 40;
 /// How long a look-up of a key is believed: another server on the same database may have revoked it since.
 const BELIEVED_MS: i64 = 15_000;
 /// Keys whose requests are counted at once.
@@ -68,6 +72,12 @@ impl Rates {
 }
 
 impl Engine {
+    /// Whether a text has the form of an API key or token, which is looked at no further.
+    pub fn has_form_of_key(text: &str) -> bool {
+        let tail = text.strip_prefix(TOKEN_PREFIX).or_else(|| text.strip_prefix(KEY_PREFIX));
+        tail.is_some_and(|tail| tail.len() == KEY_CHARS && tail.bytes().all(|b| b.is_ascii_alphanumeric()))
+    }
+
     /// Whose key it is; `from`: who shows it. `Unauthorized` where it is none, or has ended. `WrongKeys` where too many wrong ones
     /// came from there: then only keys that were good before are looked at.
     pub async fn authenticate(&self, key: &str, from: Option<&Asker>) -> Result<Caller, EngineError> {
@@ -205,7 +215,7 @@ impl Engine {
     }
 
     pub(crate) fn new_key_text(&self) -> String {
-        format!("mr_{}", self.0.ids.base62(40))
+        format!("{KEY_PREFIX}{}", self.0.ids.base62(KEY_CHARS))
     }
 
     fn check_end(&self, end: Option<Timestamp>) -> Result<(), EngineError> {

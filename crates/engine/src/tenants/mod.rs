@@ -8,6 +8,7 @@ pub(crate) mod keys;
 pub(crate) mod oauth;
 pub(crate) mod oauth_clients;
 pub(crate) mod secrets;
+pub(crate) mod standing;
 pub(crate) mod wrong_keys;
 
 use millrace_model::ids::{ApiKeyId, OrgId, ProjectId, UserId};

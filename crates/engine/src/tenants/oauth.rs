@@ -1,5 +1,6 @@
 //! OAuth 2: the authorization code flow with PKCE by the operator's own client, refreshing, revoking.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,19 +8,21 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
 use millrace_model::account::{Account, App, AuthType, OauthClient};
-use millrace_model::ids::{AccountId, ApiKeyId, OrgId, UserId};
-use millrace_model::tenant::{Caller, Scopes};
+use millrace_model::ids::{AccountId, ApiKeyId, OauthClientId, OrgId, UserId};
+use millrace_model::tenant::{Caller, Scope, Scopes};
 use millrace_store::StoreError;
 use oauth2::basic::{BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse, BasicTokenType};
 use oauth2::{
     AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet, ExtraTokenFields, PkceCodeChallenge, PkceCodeVerifier,
-    RedirectUrl, RefreshToken, RequestTokenError, Scope, StandardRevocableToken, StandardTokenResponse, TokenResponse as _, TokenUrl,
+    RedirectUrl, RefreshToken, RequestTokenError, Scope as ProviderScope, StandardRevocableToken, StandardTokenResponse, TokenResponse as _, TokenUrl,
 };
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::deliver::reach::Unreachable;
 use crate::tenants::accounts::AccountView;
+use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 
 /// How long somebody has to log in at the provider.
@@ -71,7 +74,10 @@ pub struct ConnectLink {
 struct State {
     org: OrgId,
     user: UserId,
+    /// Of the key, or the OAuth client, that began it.
     key: ApiKeyId,
+    /// What was stored then of the key, or of the client's secret.
+    hash: String,
     app: String,
     /// An account that is connected again.
     account: Option<AccountId>,
@@ -80,6 +86,20 @@ struct State {
     fields: Map<String, Value>,
     verifier: String,
     until: i64,
+}
+
+/// States that were shown with a code, by their hashes, until they would end anyway. Each server has its own: that a code is good once as well is
+/// its provider's to see to.
+#[derive(Default)]
+pub(crate) struct UsedStates(Mutex<HashMap<String, i64>>);
+
+impl UsedStates {
+    /// Whether it was not used before; it is from now on.
+    fn insert(&self, hash: String, until: i64, now: i64) -> bool {
+        let mut used = self.0.lock();
+        used.retain(|_, until| *until >= now);
+        used.insert(hash, until).is_none()
+    }
 }
 
 /// An account to be connected at its provider.
@@ -106,11 +126,14 @@ impl Engine {
             return Err(EngineError::invalid("account_id", format!("`{account}` is an account of another app")));
         }
         let verifier = self.0.ids.base62(64);
-        let until = self.now().plus_ms(STATE_MS);
+        let longest = self.now().plus_ms(STATE_MS);
+        let until = caller.ends_at.map_or(longest, |end| end.min(longest));
+        let (hash, ..) = self.connector(&caller.org_id, &caller.key_id).await?.ok_or(EngineError::Unauthorized)?;
         let state = State {
             org: caller.org_id.clone(),
             user: caller.user_id.clone(),
             key: caller.key_id.clone(),
+            hash,
             app: app.name_slug.clone(),
             account: new.account,
             name: new.name,
@@ -125,7 +148,7 @@ impl Engine {
         let mut request = provider
             .authorize_url(|| CsrfToken::new(URL_SAFE_NO_PAD.encode(&sealed)))
             .set_pkce_challenge(challenge)
-            .add_scopes(client.scopes.iter().cloned().map(Scope::new));
+            .add_scopes(client.scopes.iter().cloned().map(ProviderScope::new));
         for (name, value) in &client.authorize_params {
             request = request.add_extra_param(name, value);
         }
@@ -134,22 +157,23 @@ impl Engine {
 
     /// Ends connecting an account: the user came back from the provider with a code.
     pub async fn finish_connecting(&self, state: &str, code: &str) -> Result<AccountView, EngineError> {
-        let refused = || EngineError::Invalid {
-            code: "invalid_state",
-            message: "this answer does not belong to a connection that was begun here; begin again".into(),
-            details: serde_json::json!({ "field": "state" }),
-        };
+        let invalid = |message: &str| EngineError::Invalid { code: "invalid_state", message: message.into(), details: serde_json::json!({ "field": "state" }) };
+        let refused = || invalid("this answer does not belong to a connection that was begun here; begin again");
+        let used = sha256_hex(state.as_bytes());
         let sealed = URL_SAFE_NO_PAD.decode(state).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
         let text = self.0.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
         let state: State = serde_json::from_str(&text).map_err(|_| refused())?;
         if state.until < self.now().ms() {
             return Err(EngineError::Invalid {
                 code: "state_expired",
-                message: format!("connecting took longer than {} minutes; begin again", STATE_MS / 60_000),
+                message: format!("connecting took longer than {} minutes, or than the key was good that began it; begin again", STATE_MS / 60_000),
                 details: serde_json::json!({ "field": "state" }),
             });
         }
-        // Whoever began could do everything: connecting needs it.
+        // Whoever began could do everything, as connecting needs; the key may have been revoked since, and its holder be gone.
+        if !self.may_still_connect(&state).await? {
+            return Err(invalid("the key with which this connection was begun is not taken any more; begin again with another"));
+        }
         let caller = Caller { org_id: state.org, user_id: state.user, key_id: state.key, scopes: Scopes::full(), rate_per_minute: None, ends_at: None };
         let app = self.app(&caller, &state.app).await?;
         let client = oauth_of(&app)?;
@@ -160,6 +184,9 @@ impl Engine {
             message: format!("{} cannot be asked for a token: {why}", app.definition.name),
             details: serde_json::json!({}),
         })?;
+        if !self.0.used_states.insert(used, state.until, self.now().ms()) {
+            return Err(invalid("this answer came before, and each is good once; begin again"));
+        }
         let tokens = request.request_async(&http).await.map_err(|e| EngineError::Invalid {
             code: "provider_refused",
             message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
@@ -178,6 +205,26 @@ impl Engine {
             }
             None => self.insert_account(&caller, app, state.name.as_deref(), &credentials, expires_at).await,
         }
+    }
+
+    /// What is stored of the key or OAuth client with that id: its hash, its scopes and its end.
+    async fn connector(&self, org: &OrgId, id: &ApiKeyId) -> Result<Option<(String, Scopes, Option<Timestamp>)>, EngineError> {
+        if let Ok(client) = id.as_str().parse::<OauthClientId>() {
+            let client = self.0.store.oauth_client(&client).await?.filter(|client| client.org_id == *org);
+            return Ok(client.map(|client| (client.secret_hash, client.scopes, None)));
+        }
+        Ok(self.0.store.api_key(org, id).await?.map(|key| (key.key_hash, key.scopes, key.expires_at)))
+    }
+
+    /// Whether the key that began a connection is taken still. One that was rotated since is another, unless the one before may go on for a while.
+    async fn may_still_connect(&self, state: &State) -> Result<bool, EngineError> {
+        let Some((hash, scopes, end)) = self.connector(&state.org, &state.key).await? else { return Ok(false) };
+        let now = self.now();
+        let stands = hash == state.hash || {
+            let key = self.0.store.api_key(&state.org, &state.key).await?;
+            key.and_then(|key| key.old).is_some_and(|(old, until)| old == state.hash && until > now)
+        };
+        Ok(stands && end.is_none_or(|end| end > now) && scopes.allow(Scope::Full))
     }
 
     /// The account with a token that is good for some minutes: refreshed where it ends soon, by one at a time.

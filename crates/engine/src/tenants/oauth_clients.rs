@@ -5,7 +5,7 @@ use millrace_model::ids::OauthClientId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::{Caller, OauthClient, OauthToken, Scopes};
 
-use crate::tenants::keys::key_name;
+use crate::tenants::keys::{KEY_CHARS, key_name};
 use crate::tenants::secrets::{same, sha256_hex};
 use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError};
@@ -77,7 +77,7 @@ impl Engine {
         if let Some(scope) = scopes.iter().find(|scope| !client.scopes.allow(*scope)) {
             return Err(EngineError::invalid("scope", format!("`{scope}` is more than this client may do, which is `{}`", client.scopes)));
         }
-        let text = format!("{TOKEN_PREFIX}{}", self.0.ids.base62(40));
+        let text = format!("{TOKEN_PREFIX}{}", self.0.ids.base62(KEY_CHARS));
         let token = OauthToken {
             token_hash: sha256_hex(text.as_bytes()),
             client_id: client.id.clone(),

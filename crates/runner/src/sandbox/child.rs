@@ -1,14 +1,16 @@
 //! What happens in the child between fork and exec.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use millrace_walls::limits::{drop_capabilities, hard_limit, limit};
 use millrace_walls::readable::READABLE;
-use millrace_walls::seccomp::Profile;
+use millrace_walls::seccomp::{Pass, Profile};
 use millrace_walls::{checked, landlock, seccomp};
 use seccompiler::BpfProgram;
+use tokio::process::Command;
 
 use super::private::Private;
 use super::{NodeFiles, Sandbox};
@@ -26,6 +28,15 @@ const STACK_BYTES: u64 = 8 << 20;
 /// the environment of the server.
 const OWN_PROC_FILES: [&CStr; 3] = [c"/proc/self/stat", c"/proc/self/statm", c"/proc/self/status"];
 
+/// What the child is given of what the server opened.
+pub(super) struct Ends {
+    pub(super) wire_fd: i32,
+    /// On which the egress guard's listener goes to the server; None: nobody guards.
+    pub(super) handover: Option<OwnedFd>,
+    /// Where it enters its control group, where there are any.
+    pub(super) entry: Option<OwnedFd>,
+}
+
 /// Everything that the child needs, made before the fork.
 pub(super) struct Confinement {
     wire_fd: i32,
@@ -37,6 +48,9 @@ pub(super) struct Confinement {
     walled: bool,
     ruleset: Option<OwnedFd>,
     filters: Vec<BpfProgram>,
+    /// Put up after the egress guard's.
+    last_filter: Option<BpfProgram>,
+    start: Start,
     /// Where it enters its control group.
     entry: Option<OwnedFd>,
     /// The egress guard's filter, and the socket on which its listener goes to the server.
@@ -44,20 +58,17 @@ pub(super) struct Confinement {
 }
 
 impl Confinement {
-    pub(super) fn prepare(
-        sandbox: &Sandbox,
-        script: &Path,
-        private: &Private,
-        wire_fd: i32,
-        handover: Option<OwnedFd>,
-        entry: Option<OwnedFd>,
-        heap_mb: u32,
-    ) -> std::io::Result<Self> {
+    pub(super) fn prepare(command: &Command, sandbox: &Sandbox, script: &Path, private: &Private, ends: Ends, heap_mb: u32) -> std::io::Result<Self> {
         let ruleset = match sandbox.walls.landlock_abi {
             Some(_) => Some(above_wire(landlock::ruleset(&files(&sandbox.node, script, private))?)?),
             None => None,
         };
-        let filters = if sandbox.walls.seccomp { seccomp::filters(Profile::Host)? } else { Vec::new() };
+        let Ends { wire_fd, handover, entry } = ends;
+        let start = Start::of(command)?;
+        let (filters, last_filter) = match sandbox.walls.seccomp {
+            true => (seccomp::filters(Profile::Host)?, Some(seccomp::last(Some(start.pass))?)),
+            false => (Vec::new(), None),
+        };
         Ok(Self {
             wire_fd,
             parent: i32::try_from(std::process::id()).unwrap_or(0),
@@ -67,6 +78,8 @@ impl Confinement {
             walled: ruleset.is_some() || !filters.is_empty(),
             ruleset,
             filters,
+            last_filter,
+            start,
             entry: entry.map(above_wire).transpose()?,
             guarded: match handover {
                 Some(handover) => Some((egress::filter(), above_wire(handover)?)),
@@ -75,9 +88,17 @@ impl Confinement {
         })
     }
 
+    /// Walls the child in and starts the program in it; comes back where that fails.
+    pub(super) fn start(&mut self) -> std::io::Error {
+        match self.apply() {
+            Ok(()) => self.start.execute(),
+            Err(error) => error,
+        }
+    }
+
     /// Only async-signal-safe system calls; no allocation.
     #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
-    pub(super) fn apply(&mut self) -> std::io::Result<()> {
+    fn apply(&mut self) -> std::io::Result<()> {
         // SAFETY: plain system calls on values of our own, in the child before exec.
         unsafe {
             if self.wire_fd == WIRE_FD {
@@ -122,9 +143,50 @@ impl Confinement {
             // Both are closed by exec.
             egress::send(handover, &egress::install(filter, handover)?)?;
         }
+        if let Some(filter) = &mut self.last_filter {
+            seccomp::install(std::slice::from_mut(filter))?;
+        }
         // Only now: the server's descriptors, however many clients it has, are there until exec, and what is opened above gets a number beyond theirs.
         limit(libc::RLIMIT_NOFILE, files_max()?)?;
         Ok(())
+    }
+}
+
+/// The start of the program, as its command says: made here and not by the standard library, which has no pass to show.
+struct Start {
+    program: CString,
+    args: Vec<CString>,
+    env: Vec<CString>,
+    pass: Pass,
+}
+
+impl Start {
+    /// Arguments or variables, and the end of their list: in the child, lists have their room on the stack.
+    const ROOM: usize = 16;
+
+    fn of(command: &Command) -> std::io::Result<Self> {
+        let command = command.as_std();
+        let text = |part: &OsStr| Ok::<_, std::io::Error>(CString::new(part.as_bytes())?);
+        let program = text(command.get_program())?;
+        let args: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).map(text).collect::<Result<_, _>>()?;
+        let set = command.get_envs().filter_map(|(name, value)| Some([name.as_bytes(), b"=", value?.as_bytes()].concat()));
+        let env: Vec<_> = set.map(|variable| Ok::<_, std::io::Error>(CString::new(variable)?)).collect::<Result<_, _>>()?;
+        if args.len().max(env.len()) >= Self::ROOM {
+            return Err(std::io::Error::other(format!("a host is started with fewer than {} arguments and variables", Self::ROOM)));
+        }
+        Ok(Self { program, args, env, pass: Pass::new()? })
+    }
+
+    /// Comes back where it fails.
+    fn execute(&self) -> std::io::Error {
+        let list = |texts: &[CString]| {
+            let mut list = [std::ptr::null(); Self::ROOM];
+            for (place, text) in list.iter_mut().zip(texts) {
+                *place = text.as_ptr();
+            }
+            list
+        };
+        self.pass.execute(&self.program, &list(&self.args), &list(&self.env))
     }
 }
 

@@ -4,8 +4,10 @@
 
 mod child;
 mod files;
+mod kept;
 mod private;
 mod probe;
+mod removed;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -28,11 +30,13 @@ pub(crate) use self::probe::check;
 pub use self::probe::{WallReport, Walls, probe};
 pub(crate) use self::trial::trial;
 
-use self::child::Confinement;
+use self::child::{Confinement, Ends};
 use crate::egress::{self, Told};
 
 /// Threads that a host may have: Node has a dozen, a worker of a component's some more.
 pub(crate) const THREADS_MAX: usize = 512;
+/// Watches of epoll that a host may have: Node has one for each descriptor that it waits for, of at most 1,024, and a few for each thread that runs code.
+pub(crate) const WATCHES_MAX: usize = 4096;
 
 /// A started process and its ends.
 pub(crate) struct Launched {
@@ -84,7 +88,6 @@ impl Sandbox {
             Some(groups) => groups.host((u64::from(heap_mb) + BESIDE_HEAP_MB) << 20, THREADS_MAX).map(|(group, entry)| (Some(group), Some(entry)))?,
             None => (None, None),
         };
-        let mut confinement = Confinement::prepare(self, script, &private, theirs.as_raw_fd(), handover, entry, heap_mb)?;
         let mut command = Command::new(&self.node.binary);
         command
             .arg(format!("--max-old-space-size={heap_mb}"))
@@ -102,10 +105,11 @@ impl Sandbox {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        let mut confinement = Confinement::prepare(&command, self, script, &private, Ends { wire_fd: theirs.as_raw_fd(), handover, entry }, heap_mb)?;
         #[expect(unsafe_code, reason = "only pre_exec can shape a child between fork and exec")]
         // SAFETY: the closure only makes async-signal-safe system calls on what was prepared, and allocates nothing.
         unsafe {
-            command.pre_exec(move || confinement.apply());
+            command.pre_exec(move || Err(confinement.start()));
         }
         let child = command.spawn()?;
         drop(theirs);

@@ -9,17 +9,15 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
+use super::{kept, removed};
 use crate::types::ModuleSpec;
-
-/// Files and folders below `tmp` that a host may have.
-const ENTRIES_MAX: usize = 100_000;
 
 /// The private folder of a host, removed with it.
 pub(crate) struct Private {
@@ -39,7 +37,7 @@ pub(crate) enum Usage {
 }
 
 impl Usage {
-    fn unknown(error: Errno) -> Self {
+    pub(super) fn unknown(error: Errno) -> Self {
         if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) { Self::NotNow } else { Self::Uncountable }
     }
 }
@@ -86,65 +84,27 @@ impl Private {
         Ok(paths)
     }
 
-    /// What is kept in a host's `tmp`: in files, and in files that were unlinked and are open still. Such a file that is open no more, and that memory
+    /// What is kept in a host's `tmp`: in files, and in files and folders that were removed and are open still. Such a file that is open no more, and that memory
     /// leads to, cannot be counted.
     pub(crate) fn usage(tmp: &Path, pid: Option<u32>) -> Usage {
         Self::usage_while(tmp, pid, || {})
     }
 
     /// [`Private::usage`], with what happens each time between the listing of a folder and its opening: in a server, whatever a host does then.
-    pub(super) fn usage_while(tmp: &Path, pid: Option<u32>, mut meanwhile: impl FnMut()) -> Usage {
+    pub(super) fn usage_while(tmp: &Path, pid: Option<u32>, meanwhile: impl FnMut()) -> Usage {
         let root = match rustix::fs::openat(CWD, tmp, FOLDER, Mode::empty()) {
             Ok(root) => root,
             Err(error) => return Usage::unknown(error),
         };
-        let (mut bytes, mut entries, mut folders) = (0u64, 0usize, vec![Vec::new()]);
-        while let Some(path) = folders.pop() {
-            meanwhile();
-            let folder = match below(&root, &path) {
-                Ok(Some(folder)) => folder,
-                Ok(None) => continue,
-                Err(error) => return Usage::unknown(error),
-            };
-            let list = match Dir::read_from(&folder) {
-                Ok(list) => list,
-                Err(error) => return Usage::unknown(error),
-            };
-            for entry in list.flatten() {
-                let name = entry.file_name();
-                if is_itself(name.to_bytes()) {
-                    continue;
-                }
-                entries += 1;
-                if entries > ENTRIES_MAX {
-                    return Usage::Uncountable;
-                }
-                // Not of what a link leads to.
-                let Ok(stat) = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-                bytes = bytes.saturating_add(u64::try_from(stat.st_blocks).unwrap_or(0) * 512);
-                if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
-                    let mut child = path.clone();
-                    if !child.is_empty() {
-                        child.push(b'/');
-                    }
-                    child.extend_from_slice(name.to_bytes());
-                    folders.push(child);
-                }
-            }
-        }
-        if pid.is_some_and(|pid| maps_removed(&root, pid)) {
+        let bytes = match kept::count(&root, meanwhile) {
+            Ok(bytes) => bytes,
+            Err(usage) => return usage,
+        };
+        let Some(pid) = pid else { return Usage::Bytes(bytes) };
+        if removed::is_mapped(&root, pid) {
             return Usage::Uncountable;
         }
-        let open = pid.and_then(|pid| std::fs::read_dir(format!("/proc/{pid}/fd")).ok());
-        for entry in open.into_iter().flatten().flatten() {
-            if let Ok(meta) = std::fs::metadata(entry.path())
-                && meta.is_file()
-                && meta.nlink() == 0
-            {
-                bytes = bytes.saturating_add(meta.blocks() * 512);
-            }
-        }
-        Usage::Bytes(bytes)
+        Usage::Bytes(bytes.saturating_add(removed::open(pid)))
     }
 
     /// Removes it without blocking the caller's thread.
@@ -164,19 +124,6 @@ impl Drop for Private {
     }
 }
 
-/// Whether memory of a process leads to a file below a folder that was removed: it stays on the disk for as long, as large as it was.
-fn maps_removed(folder: &OwnedFd, pid: u32) -> bool {
-    const REMOVED: &[u8] = b" (deleted)";
-    let (Ok(mut path), Ok(maps)) =
-        (rustix::fs::readlink(format!("/proc/self/fd/{}", folder.as_raw_fd()), Vec::new()), std::fs::read(format!("/proc/{pid}/maps")))
-    else {
-        return false;
-    };
-    path = CString::new([path.as_bytes(), b"/"].concat()).unwrap_or(path);
-    let below = |line: &[u8]| line.windows(path.count_bytes()).any(|part| part == path.as_bytes());
-    maps.split(|byte| *byte == b'\n').any(|line| line.ends_with(REMOVED) && below(line))
-}
-
 /// Links where it can: the same file, at once. The file is made read-only first, for rights of files are all that keeps an old kernel's
 /// host from emptying it.
 fn bring(from: &Path, to: &Path) -> io::Result<()> {
@@ -193,10 +140,10 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// How folders of strangers are opened.
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(super) const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The folder at a path below another, with no link on the way; None where it is gone, or is no folder any more.
-fn below(root: &OwnedFd, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
+pub(super) fn below(root: &OwnedFd, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
     let whole = if path.is_empty() { b"." } else { path };
     let found = match rustix::fs::openat2(root, whole, FOLDER, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS) {
         // A kernel before 5.6, or a container that does not let it through: step by step.
@@ -218,7 +165,7 @@ pub(super) fn step_by_step(root: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno
     Ok(folder)
 }
 
-fn is_itself(name: &[u8]) -> bool {
+pub(super) fn is_itself(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }
 

@@ -162,6 +162,41 @@ impl Race {
     }
 }
 
+/// It has another name whenever it is to be entered.
+#[test]
+fn a_folder_that_is_renamed_under_way_is_counted_all_the_same() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let name = |n: u32| dir.path().join(format!("name-{n}"));
+    for part in ["", "deep"] {
+        std::fs::create_dir(name(0).join(part)).expect("makes");
+        std::fs::write(name(0).join(part).join("file"), vec![1; 100_000]).expect("writes");
+    }
+    let mut n = 0;
+    let usage = Private::usage_while(dir.path(), None, || {
+        std::fs::rename(name(n), name(n + 1)).expect("renames");
+        n += 1;
+    });
+    let Usage::Bytes(bytes) = usage else { panic!("uncountable") };
+    assert!((200_000..400_000).contains(&bytes), "{bytes}");
+}
+
+/// Who makes and removes folders all the time does nothing wrong.
+#[test]
+fn a_folder_that_is_removed_under_way_is_not_counted() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let name = |n: u32| dir.path().join(format!("name-{n}"));
+    std::fs::create_dir(name(0)).expect("makes");
+    std::fs::write(dir.path().join("file"), vec![1; 100_000]).expect("writes");
+    let mut n = 0;
+    let usage = Private::usage_while(dir.path(), None, || {
+        std::fs::remove_dir(name(n)).expect("removes");
+        std::fs::create_dir(name(n + 1)).expect("makes");
+        n += 1;
+    });
+    let Usage::Bytes(bytes) = usage else { panic!("uncountable") };
+    assert!((100_000..200_000).contains(&bytes), "{bytes}");
+}
+
 /// What is a folder when it is listed may be a link when it is entered: at every instant there is.
 #[test]
 fn a_folder_that_becomes_a_link_under_way_is_not_counted() {

@@ -197,6 +197,8 @@ async fn others_connect_while_one_floods() {
         assert_eq!(value(bench.call(&neighbour, port).await), "open");
     }
     assert!(!flooding.is_finished(), "the flood goes on");
+    // Twenty calls may be over before its first connection is refused.
+    until("the refusal in its output", || log.logs().iter().any(|l| l.contains("127.0.0.1:7"))).await;
     bench.runner.shutdown().await;
     flooding.await.expect("ends").result.expect_err("ends with its host");
     assert_eq!(log.logs().iter().filter(|l| l.contains("127.0.0.1:7")).count(), 1);

@@ -126,6 +126,16 @@ async fn a_flood_of_output() {
 }
 
 #[tokio::test]
+async fn an_answer_with_thousands_of_headers() {
+    for (lines, line) in [(40_000, "['set-cookie', 'a=1']"), (257, "['x-' + i, '1']"), (2, "['a', 'x'.repeat(40000)]")] {
+        let frame = format!("{{ t: 'respond', id: call.id, status: 200, headers: Array.from({{ length: {lines} }}, (_, i) => {line}), body: '' }}");
+        let failure = attack(&format!("send({frame});")).await;
+        assert_eq!((failure.kind, failure.code.as_str()), (FailureKind::PayloadTooLarge, "PayloadTooLarge"));
+        assert!(failure.message.contains(&format!("{lines} header lines")) && failure.message.contains("allowed are 256"), "{}", failure.message);
+    }
+}
+
+#[tokio::test]
 async fn a_flood_of_events() {
     let failure = attack(
         "const event = framed(JSON.stringify({ t: 'emit', id: call.id, event: 1, meta: {} }));

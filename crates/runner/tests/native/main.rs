@@ -114,7 +114,9 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
     let found = ask(&isolate("attacker"), json!({ "kind": "attack", "victim": victim })).await.expect("answers");
     // A call of another machine's set of numbers ends the process: it has a host of its own.
     let ended = ask(&isolate("other numbers"), json!({ "kind": "other numbers" })).await;
-    for (kind, code) in [("hoard memory", "OutOfMemory"), ("hoard files", "PayloadTooLarge"), ("end the first thread", "InternalFailure")] {
+    for (kind, code) in
+        [("hoard memory", "OutOfMemory"), ("hoard files", "PayloadTooLarge"), ("hoard watches", "OutOfMemory"), ("end the first thread", "InternalFailure")]
+    {
         let ended = ask(&isolate(kind), json!({ "kind": kind })).await;
         let got = ended.map_or_else(|failure| failure.code, |said| said.to_string());
         assert_eq!(got, code, "{kind}");
@@ -166,6 +168,7 @@ fn serve_as_host() {
                     Some("other numbers") => other_numbers(),
                     Some("hoard memory") => attempts::hoard_memory(),
                     Some("hoard files") => attempts::hoard_files(),
+                    Some("hoard watches") => attempts::hoard_watches(),
                     Some("end the first thread") => attempts::end_the_first_thread(),
                     Some("fuzz") => fuzz(&mut wire, frame["seed"].as_u64().unwrap_or(1), &frame["id"]),
                     _ => json!(std::process::id()),

@@ -11,6 +11,9 @@ use crate::db::{text, transaction};
 use crate::rows::{many, one};
 use crate::{PostgresStore, components, registries, rows};
 
+/// The version that a manifest says. Postgres reads no JSON with an escaped U+0000: it is read as [`text`] writes one, wherever in the manifest it is.
+const VERSION: &str = "(replace(manifest, '\\u0000', '\\ufffd')::json ->> 'version')";
+
 #[async_trait]
 impl Components for PostgresStore {
     async fn put_artifact(&self, artifact: Artifact) -> StoreResult<()> {
@@ -35,7 +38,7 @@ impl Components for PostgresStore {
     async fn component_by_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>> {
         let sql = format!(
             "SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND (published OR superseded)
-               AND CASE WHEN $3::text IS NULL THEN published ELSE manifest::json ->> 'version' = $3 END
+               AND CASE WHEN $3::text IS NULL THEN published ELSE {VERSION} = $3 END
              ORDER BY published DESC, created_at DESC, id DESC LIMIT 1",
             rows::COMPONENT
         );
@@ -43,7 +46,7 @@ impl Components for PostgresStore {
     }
     async fn newest_component_of_key(&self, org: &OrgId, key: &str, version: Option<&str>) -> StoreResult<Option<SavedComponent>> {
         let sql = format!(
-            "SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND ($3::text IS NULL OR manifest::json ->> 'version' = $3)
+            "SELECT {} FROM components WHERE org_id = $1 AND key = $2 AND ($3::text IS NULL OR {VERSION} = $3)
              ORDER BY created_at DESC, id DESC LIMIT 1",
             rows::COMPONENT
         );

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_store::{Deliveries, Delivery, DeliveryResult, Mail, MailResult, StoreResult};
+use millrace_store::{Deliveries, Delivery, DeliveryResult, Held, Mail, MailResult, StoreResult};
 
 use crate::db::statement;
 use crate::rows::{Table, list};
@@ -12,8 +12,8 @@ use crate::{PostgresStore, deliveries, mail, rows};
 
 #[async_trait]
 impl Deliveries for PostgresStore {
-    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
-        statement!(self.db, "delivery_claim", |c| deliveries::claim(&c, now, retry_at, limit))
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>> {
+        statement!(self.db, "delivery_claim", |c| deliveries::claim(&c, now, retry_at, limit, held))
     }
     async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
         statement!(self.db, "delivery_result", |c| deliveries::result(&c, id, &result))

@@ -39,7 +39,11 @@ impl Webhooks for PostgresStore {
         by_id!(self, "webhook_deliveries", rows::WEBHOOK_DELIVERY, org, id, rows::webhook_delivery)
     }
     async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>> {
-        let filter = "org_id = $1 AND target_id = $2 AND ($3::text IS NULL OR status = $3)";
+        // Said literally, so that the dead letters are found through their index.
+        let filter = match status {
+            Some(DeliveryStatus::Failed) => "org_id = $1 AND target_id = $2 AND status = 'failed' AND $3::text IS NOT NULL",
+            _ => "org_id = $1 AND target_id = $2 AND ($3::text IS NULL OR status = $3)",
+        };
         let table = Table { name: "webhook_deliveries", columns: rows::WEBHOOK_DELIVERY, filter };
         list(&self.db.client().await?, &table, &[&org.as_str(), &text(target), &status.map(DeliveryStatus::as_str)], page, rows::webhook_delivery).await
     }

@@ -4,6 +4,7 @@
 //! to SQLite's methods directly, which know nothing of it.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::io::ErrorKind;
 use std::sync::{Arc, OnceLock};
 
 use rusqlite::{Connection, ffi};
@@ -188,7 +189,7 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, am
         let page = std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(amount).unwrap_or(0));
         if let Some(log) = &kept.log {
             log.write(at.cast_unsigned(), page);
-            return write(file, from, amount, at);
+            return full_or(write(file, from, amount, at), file, &kept.usual);
         }
         if at == 0 && page.len() >= HEAD {
             let says = Pages::of(&page[..HEAD]);
@@ -201,11 +202,25 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, am
         match kept.pages.number(at.cast_unsigned(), page.len()) {
             Some(number) => {
                 seal(page, number, &mut kept.sealed);
-                write(file, kept.sealed.as_ptr().cast(), amount, at)
+                full_or(write(file, kept.sealed.as_ptr().cast(), amount, at), file, &kept.usual)
             }
-            None => write(file, from, amount, at),
+            None => full_or(write(file, from, amount, at), file, &kept.usual),
         }
     }
+}
+
+/// What a write came to: SQLite knows a full disk, and neither a quota that is used up nor a file that may not be larger, which are no less in the way.
+///
+/// # Safety
+/// The file is open, and the methods are its own.
+#[expect(unsafe_code, reason = "SQLite's interface")]
+unsafe fn full_or(code: c_int, file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) -> c_int {
+    let (ffi::SQLITE_IOERR_WRITE, Some(control)) = (code, methods.xFileControl) else { return code };
+    let mut errno: c_int = 0;
+    // SAFETY: the room for the number lives as long as the call.
+    let told = unsafe { control(file, ffi::SQLITE_FCNTL_LAST_ERRNO, (&raw mut errno).cast()) };
+    let has_no_room = matches!(std::io::Error::from_raw_os_error(errno).kind(), ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge | ErrorKind::StorageFull);
+    if told == ffi::SQLITE_OK && has_no_room { ffi::SQLITE_FULL } else { code }
 }
 
 /// As the usual, but that whole pages are to be read: SQLite reads parts of large values alone where it may, which no checksum is of.

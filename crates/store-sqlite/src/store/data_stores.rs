@@ -8,7 +8,8 @@ use millrace_model::page::{Listing, Page};
 use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, DataStores, StoreResult};
 use rusqlite::params;
 
-use crate::rows::{list, number, one};
+use crate::rows::{list, one};
+use crate::steps::STEP;
 use crate::{SqliteStore, data_stores, rows};
 
 #[async_trait]
@@ -21,6 +22,10 @@ impl DataStores for SqliteStore {
         self.db.write(move |c| data_stores::rename(c, &org, &id, &name, now)).await
     }
     async fn delete_data_store(&self, org: &OrgId, id: &DataStoreId) -> StoreResult<bool> {
+        let Some(store) = self.data_store(org, id).await? else { return Ok(false) };
+        if store.keys > u64::from(STEP) {
+            self.clear_in_steps(id).await?;
+        }
         let (org, id) = (org.clone(), id.clone());
         self.db.write(move |c| data_stores::delete(c, &org, &id)).await
     }
@@ -52,14 +57,11 @@ impl DataStores for SqliteStore {
         self.db.write(move |c| data_stores::delete_key(c, &id, &key)).await
     }
     async fn data_store_clear(&self, id: &DataStoreId) -> StoreResult<()> {
-        let id = id.clone();
-        self.db.write(move |c| data_stores::clear(c, &id)).await
+        self.clear_in_steps(id).await
     }
     async fn data_store_size(&self, id: &DataStoreId, now: Timestamp) -> StoreResult<u64> {
-        let id = id.to_string();
-        let sql = "SELECT count(*) FROM data_store_entries WHERE store_id = ?1 AND (expires_at IS NULL OR expires_at > ?2)";
-        let count = self.db.read(move |c| number(c, sql, params![id, now.ms()])).await?;
-        Ok(u64::try_from(count).unwrap_or(0))
+        let id = id.clone();
+        self.db.read(move |c| data_stores::size(c, &id, now)).await
     }
     async fn data_store_keys(&self, id: &DataStoreId, page: DataStorePage) -> StoreResult<Vec<String>> {
         let id = id.clone();

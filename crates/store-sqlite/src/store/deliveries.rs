@@ -4,18 +4,19 @@ use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeliveryId, MailId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_store::{Deliveries, Delivery, DeliveryResult, Mail, MailResult, StoreResult, fail_point};
+use millrace_store::{Deliveries, Delivery, DeliveryResult, Held, Mail, MailResult, StoreResult, fail_point};
 
 use crate::rows::{list, many};
 use crate::{SqliteStore, deliveries, mail, rows};
 
 #[async_trait]
 impl Deliveries for SqliteStore {
-    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Delivery>> {
+    async fn claim_deliveries(&self, now: Timestamp, retry_at: Timestamp, limit: u32, held: &Held) -> StoreResult<Vec<Delivery>> {
         if !self.db.read(move |c| deliveries::any_due(c, now)).await? {
             return Ok(Vec::new());
         }
-        write_at!(self, "delivery_claim", |c| deliveries::claim(c, now, retry_at, limit))
+        let held = held.clone();
+        write_at!(self, "delivery_claim", |c| deliveries::claim(c, now, retry_at, limit, &held))
     }
     async fn delivery_result(&self, id: &DeliveryId, result: DeliveryResult) -> StoreResult<()> {
         let id = id.clone();

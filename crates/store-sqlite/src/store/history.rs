@@ -57,8 +57,7 @@ impl History for SqliteStore {
         self.db.read(history::next_deferred_at).await
     }
     async fn delete_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
-        let (org, emitter, name) = (org.clone(), emitter.to_owned(), name.map(str::to_owned));
-        self.db.write(move |c| history::delete_events(c, &org, &emitter, name.as_deref(), range)).await
+        self.delete_in_steps(org, emitter, name, range).await
     }
     async fn history_owners(&self, after: &str, limit: u32) -> StoreResult<Vec<String>> {
         let after = after.to_owned();

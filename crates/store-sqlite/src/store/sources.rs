@@ -36,6 +36,7 @@ impl Sources for SqliteStore {
         write_at!(self, "deploy", |c| sources::update(c, &source, &interfaces))
     }
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()> {
+        self.cancel_in_steps(org, id.as_str()).await?;
         let (org, id) = (org.clone(), id.clone());
         write_at!(self, "delete", |c| sources::delete(c, &org, &id))
     }

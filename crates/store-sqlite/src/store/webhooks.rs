@@ -8,6 +8,7 @@ use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_store::{DeliveryStatus, StoreResult, WebhookReplay, WebhookTry, Webhooks, fail_point};
 
 use crate::rows::{list, number, one};
+use crate::steps::STEP;
 use crate::{SqliteStore, rows, webhooks};
 
 #[async_trait]
@@ -42,11 +43,27 @@ impl Webhooks for SqliteStore {
     }
     async fn list_webhook_deliveries(&self, org: &OrgId, target: &str, status: Option<DeliveryStatus>, page: &Page) -> StoreResult<Listing<WebhookDelivery>> {
         let (org, target, page) = (org.to_string(), target.to_owned(), page.clone());
-        let (status, filter) = (status.map_or("", DeliveryStatus::as_str), "org_id = ?1 AND target_id = ?2 AND ?3 IN ('', status)");
+        // Said literally, so that the dead letters are found through their index.
+        let filter = match status {
+            Some(DeliveryStatus::Failed) => "org_id = ?1 AND target_id = ?2 AND status = 'failed' AND ?3 IS NOT NULL",
+            _ => "org_id = ?1 AND target_id = ?2 AND ?3 IN ('', status)",
+        };
+        let status = status.map_or("", DeliveryStatus::as_str);
         self.db.read(move |c| list(c, "webhook_deliveries", filter, &[&org, &target, status], &page, rows::webhook_delivery)).await
     }
     async fn replay_webhook_deliveries(&self, replay: WebhookReplay) -> StoreResult<u64> {
-        self.db.write(move |c| webhooks::replay(c, &replay)).await
+        let mut replayed = 0;
+        // As removals: the writer is held for a step only.
+        while replayed < u64::from(replay.limit) {
+            let left = u32::try_from(u64::from(replay.limit) - replayed).unwrap_or(STEP).min(STEP);
+            let step = WebhookReplay { limit: left, ..replay.clone() };
+            let queued = self.db.write(move |c| webhooks::replay(c, &step)).await?;
+            replayed += queued;
+            if queued < u64::from(left) {
+                break;
+            }
+        }
+        Ok(replayed)
     }
     async fn expire_webhook_deliveries(&self, now: Timestamp, limit: u32, error: &str) -> StoreResult<u64> {
         let error = error.to_owned();

@@ -22,6 +22,7 @@ impl Workflows for SqliteStore {
         write_at!(self, "deploy", |c| workflows::deploy(c, &deployment))
     }
     async fn delete_workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<()> {
+        self.cancel_in_steps(org, id.as_str()).await?;
         let (org, id) = (org.clone(), id.clone());
         write_at!(self, "delete", |c| workflows::delete(c, &org, &id))
     }

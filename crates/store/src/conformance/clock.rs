@@ -56,8 +56,8 @@ pub async fn tries_of_deliveries_are_moved_with_the_clock(database: &dyn Databas
     let later = DeliveryResult { response_status: Some(503), error: Some("busy".into()), retry_at: Some(at(DAY_MS + 5_000)), at: at(DAY_MS) };
     org.store.delivery_result(&delivery.id, later).await.expect("records");
     org.store.clock_went_back(at(1), DAY_MS).await.expect("moves");
-    assert!(org.store.claim_deliveries(at(4_999), at(9_999), 10).await.expect("claims").is_empty());
-    assert_eq!(org.store.claim_deliveries(at(5_000), at(9_999), 10).await.expect("claims").len(), 1);
+    assert!(org.store.claim_deliveries(at(4_999), at(9_999), 10, &super::deliveries::nobody()).await.expect("claims").is_empty());
+    assert_eq!(org.store.claim_deliveries(at(5_000), at(9_999), 10, &super::deliveries::nobody()).await.expect("claims").len(), 1);
 }
 
 pub async fn a_notice_of_a_clock_that_was_wrong_holds_up_none(database: &dyn Database) {

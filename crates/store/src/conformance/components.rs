@@ -132,6 +132,8 @@ pub async fn earlier_published_versions_stay_addressable(database: &dyn Database
         org.store.put_artifact(artifact.clone()).await.expect("stores");
         let mut component = org.component(Some("acme-do"), &artifact, ms);
         component.manifest.version = Some(version.into());
+        // Postgres reads no JSON that holds U+0000, which a manifest may.
+        component.manifest.description = Some("a\u{0}b \\u0000".into());
         org.store.create_component(component).await.expect("publishes");
     }
     let found = |version: Option<&'static str>| {
@@ -142,6 +144,8 @@ pub async fn earlier_published_versions_stay_addressable(database: &dyn Database
     assert_eq!(found(Some("0.0.2")).await, Some(("0.0.2".into(), super::sample::at(3))));
     assert_eq!(found(Some("0.0.1")).await, Some(("0.0.1".into(), super::sample::at(1))));
     assert_eq!(found(Some("9")).await, None);
+    let newest = org.store.newest_component_of_key(&org.id, "acme-do", Some("0.0.1")).await.expect("reads");
+    assert_eq!(newest.and_then(|c| c.manifest.description).as_deref(), Some("a\u{0}b \\u0000"));
     org.store.unpublish_component(&org.id, "acme-do").await.expect("unpublishes");
     assert_eq!((found(None).await, found(Some("0.0.1")).await), (None, None));
 }

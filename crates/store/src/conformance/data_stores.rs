@@ -12,18 +12,18 @@ fn store(org: &Org, name: &str, ms: i64) -> DataStore {
     DataStore { id: DataStoreId::generate(&IDS), org_id: org.id.clone(), name: name.to_owned(), keys: 0, bytes: 0, created_at: at(ms), updated_at: at(ms) }
 }
 
-async fn add(org: &Org, name: &str) -> DataStoreId {
+pub(super) async fn add(org: &Org, name: &str) -> DataStoreId {
     let store = store(org, name, 0);
     let id = store.id.clone();
     org.store.create_data_store(store).await.expect("stores");
     id
 }
 
-fn write(id: &DataStoreId, key: &str, value: &str) -> DataStoreWrite {
+pub(super) fn write(id: &DataStoreId, key: &str, value: &str) -> DataStoreWrite {
     DataStoreWrite { store_id: id.clone(), key: key.into(), value: value.into(), expires_at: None, now: at(0), keys_max: 1000, bytes_max: 1 << 30 }
 }
 
-async fn set(org: &Org, id: &DataStoreId, key: &str, value: &str) {
+pub(super) async fn set(org: &Org, id: &DataStoreId, key: &str, value: &str) {
     org.store.data_store_set(write(id, key, value)).await.expect("sets");
 }
 
@@ -41,7 +41,7 @@ async fn keys(org: &Org, id: &DataStoreId, ms: i64) -> Vec<String> {
 }
 
 /// Keys and bytes as counted.
-async fn counted(org: &Org, id: &DataStoreId) -> (u64, u64) {
+pub(super) async fn counted(org: &Org, id: &DataStoreId) -> (u64, u64) {
     let store = org.store.data_store(&org.id, id).await.expect("reads").expect("the store");
     (store.keys, store.bytes)
 }

@@ -1,13 +1,13 @@
 //! What runs sent to the outside: stored with the settlement, tried in order, recorded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use millrace_model::ids::{DeliveryId, RunId};
 use millrace_model::source::Owner;
 
 use super::Database;
 use super::sample::{IDS, Org, at, settlement};
-use crate::{Delivery, DeliveryKind, DeliveryResult, DeliveryStatus, Effects, Settlement, StoreError};
+use crate::{Delivery, DeliveryKind, DeliveryResult, DeliveryStatus, Effects, Held, Settlement, StoreError};
 
 fn delivery(org: &Org, run: &RunId, position: i64) -> Delivery {
     Delivery {
@@ -37,8 +37,13 @@ pub(super) async fn sent(org: &Org, slug: &str, count: i64) -> Vec<Delivery> {
     deliveries
 }
 
+/// As many as are free for whom comes.
+pub(super) fn nobody() -> Held {
+    Held { share: 100, by: HashMap::new() }
+}
+
 async fn claim(org: &Org, ms: i64, retry_ms: i64, limit: u32) -> Vec<DeliveryId> {
-    org.store.claim_deliveries(at(ms), at(retry_ms), limit).await.expect("claims").into_iter().map(|d| d.id).collect()
+    org.store.claim_deliveries(at(ms), at(retry_ms), limit, &nobody()).await.expect("claims").into_iter().map(|d| d.id).collect()
 }
 
 async fn record(org: &Org, id: &DeliveryId, error: Option<&str>, retry_ms: Option<i64>, ms: i64) {
@@ -100,6 +105,27 @@ pub async fn claims_at_once_share_the_deliveries(database: &dyn Database) {
     let (a, b, c) = tokio::join!(claim(&org, 0, 100, 12), claim(&org, 0, 100, 12), claim(&org, 0, 100, 12));
     let claimed: Vec<String> = [a, b, c].into_iter().flatten().map(|id| id.to_string()).collect();
     assert_eq!((claimed.len(), claimed.iter().collect::<HashSet<_>>().len()), (12, 12));
+}
+
+pub async fn organizations_take_turns_in_deliveries_up_to_their_share(database: &dyn Database) {
+    let busy = Org::first(database).await;
+    let calm = Org::another(&busy.store, "calm").await;
+    for n in 0..6 {
+        sent(&busy, &format!("w-{n}"), 1).await;
+    }
+    let late = sent(&calm, "calm", 1).await.remove(0);
+    // It is later, and it is not held up.
+    record(&calm, &late.id, Some("no route"), Some(40), 0).await;
+    let claimed = async |limit: u32, share: u32, held: &[(&Org, u32)]| {
+        let held = Held { share, by: held.iter().map(|(org, count)| (org.id.clone(), *count)).collect() };
+        let all = busy.store.claim_deliveries(at(50), at(100), limit, &held).await.expect("claims");
+        (all.iter().filter(|d| d.org_id == busy.id).count(), all.iter().filter(|d| d.org_id == calm.id).count())
+    };
+    assert_eq!(claimed(10, 2, &[(&busy, 2), (&calm, 2)]).await, (0, 0));
+    assert_eq!(claimed(1, 4, &[(&busy, 2)]).await, (0, 1), "who holds the fewest comes first");
+    assert_eq!(claimed(10, 4, &[(&busy, 2)]).await, (2, 0));
+    assert_eq!(claimed(10, 3, &[]).await, (3, 0));
+    assert_eq!(claimed(10, 16, &[]).await, (1, 0));
 }
 
 pub async fn deliveries_go_with_their_run(database: &dyn Database) {

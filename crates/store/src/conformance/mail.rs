@@ -34,6 +34,19 @@ pub async fn claims_at_once_share_the_outbox(database: &dyn Database) {
     assert_eq!((claimed.len(), claimed.iter().collect::<HashSet<_>>().len()), (12, 12));
 }
 
+pub async fn organizations_take_turns_in_the_outbox(database: &dyn Database) {
+    let busy = Org::first(database).await;
+    for ms in 0..12 {
+        busy.add_mail(ms).await;
+    }
+    let (calm, third) = (Org::another(&busy.store, "calm").await, Org::another(&busy.store, "third").await);
+    let (own, other, _later) = (calm.add_mail(20).await, third.add_mail(30).await, third.add_mail(99).await);
+    let claimed = claim(&busy, 50, 100, 4).await;
+    assert!(claimed.len() == 4 && claimed.contains(&own) && claimed.contains(&other), "{claimed:?}");
+    assert_eq!(claim(&busy, 50, 100, 9).await.len(), 9);
+    assert_eq!(claim(&busy, 50, 100, 9).await.len(), 1);
+}
+
 pub async fn what_became_of_a_mail_is_recorded(database: &dyn Database) {
     let org = Org::first(database).await;
     let (sent, failed) = (org.add_mail(0).await, org.add_mail(1).await);

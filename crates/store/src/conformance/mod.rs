@@ -20,6 +20,7 @@ pub mod lifecycle;
 pub mod limits;
 pub mod listing;
 pub mod mail;
+pub mod many;
 pub mod oauth_clients;
 pub mod pauses;
 pub mod registries;
@@ -82,6 +83,7 @@ macro_rules! suite {
                 deliveries_come_with_the_settlement_or_not_at_all,
                 a_run_s_deliveries_are_first_tried_in_order,
                 claims_at_once_share_the_deliveries,
+                organizations_take_turns_in_deliveries_up_to_their_share,
                 deliveries_go_with_their_run,
                 a_mail_is_queued_once,
             }
@@ -192,6 +194,7 @@ macro_rules! suite {
                 a_webhook_listens_until_it_is_deleted,
                 an_event_is_queued_once_for_a_webhook,
                 due_webhooks_are_active_awake_and_longest_due_first,
+                organizations_take_turns_in_due_webhooks,
                 a_claimed_delivery_is_hidden_until_it_is_tried_again,
                 what_became_of_a_delivery_is_recorded,
                 what_a_late_try_says_of_a_delivery_that_is_over_counts_only_if_it_was_taken,
@@ -228,6 +231,7 @@ macro_rules! suite {
             mail {
                 a_claimed_mail_is_hidden_until_it_is_tried_again,
                 claims_at_once_share_the_outbox,
+                organizations_take_turns_in_the_outbox,
                 what_became_of_a_mail_is_recorded,
                 mails_are_listed_for_their_organization,
                 one_notice_for_a_class_and_owner,
@@ -284,6 +288,12 @@ macro_rules! suite {
                 a_deferred_event_waits_until_it_is_due_and_is_delivered_once,
                 pruning_removes_what_is_old_and_settled,
                 pruning_goes_in_steps,
+            }
+            many {
+                many_events_are_removed_and_counted,
+                a_large_data_store_is_cleared_and_removed,
+                many_dead_letters_are_replayed,
+                an_owner_goes_with_the_many_runs_that_wait,
             }
             listing {
                 sources_are_paged,

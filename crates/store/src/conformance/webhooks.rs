@@ -114,6 +114,14 @@ pub async fn due_webhooks_are_active_awake_and_longest_due_first(database: &dyn 
     assert_eq!(due(&org, 40).await, [Webhook { health: paused, ..early }, late]);
 }
 
+pub async fn organizations_take_turns_in_due_webhooks(database: &dyn Database) {
+    let busy = Org::first(database).await;
+    let calm = Org::another(&busy.store, "calm").await;
+    let (first, second, own) = (add(&busy, 0).await, add(&busy, 1).await, add(&calm, 2).await);
+    queue(&busy, vec![delivery(&busy, &first, 1, 10), delivery(&busy, &second, 1, 11), delivery(&calm, &own, 1, 20)]).await;
+    assert_eq!(due(&busy, 30).await, [first, own, second]);
+}
+
 pub async fn a_claimed_delivery_is_hidden_until_it_is_tried_again(database: &dyn Database) {
     let org = Org::first(database).await;
     let hook = add(&org, 0).await;
