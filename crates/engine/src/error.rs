@@ -134,6 +134,14 @@ pub enum EngineError {
         /// How many may wait.
         waiting_max: usize,
     },
+    /// The files of the organization's requests have as many bytes as may be kept.
+    #[error("the files in requests to this organization's endpoints have {max_mb} MiB, as many as are kept (--uploads-kept-mb); each goes half an hour after it came; try again after {} s", self.retry_after_secs().unwrap_or(1))]
+    FilesFull {
+        /// How many MiB are kept.
+        max_mb: u64,
+        /// When the oldest go.
+        wait: Duration,
+    },
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
@@ -205,7 +213,7 @@ impl EngineError {
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Gone { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
-            Self::QueueFull | Self::DeploysWaiting { .. } => ErrorKind::TooMany,
+            Self::QueueFull | Self::DeploysWaiting { .. } | Self::FilesFull { .. } => ErrorKind::TooMany,
             Self::Overloaded | Self::ExportUnderWay(_) | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
             Self::StorageFull => ErrorKind::StorageFull,
             Self::Internal { .. } => ErrorKind::Internal,
@@ -226,6 +234,7 @@ impl EngineError {
             Self::TooLarge { .. } => "too_large",
             Self::QueueFull => "queue_full",
             Self::DeploysWaiting { .. } => "deploys_waiting",
+            Self::FilesFull { .. } => "files_full",
             Self::Overloaded => "overloaded",
             Self::ExportUnderWay(_) => "export_under_way",
             Self::NoProcess => "no_process",
@@ -238,7 +247,7 @@ impl EngineError {
     /// Whole seconds after which it is worth to try again, where that is known.
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
-            Self::TooMany { wait, .. } | Self::WrongKeys { wait } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
+            Self::TooMany { wait, .. } | Self::WrongKeys { wait } | Self::FilesFull { wait, .. } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
             Self::Overloaded | Self::NoProcess | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
             Self::DeploysWaiting { .. } => Some(5),
             Self::StorageFull | Self::ExportUnderWay(_) => Some(10),
@@ -254,6 +263,7 @@ impl EngineError {
             Self::ScopeMissing { needed, has } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
             Self::WrongKeys { .. } => json!({ "retry_after": self.retry_after_secs() }),
             Self::DeploysWaiting { waiting_max } => json!({ "waiting_max": waiting_max, "retry_after": self.retry_after_secs() }),
+            Self::FilesFull { max_mb, .. } => json!({ "max_mb": max_mb, "retry_after": self.retry_after_secs() }),
             Self::TooMany { per_minute, .. } => json!({ "per_minute": per_minute, "retry_after": self.retry_after_secs() }),
             _ => json!({}),
         }

@@ -115,6 +115,8 @@ pub struct EngineConfig {
     pub s3: Option<S3Config>,
     /// Bytes that the files of one request to an endpoint may have.
     pub upload_max_bytes: usize,
+    /// Bytes that the files of an organization's requests may have together, for as long as they are kept.
+    pub uploads_kept_bytes: u64,
     /// Where traces go; none: nowhere.
     pub traces: Option<TraceConfig>,
 }
@@ -142,6 +144,7 @@ impl Default for EngineConfig {
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
             upload_max_bytes: 100 << 20,
+            uploads_kept_bytes: 4 << 30,
             traces: None,
         }
     }
@@ -185,6 +188,7 @@ struct Inner {
     rates: tenants::keys::Rates,
     exports: observe::history::Exports,
     domains: accept::domains::Domains,
+    kept_files: accept::kept_files::KeptFiles,
     wrong_keys: tenants::wrong_keys::WrongKeys,
     /// Reaches what code sends to.
     sending: deliver::reach::Reach,
@@ -262,6 +266,7 @@ impl Engine {
             rates: tenants::keys::Rates::default(),
             exports: observe::history::Exports::default(),
             domains: accept::domains::Domains::default(),
+            kept_files: accept::kept_files::KeptFiles::default(),
             wrong_keys: tenants::wrong_keys::WrongKeys::default(),
             sending,
             providers,

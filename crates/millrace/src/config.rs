@@ -109,6 +109,9 @@ pub struct ServeArgs {
     /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be kept as a file [default: 104857600]
     #[arg(long, env = "MILLRACE_UPLOAD_MAX_BYTES")]
     pub upload_max_bytes: Option<usize>,
+    /// MiB that the files in requests to an organization's endpoints may have together; each is kept for half an hour [default: 4096]
+    #[arg(long, env = "MILLRACE_UPLOADS_KEPT_MB")]
+    pub uploads_kept_mb: Option<u32>,
     /// Days that settled runs and events are kept [default: 30]
     #[arg(long, env = "MILLRACE_KEEP_DAYS")]
     pub keep_days: Option<u32>,
@@ -189,6 +192,7 @@ pub struct Config {
     pub connections_max: usize,
     pub requests_memory_mb: u32,
     pub upload_max_bytes: usize,
+    pub uploads_kept_mb: u32,
     pub keep: Retention,
     pub keep_audit_days: u32,
     pub metrics_listen: Option<String>,
@@ -243,6 +247,7 @@ impl Config {
             connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
             requests_memory_mb: args.requests_memory_mb.or(file.requests_memory_mb).unwrap_or(512),
             upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
+            uploads_kept_mb: args.uploads_kept_mb.or(file.uploads_kept_mb).unwrap_or(4096),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
             egress_allow: if args.egress_allow.is_empty() { file.egress_allow } else { args.egress_allow },

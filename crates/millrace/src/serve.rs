@@ -186,6 +186,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
         mail_from: config.mail_from.clone(),
         s3: config.s3.clone(),
         upload_max_bytes: config.upload_max_bytes,
+        uploads_kept_bytes: u64::from(config.uploads_kept_mb) << 20,
         waiting_bytes_max: config.requests_half_bytes(),
         egress,
         ..EngineConfig::default()

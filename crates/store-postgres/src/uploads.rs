@@ -38,6 +38,7 @@ pub(crate) async fn finish(c: &Client, id: &UploadId, size: i64) -> StoreResult<
 pub(crate) async fn purge(t: &Transaction<'_>, now: Timestamp, limit: u32) -> StoreResult<u64> {
     let sql = "SELECT id FROM uploads WHERE expires_at <= $1 ORDER BY expires_at, id LIMIT $2 FOR UPDATE SKIP LOCKED";
     let ids: Vec<String> = crate::rows::many(t, sql, &[&now.ms(), &i64::from(limit)], |row| row.try_get(0).map_err(crate::db::database)).await?;
-    execute(t, "DELETE FROM upload_parts WHERE upload_id = ANY ($1)", &[&ids]).await?;
-    execute(t, "DELETE FROM uploads WHERE id = ANY ($1)", &[&ids]).await
+    let parts = "DELETE FROM upload_parts WHERE (upload_id, position) IN (SELECT upload_id, position FROM upload_parts WHERE upload_id = ANY ($1) LIMIT $2)";
+    let files = "DELETE FROM uploads WHERE id = ANY ($1) AND NOT EXISTS (SELECT 1 FROM upload_parts WHERE upload_id = uploads.id)";
+    Ok(execute(t, parts, &[&ids, &i64::from(limit)]).await? + execute(t, files, &[&ids]).await?)
 }

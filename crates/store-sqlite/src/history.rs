@@ -117,8 +117,8 @@ pub(crate) fn newest_event(c: &Connection, emitter: &str) -> StoreResult<Option<
     one(c, "SELECT max(ordinal) FROM events WHERE emitter_id = ?1", [emitter], |row| row.get(0).map_err(database)).map(Option::flatten)
 }
 
-/// The oldest events in an inclusive range of places, at most `limit`; without `name` of all streams but `$in`.
-pub(crate) fn places(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, (start, end): (i64, i64), limit: u32) -> StoreResult<Vec<i64>> {
+/// The oldest events in an inclusive range of places, at most `limit`, with their bytes; without `name` of all streams but `$in`.
+pub(crate) fn places(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, (start, end): (i64, i64), limit: u32) -> StoreResult<Vec<(i64, i64)>> {
     // Two texts, so that where nothing is in the stream nothing is read.
     let (index, stream) = match name {
         Some(_) => ("INDEXED BY events_stream", "name = ?3"),
@@ -127,12 +127,17 @@ pub(crate) fn places(c: &Connection, org: &OrgId, emitter: &str, name: Option<&s
     many(
         c,
         &format!(
-            "SELECT ordinal FROM events {index} WHERE emitter_id = ?1 AND org_id = ?2 AND {stream} AND ordinal >= ?4 AND ordinal <= ?5
+            "SELECT ordinal, octet_length(payload) FROM events {index} WHERE emitter_id = ?1 AND org_id = ?2 AND {stream} AND ordinal >= ?4 AND ordinal <= ?5
              ORDER BY ordinal LIMIT ?6"
         ),
         params![emitter, org.as_str(), name, start, end, limit],
-        |row| row.get(0).map_err(database),
+        with_bytes,
     )
+}
+
+/// What names a row, and its bytes.
+pub(crate) fn with_bytes<K: rusqlite::types::FromSql>(row: &rusqlite::Row<'_>) -> StoreResult<(K, i64)> {
+    Ok((row.get(0).map_err(database)?, row.get(1).map_err(database)?))
 }
 
 /// Removes events at their places; how many were there still.

@@ -8,7 +8,9 @@ use rusqlite::{Connection, params};
 
 use crate::db::database;
 use crate::errors;
+use crate::history::with_bytes;
 use crate::rows::{execute, many, one};
+use crate::steps::first_step;
 
 pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Option<Retention>> {
     one(c, "SELECT keep_days, keep_count FROM retentions WHERE owner_id = ?1", [owner], |row| {
@@ -55,12 +57,14 @@ impl Found {
 
 pub(crate) fn find(c: &Connection, p: &Pruning) -> StoreResult<Found> {
     let (runs, events) = (find_runs(c, p)?, find_events(c, p)?);
+    let found = runs.len();
+    let ((runs, all_runs), (events, _)) = (first_step(runs), first_step(events));
     // Lines of runs that are to go with them are none of hooks: all of them would be read in each step.
-    let logs = if runs.len() < p.limit as usize { find_logs(c, p)? } else { Vec::new() };
+    let logs = if all_runs && found < p.limit as usize { find_logs(c, p)? } else { Vec::new() };
     Ok(Found { runs, events, logs })
 }
 
-fn find_runs(c: &Connection, p: &Pruning) -> StoreResult<Vec<String>> {
+fn find_runs(c: &Connection, p: &Pruning) -> StoreResult<Vec<(String, i64)>> {
     let kept = match p.keep_count {
         Some(count) => one(
             c,
@@ -74,14 +78,14 @@ fn find_runs(c: &Connection, p: &Pruning) -> StoreResult<Vec<String>> {
     let Some((at, id)) = p.before.map(|before| (before.ms(), String::new())).max(kept) else { return Ok(Vec::new()) };
     many(
         c,
-        "SELECT id FROM runs WHERE owner_id = ?1 AND (created_at, id) < (?2, ?3) AND status NOT IN ('queued', 'running', 'paused')
+        "SELECT id, octet_length(event) + octet_length(context) + coalesce(octet_length(result), 0) FROM runs WHERE owner_id = ?1 AND (created_at, id) < (?2, ?3) AND status NOT IN ('queued', 'running', 'paused')
          ORDER BY created_at, id LIMIT ?4",
         params![p.owner, at, id, p.limit],
-        |row| row.get(0).map_err(database),
+        with_bytes,
     )
 }
 
-fn find_events(c: &Connection, p: &Pruning) -> StoreResult<Vec<i64>> {
+fn find_events(c: &Connection, p: &Pruning) -> StoreResult<Vec<(i64, i64)>> {
     let kept = match p.keep_count {
         Some(count) => {
             let sql = "SELECT ordinal FROM events WHERE emitter_id = ?1 ORDER BY ordinal DESC LIMIT 1 OFFSET ?2";
@@ -92,9 +96,9 @@ fn find_events(c: &Connection, p: &Pruning) -> StoreResult<Vec<i64>> {
     let Some(cut) = p.before.map(EventId::ordinal_at).max(kept) else { return Ok(Vec::new()) };
     many(
         c,
-        "SELECT ordinal FROM events WHERE emitter_id = ?1 AND ordinal < ?2 AND name <> '$in' ORDER BY ordinal LIMIT ?3",
+        "SELECT ordinal, octet_length(payload) FROM events WHERE emitter_id = ?1 AND ordinal < ?2 AND name <> '$in' ORDER BY ordinal LIMIT ?3",
         params![p.owner, cut, p.limit],
-        |row| row.get(0).map_err(database),
+        with_bytes,
     )
 }
 

@@ -14,6 +14,25 @@ pub(crate) const STEP: u32 = 500;
 /// Events that a step removes at most: each is one row, and little is written for it.
 const EVENTS_STEP: u32 = 2_000;
 
+/// Bytes that a step removes at most, but for one row: SQLite reads each page that it frees.
+const BYTES_STEP: i64 = 32 << 20;
+
+/// The first of these rows (what names them, and their bytes) that are one step; whether they are all of them.
+pub(crate) fn first_step<K>(found: Vec<(K, i64)>) -> (Vec<K>, bool) {
+    let (count, mut bytes) = (found.len(), 0);
+    let step: Vec<K> = found
+        .into_iter()
+        .take_while(|(_, size)| {
+            let before = bytes;
+            bytes += size;
+            before == 0 || bytes <= BYTES_STEP
+        })
+        .map(|(name, _)| name)
+        .collect();
+    let is_all = step.len() == count;
+    (step, is_all)
+}
+
 impl SqliteStore {
     /// Removes events that are there now, looked for by a reader; how many.
     pub(crate) async fn delete_in_steps(&self, org: &OrgId, emitter: &str, name: Option<&str>, range: (Option<EventId>, Option<EventId>)) -> StoreResult<u64> {
@@ -28,10 +47,12 @@ impl SqliteStore {
         loop {
             let (org, of, name) = (org.clone(), emitter.clone(), name.map(str::to_owned));
             let found = self.db.read(move |c| history::places(c, &org, &of, name.as_deref(), (start, end), EVENTS_STEP)).await?;
-            let (Some(last), count) = (found.last().copied(), found.len()) else { return Ok(removed) };
+            let count = found.len();
+            let (step, is_all) = first_step(found);
+            let Some(last) = step.last().copied() else { return Ok(removed) };
             let of = emitter.clone();
-            removed += self.db.write(move |c| history::delete_events(c, &of, &found)).await?;
-            if count < EVENTS_STEP as usize || last == i64::MAX {
+            removed += self.db.write(move |c| history::delete_events(c, &of, &step)).await?;
+            if is_all && count < EVENTS_STEP as usize || last == i64::MAX {
                 return Ok(removed);
             }
             start = last + 1;
@@ -60,5 +81,24 @@ impl SqliteStore {
                 return Ok(());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_ends_where_its_bytes_do_and_has_a_row_at_least() {
+        let step = |sizes: &[i64]| {
+            let (rows, is_all) = first_step(sizes.iter().copied().enumerate().collect());
+            (rows.len(), is_all)
+        };
+        let half = BYTES_STEP / 2;
+        assert_eq!(step(&[]), (0, true));
+        assert_eq!(step(&[0, 1, 0]), (3, true));
+        assert_eq!(step(&[half, half]), (2, true));
+        assert_eq!(step(&[half, half, 1]), (2, false));
+        assert_eq!(step(&[3 * half, 1]), (1, false));
     }
 }

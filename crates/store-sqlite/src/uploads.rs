@@ -32,9 +32,12 @@ pub(crate) fn finish(c: &Connection, id: &UploadId, size: i64) -> StoreResult<()
     }
 }
 
+/// Part by part: a file may be larger than what the one writer should be held for.
 pub(crate) fn purge(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<u64> {
-    const OVER: &str = "(SELECT id FROM uploads WHERE expires_at <= ?1 ORDER BY expires_at, id LIMIT ?2)";
-    execute(c, &format!("DELETE FROM upload_parts WHERE upload_id IN {OVER}"), params![now.ms(), limit])?;
-    let gone = execute(c, &format!("DELETE FROM uploads WHERE id IN {OVER}"), params![now.ms(), limit])?;
+    let parts = "DELETE FROM upload_parts WHERE rowid IN
+                   (SELECT p.rowid FROM uploads AS u CROSS JOIN upload_parts AS p ON p.upload_id = u.id WHERE u.expires_at <= ?1 ORDER BY u.expires_at LIMIT ?2)";
+    let files = "DELETE FROM uploads WHERE id IN
+                   (SELECT id FROM uploads WHERE expires_at <= ?1 AND NOT EXISTS (SELECT 1 FROM upload_parts WHERE upload_id = id) ORDER BY expires_at LIMIT ?2)";
+    let gone = execute(c, parts, params![now.ms(), limit])? + execute(c, files, params![now.ms(), limit])?;
     Ok(u64::try_from(gone).unwrap_or(u64::MAX))
 }

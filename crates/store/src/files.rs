@@ -36,7 +36,7 @@ pub trait Files: Send + Sync + 'static {
     async fn upload(&self, id: &UploadId) -> StoreResult<Option<Upload>>;
     /// A part of a file.
     async fn upload_part(&self, id: &UploadId, position: i64) -> StoreResult<Option<Vec<u8>>>;
-    /// Removes files whose time was over by `now`, at most `limit`. How many.
+    /// Removes files whose time was over by `now`, part by part: at most `limit` parts, and as many files that have none left. How many of both.
     async fn purge_uploads(&self, now: Timestamp, limit: u32) -> StoreResult<u64>;
 
     /// Makes uploads the files of a store, all of them or none; what stood at their paths ends at `keep.replaced_until`.

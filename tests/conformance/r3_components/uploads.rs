@@ -131,6 +131,24 @@ async fn r3_a_file_is_there_for_thirty_minutes_and_then_gone_for_good() {
 }
 
 #[tokio::test]
+async fn r3_files_of_an_organization_have_a_share_of_the_disk() {
+    let start = 1_767_225_600_000;
+    let server = Server::start_at(start, &["--uploads-kept-mb", "1"]).await;
+    let (url, runs) = workflow(&server).await;
+    let file = form(&[], &[("doc", "x.bin", "a/b", &[7; 600_000])]);
+    assert_eq!(send(&server, &url, file.clone()).await, 200);
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    let full = answer(server.raw(Method::POST, &url).header("content-type", &kind).body(file.clone())).await;
+    assert_eq!((full.refusal(), full.text.contains("--uploads-kept-mb")), ((429, "files_full"), true), "{}", full.text);
+    assert!(full.json["details"]["retry_after"].as_u64().is_some_and(|secs| (1_800..=1_860).contains(&secs)), "{}", full.text);
+    // What has no files is not held up.
+    assert_eq!(answer(server.raw(Method::POST, &url).body("no file")).await.status, 200);
+    server.set_clock(start + 31 * 60_000);
+    assert_eq!(send(&server, &url, file).await, 200);
+    seen(&server, &runs, 3).await;
+}
+
+#[tokio::test]
 async fn r3_of_a_sender_that_does_not_prove_itself_no_file_is_kept() {
     let server = Server::start().await;
     for auth in [json!({ "type": "bearer", "token": "s3cret" }), json!({ "type": "signature", "secret": "It's a Secret", "header": "x-signature" })] {

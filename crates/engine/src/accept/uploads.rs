@@ -8,6 +8,7 @@ use multer::{Constraints, Multipart, SizeLimit};
 use serde_json::{Map, Value, json};
 
 use crate::accept::http_event::add_pair;
+use crate::accept::kept_files::FILE_BYTES_MIN;
 use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
 
@@ -95,6 +96,9 @@ impl Engine {
         pieces: impl Stream<Item = Result<Bytes, EngineError>>,
         left: &mut Left,
     ) -> Result<String, EngineError> {
+        let count = |bytes| self.0.kept_files.take(org, bytes, self.0.config.uploads_kept_bytes, self.now());
+        count(FILE_BYTES_MIN)?;
+        let pieces = pieces.map(|piece| piece.and_then(|bytes| count(bytes.len()).map(|()| bytes)));
         let id = self.receive(org, (file_name, media_type), pieces, left).await?;
         Ok(format!("{}/uploads/{}", self.0.config.base_url, self.upload_token(&id)))
     }

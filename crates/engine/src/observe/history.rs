@@ -22,6 +22,8 @@ const PRUNE_EVERY: Duration = Duration::from_secs(if cfg!(feature = "fail-points
 /// Rows of a kind in a step, and the pause after it: events that come in meanwhile wait for one step at most.
 const PRUNE_ROWS: u32 = 200;
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
+/// Parts of files that a step removes, of a MiB each.
+const PURGE_PARTS: u32 = 32;
 /// Owners looked up at once.
 const OWNERS: u32 = 100;
 /// Pieces of an export that wait to be handed on, and as many that wait to be taken.
@@ -172,7 +174,7 @@ impl Engine {
                 break;
             }
         }
-        while self.0.store.purge_uploads(self.now(), PRUNE_ROWS).await? > 0 && !paused(stop).await {}
+        while self.0.store.purge_uploads(self.now(), PURGE_PARTS).await? > 0 && !paused(stop).await {}
         while self.0.store.purge_data_stores(self.now(), PRUNE_ROWS).await? > 0 && !paused(stop).await {}
         Ok(gone)
     }

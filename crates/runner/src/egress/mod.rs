@@ -26,7 +26,7 @@ pub(crate) use self::filter::{filter, install};
 pub(crate) use self::handover::{receive, send};
 
 use self::abi::{Listener, Notice};
-use self::socket::Waiting;
+use self::socket::{Place, Waiting};
 
 /// Names are looked up and services are called: the thread needs little.
 const STACK_BYTES: usize = 256 << 10;
@@ -176,10 +176,13 @@ impl Guard {
         if !socket.would_wait() {
             return Some(socket.connect(to));
         }
-        if self.waiting.len() >= WAITING_MAX {
-            return Some(Err(libc::EAGAIN));
-        }
-        match socket.begin(to, id) {
+        let place = match self.waiting.len() {
+            0 => Some(Place::first()),
+            waiting if waiting < WAITING_MAX => Place::another(),
+            _ => None,
+        };
+        let Some(place) = place else { return Some(Err(libc::EAGAIN)) };
+        match socket.begin(to, id, place) {
             Ok(waiting) => {
                 self.waiting.push(waiting);
                 None

@@ -2,12 +2,16 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Answer;
 use super::abi::errno;
 
 /// The longest datagram. Of what is longer on a connection, so much is sent at once.
 pub(super) const PAYLOAD_MAX: usize = 65_535;
+/// Of what the server may open, this part may be connections that hosts wait for.
+const SHARE: u64 = 16;
 /// Flags of a message that change neither where it goes nor when.
 const FLAGS_OPEN: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_CONFIRM;
 
@@ -24,12 +28,45 @@ impl AsRawFd for Socket {
     }
 }
 
+/// A descriptor of the server's that a waiting connection holds. All hosts together have a part of what the server may open; the first of a host does
+/// not count, so that none is kept from its resolver by others.
+pub(super) struct Place(bool);
+
+/// Connections that wait, of all hosts, but the first of each.
+static WAITING: AtomicU64 = AtomicU64::new(0);
+
+impl Place {
+    pub(super) fn first() -> Self {
+        Self(false)
+    }
+
+    /// None: as many wait as may.
+    pub(super) fn another() -> Option<Self> {
+        static MAX: OnceLock<u64> = OnceLock::new();
+        Self::within(*MAX.get_or_init(|| millrace_walls::limits::hard_limit(libc::RLIMIT_NOFILE).unwrap_or(0) / SHARE))
+    }
+
+    fn within(max: u64) -> Option<Self> {
+        let taken = WAITING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| (now < max).then_some(now + 1));
+        taken.is_ok().then(|| Self(true))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.0 {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// A connection that a host waits for: its socket blocks.
 pub(super) struct Waiting {
     pub(super) id: u64,
     socket: Socket,
     /// The flags that the socket had.
     flags: i32,
+    _place: Place,
 }
 
 impl AsRawFd for Waiting {
@@ -117,10 +154,10 @@ impl Socket {
     ///
     /// The host could make the socket block again in the moment between: then this guard waits, which is the host's own, for as long as the kernel
     /// tries (two minutes).
-    pub(super) fn begin(self, to: Option<SocketAddr>, id: u64) -> Result<Waiting, Answer> {
+    pub(super) fn begin(self, to: Option<SocketAddr>, id: u64, place: Place) -> Result<Waiting, Answer> {
         let flags = self.flags();
         self.set_flags(flags | libc::O_NONBLOCK);
-        let waiting = Waiting { id, socket: self, flags };
+        let waiting = Waiting { id, socket: self, flags, _place: place };
         match waiting.socket.connect(to) {
             Err(libc::EINPROGRESS) => Ok(waiting),
             done => Err(done),
@@ -243,7 +280,7 @@ mod tests {
     fn ended(socket: Socket, to: SocketAddr) -> (Answer, i32) {
         let again = Socket::of(socket.fd.try_clone().expect("a copy")).expect("a socket");
         assert!(socket.would_wait());
-        let answer = match socket.begin(Some(to), 1) {
+        let answer = match socket.begin(Some(to), 1, Place::first()) {
             Ok(waiting) => {
                 assert!(!again.would_wait(), "the guard itself does not wait");
                 let mut ready = [libc::pollfd { fd: waiting.as_raw_fd(), events: libc::POLLOUT, revents: 0 }];
@@ -262,5 +299,13 @@ mod tests {
         assert_eq!(ended(blocking(), to), (Ok(0), 0));
         drop(listener);
         assert_eq!(ended(blocking(), to), (Err(libc::ECONNREFUSED), 0));
+    }
+
+    #[test]
+    fn places_have_a_bound_and_are_given_back() {
+        let held = [Place::first(), Place::within(2).expect("a place"), Place::within(2).expect("a place")];
+        assert!(Place::within(2).is_none());
+        drop(held);
+        assert!(Place::within(1).is_some());
     }
 }

@@ -26,12 +26,16 @@ pub async fn a_file_comes_back_in_its_parts_until_its_time_is_over(database: &dy
     assert_eq!(org.store.upload_part(&first.id, 0).await.expect("reads"), Some(vec![0, 255, 1]));
     assert_eq!(org.store.upload_part(&first.id, 2).await.expect("reads"), None);
     assert_eq!(org.store.purge_uploads(at(999), 10).await.expect("clears"), 0);
-    assert_eq!(org.store.purge_uploads(at(1_000), 10).await.expect("clears"), 1);
+    // Part by part, and the file with its last.
+    assert_eq!(org.store.purge_uploads(at(1_000), 1).await.expect("clears"), 1);
+    assert!(org.store.upload(&first.id).await.expect("reads").is_some());
+    assert_eq!(org.store.purge_uploads(at(1_000), 1).await.expect("clears"), 2);
     assert_eq!(org.store.upload(&first.id).await.expect("reads"), None);
     assert_eq!(org.store.upload_part(&first.id, 0).await.expect("reads"), None);
     assert!(org.store.upload(&second.id).await.expect("reads").is_some());
     assert_eq!(org.store.purge_uploads(at(9_000), 0).await.expect("clears"), 0);
-    assert_eq!(org.store.purge_uploads(at(9_000), 10).await.expect("clears"), 1);
+    assert_eq!(org.store.purge_uploads(at(9_000), 10).await.expect("clears"), 3);
+    assert_eq!(org.store.purge_uploads(at(9_000), 10).await.expect("clears"), 0);
 }
 
 pub async fn what_comes_after_a_file_went_is_refused(database: &dyn Database) {
