@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures::StreamExt as _;
 use http_body::{Frame, SizeHint};
+use millrace_model::upload::PART_BYTES;
 use tokio::time::{Instant, Sleep};
 
 use crate::error::ApiError;
@@ -29,6 +30,10 @@ const UNCOUNTED_BYTES: usize = 16 << 10;
 const UNCOUNTED_UNFOLDED_BYTES: usize = 64 << 10;
 /// No more is counted of a body: what is larger is not kept in memory as a whole, but in the parts in which it is stored.
 const COUNTED_BYTES_MAX: usize = V1_BODY_BYTES_MAX;
+/// The same of one that is stored as it comes: the part that is being stored, and the one that is being filled.
+const STORED_BYTES_MAX: usize = 2 * PART_BYTES;
+/// Bodies leave a part of the room to answers, a fourth.
+const FOR_ANSWERS: usize = 4;
 
 /// How much is read of a body that was refused, or that nobody asked for: a client that writes all before it reads would find the connection
 /// broken in the place of its answer.
@@ -45,6 +50,11 @@ impl Bodies {
     pub(crate) const fn new(max: usize) -> Self {
         Self { bytes: AtomicUsize::new(0), max }
     }
+
+    /// How many bytes there may be before one more body finds no room.
+    const fn max_of_bodies(&self) -> usize {
+        self.max - self.max / FOR_ANSWERS
+    }
 }
 
 /// One body's part of it, until its request is answered: until then what came is in memory, in one form or another. And what it was refused for.
@@ -52,6 +62,8 @@ pub(crate) struct Part {
     bodies: Arc<Bodies>,
     came: AtomicUsize,
     counted: AtomicUsize,
+    /// How many of its bytes count.
+    counted_max: AtomicUsize,
     /// What reading it made of it beside its bytes.
     unfolded: AtomicUsize,
     is_late: AtomicBool,
@@ -64,20 +76,21 @@ impl Part {
     fn of(bodies: &Arc<Bodies>) -> Self {
         let (came, counted, unfolded) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let (is_late, is_too_much) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { bodies: bodies.clone(), came, counted, unfolded, is_late, is_too_much, rest: Mutex::new(None) }
+        let counted_max = AtomicUsize::new(COUNTED_BYTES_MAX);
+        Self { bodies: bodies.clone(), came, counted, counted_max, unfolded, is_late, is_too_much, rest: Mutex::new(None) }
     }
 
     /// More of the body has come; false where there is no room for it. One that is larger than all of the room has it where it is alone.
     fn add(&self, bytes: usize) -> bool {
         let came = self.came.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let counts = came.min(COUNTED_BYTES_MAX).saturating_sub(UNCOUNTED_BYTES);
+        let counts = came.min(self.counted_max.load(Ordering::Relaxed)).saturating_sub(UNCOUNTED_BYTES);
         let counted = self.counted.swap(counts, Ordering::Relaxed);
         let more = counts - counted;
         if more == 0 {
             return true;
         }
         let there = self.bodies.bytes.fetch_add(more, Ordering::Relaxed);
-        there + more <= self.bodies.max || there == counted
+        there + more <= self.bodies.max_of_bodies() || there == counted
     }
 
     /// The body, all of which has come, takes so much memory more as it is read; false where there is no room for it.
@@ -101,6 +114,13 @@ impl Drop for Part {
     }
 }
 
+/// The body of this request, none of which was read, is stored as it comes.
+pub(crate) fn stored_in_parts(request: &Extensions) {
+    if let Some(part) = request.get::<Arc<Part>>() {
+        part.counted_max.store(STORED_BYTES_MAX, Ordering::Relaxed);
+    }
+}
+
 /// A request whose body is given up where it takes too long, or where there is no memory for it.
 pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>>) {
     if request.body().is_end_stream() {
@@ -110,7 +130,7 @@ pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>
     let (grace, told) = (app.config.body_timeout, part.clone());
     // Who expects to be told whether to send the body sends none before.
     let comes = !request.headers().contains_key(header::EXPECT);
-    let mut bounded = request.map(|body| Body::new(Bounded { body, started: Instant::now(), grace, timer: None, comes, part: told }));
+    let mut bounded = request.map(|body| Body::new(Bounded { body, started: Instant::now(), grace, timer: None, waiting: None, comes, part: told }));
     bounded.extensions_mut().insert(part.clone());
     (bounded, Some(part))
 }
@@ -229,6 +249,8 @@ struct Bounded {
     started: Instant,
     grace: Duration,
     timer: Option<Pin<Box<Sleep>>>,
+    /// Since when its next piece is waited for.
+    waiting: Option<Instant>,
     /// Whether the client sends it, whoever reads it or not.
     comes: bool,
     part: Arc<Part>,
@@ -250,6 +272,7 @@ impl http_body::Body for Bounded {
         let this = &mut *self;
         this.comes = true;
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
+            this.waiting = None;
             if let Some(Ok(frame)) = &frame
                 && !this.part.add(frame.data_ref().map_or(0, Bytes::len))
             {
@@ -259,7 +282,9 @@ impl http_body::Body for Bounded {
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let came = this.part.came.load(Ordering::Relaxed) as u64;
-        let until = this.started + this.grace + Duration::from_millis(came.saturating_mul(1000) / BODY_RATE_MIN);
+        let in_all = this.started + this.grace + Duration::from_millis(came.saturating_mul(1000) / BODY_RATE_MIN);
+        // What came fast buys no silence afterwards.
+        let until = in_all.min(*this.waiting.get_or_insert_with(Instant::now) + this.grace);
         let timer = this.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         if timer.deadline() != until {
             timer.as_mut().reset(until);
@@ -327,8 +352,15 @@ mod tests {
             Some((Ok::<_, std::io::Error>(vec![b'x'; bytes]), pieces))
         });
         let part = Arc::new(Part::of(&Arc::new(Bodies::new(usize::MAX))));
-        let body =
-            Bounded { body: Body::from_stream(stream), started: Instant::now(), grace: Duration::from_secs(10), timer: None, comes: true, part: part.clone() };
+        let body = Bounded {
+            body: Body::from_stream(stream),
+            started: Instant::now(),
+            grace: Duration::from_secs(10),
+            timer: None,
+            waiting: None,
+            comes: true,
+            part: part.clone(),
+        };
         let mut data = Body::new(body).into_data_stream();
         let mut bytes = 0;
         while let Some(piece) = data.next().await {
@@ -343,6 +375,8 @@ mod tests {
         assert_eq!(read(&[(0, 10), (11_000, 10)]).await, Err(true));
         let drip: Vec<_> = (0..100).map(|_| (500, 1)).collect();
         assert_eq!(read(&drip).await, Err(true), "each piece alone is in time");
+        assert_eq!(read(&[(0, 8 << 20), (9_000, 1)]).await, Ok((8 << 20) + 1));
+        assert_eq!(read(&[(0, 8 << 20), (11_000, 1)]).await, Err(true), "what came fast buys no silence");
         let flow: Vec<_> = (0..100).map(|_| (500, 8 << 10)).collect();
         assert_eq!(read(&flow).await, Ok(100 * (8 << 10)), "fifty seconds are no fault of a large body");
     }
@@ -372,7 +406,7 @@ mod tests {
 
     #[test]
     fn large_bodies_share_a_room_and_small_ones_need_none() {
-        let bodies = Arc::new(Bodies::new(100 << 10));
+        let bodies = Arc::new(Bodies::new((100 << 10) * 4 / 3));
         let (first, second, small) = (Part::of(&bodies), Part::of(&bodies), Part::of(&bodies));
         assert!(first.add(UNCOUNTED_BYTES + (60 << 10)) && second.add(UNCOUNTED_BYTES) && second.add(40 << 10));
         assert!(!first.add(1), "there is no more");
@@ -385,11 +419,12 @@ mod tests {
         assert!(!other.add(UNCOUNTED_BYTES + 1) && !large.add(1), "now it is not");
         drop((large, other, small));
         assert_eq!(bodies.bytes.load(Ordering::Relaxed), 0);
-        // A file that is stored as it comes takes no more than a body that is kept.
+        // Of a file that is stored as it comes, two parts are in memory.
         let bodies = Arc::new(Bodies::new(usize::MAX));
         let file = Part::of(&bodies);
+        file.counted_max.store(STORED_BYTES_MAX, Ordering::Relaxed);
         assert!((0..100).all(|_| file.add(1 << 20)));
-        assert_eq!(bodies.bytes.load(Ordering::Relaxed), COUNTED_BYTES_MAX - UNCOUNTED_BYTES);
+        assert_eq!(bodies.bytes.load(Ordering::Relaxed), STORED_BYTES_MAX - UNCOUNTED_BYTES);
     }
 
     #[tokio::test]

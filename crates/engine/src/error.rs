@@ -247,7 +247,9 @@ impl EngineError {
     /// Whole seconds after which it is worth to try again, where that is known.
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
-            Self::TooMany { wait, .. } | Self::WrongKeys { wait } | Self::FilesFull { wait, .. } => Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1)),
+            Self::TooMany { wait, .. } | Self::WrongKeys { wait } | Self::FilesFull { wait, .. } => {
+                Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1))
+            }
             Self::Overloaded | Self::NoProcess | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
             Self::DeploysWaiting { .. } => Some(5),
             Self::StorageFull | Self::ExportUnderWay(_) => Some(10),

@@ -18,6 +18,8 @@ use crate::{SqliteOptions, damage, data_keys, migrations, pages};
 /// Operations that are committed together at most.
 const GROUP_MAX: usize = 256;
 
+/// Pages of history that are read at once.
+const HISTORY_READERS: usize = 2;
 /// Long reads at once: each keeps the file from being tidied, and a thread.
 const ASIDE_MAX: usize = 2;
 
@@ -31,6 +33,8 @@ pub(crate) struct Db {
     writer: Mutex<Option<SyncSender<Write>>>,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
     readers: Arc<Readers>,
+    /// Those of history.
+    history: Arc<Readers>,
     path: PathBuf,
     /// Places for long reads, each on a connection of its own.
     aside: Arc<tokio::sync::Semaphore>,
@@ -39,7 +43,29 @@ pub(crate) struct Db {
 
 struct Readers {
     idle: Mutex<Vec<Connection>>,
-    places: tokio::sync::Semaphore,
+    places: Arc<tokio::sync::Semaphore>,
+}
+
+impl Readers {
+    fn open(path: &Path, count: usize) -> StoreResult<Arc<Self>> {
+        let idle = (0..count).map(|_| connect(path)).collect::<StoreResult<Vec<_>>>()?;
+        Ok(Arc::new(Self { idle: Mutex::new(idle), places: Arc::new(tokio::sync::Semaphore::new(count)) }))
+    }
+
+    async fn read<T: Send + 'static>(self: &Arc<Self>, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
+        // The place goes with the connection, and comes back with it: whoever asked may go away before the query ends.
+        let place = self.places.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let readers = self.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let connection = readers.idle.lock().pop().ok_or(StoreError::Closed)?;
+            // One state of the database, however many statements: a page and its count are of one moment.
+            let result = connection.unchecked_transaction().map_err(database).and_then(|state| query(&state));
+            readers.idle.lock().push(connection);
+            drop(place);
+            result
+        });
+        read.await.map_err(|e| StoreError::Database(Box::new(e)))?
+    }
 }
 
 impl Db {
@@ -56,8 +82,8 @@ impl Db {
         }
         let in_use = InUse::new(&options.path);
         damage::merge_log(&writer)?;
-        let count = options.reader_connections.max(1);
-        let idle = (0..count).map(|_| connect(&options.path)).collect::<StoreResult<Vec<_>>>()?;
+        let readers = Readers::open(&options.path, options.reader_connections.max(1))?;
+        let history = Readers::open(&options.path, HISTORY_READERS)?;
         let (queue, waiting) = sync_channel::<Write>(options.write_queue.max(1));
         let pulse = Arc::new(Pulse::default());
         let beats = pulse.clone();
@@ -68,9 +94,8 @@ impl Db {
                 move || write_loop(writer, &files, in_use, &waiting, &beats)
             })
             .map_err(|e| StoreError::Database(Box::new(e)))?;
-        let readers = Arc::new(Readers { idle: Mutex::new(idle), places: tokio::sync::Semaphore::new(count) });
         let aside = Arc::new(tokio::sync::Semaphore::new(ASIDE_MAX));
-        Ok(Self { writer: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), readers, path: options.path.clone(), aside, pulse })
+        Ok(Self { writer: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), readers, history, path: options.path.clone(), aside, pulse })
     }
 
     /// How writes fare.
@@ -123,16 +148,12 @@ impl Db {
 
     /// Runs `query` on a reader.
     pub(crate) async fn read<T: Send + 'static>(&self, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
-        let readers = self.readers.clone();
-        let _place = self.readers.places.acquire().await.map_err(|_| StoreError::Closed)?;
-        let read = tokio::task::spawn_blocking(move || {
-            let connection = readers.idle.lock().pop().ok_or(StoreError::Closed)?;
-            // One state of the database, however many statements: a page and its count are of one moment.
-            let result = connection.unchecked_transaction().map_err(database).and_then(|state| query(&state));
-            readers.idle.lock().push(connection);
-            result
-        });
-        self.look_for_damage(read.await.map_err(|e| StoreError::Database(Box::new(e)))?)
+        self.look_for_damage(self.readers.read(query).await)
+    }
+
+    /// Runs `query` on a reader that only what shows history has: a page of large events takes long, and nothing that runs waits for it.
+    pub(crate) async fn read_history<T: Send + 'static>(&self, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
+        self.look_for_damage(self.history.read(query).await)
     }
 
     /// Runs a long `query` on one state of the database, out of the way of the readers. `Overloaded` where enough others do.
@@ -162,6 +183,7 @@ impl Db {
     /// Ends the writer after what waits, and refuses reads from now on.
     pub(crate) async fn close(&self) {
         self.readers.places.close();
+        self.history.places.close();
         self.writer.lock().take();
         let thread = self.thread.lock().take();
         // The writer does not panic; were it to, there is nothing left to write.

@@ -1,8 +1,9 @@
 //! The OpenAPI document and its readable page, both made of the table that the router is made of.
 
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
-use axum::Json;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -20,7 +21,10 @@ const ABOUT: &str = "Every success is `{\"data\": …}`, lists have `page_info` 
     POST, PUT or DELETE are read from the query and from a JSON body, which wins. Times are epoch seconds unless their name says otherwise.";
 
 pub(crate) async fn show(State(app): State<App>) -> Response {
-    Json(document(&app.config.base_url)).into_response()
+    // It is long to make and asks for no key.
+    static MADE: OnceLock<Bytes> = OnceLock::new();
+    let made = MADE.get_or_init(|| Bytes::from(document(&app.config.base_url).to_string()));
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], made.clone()).into_response()
 }
 
 pub(crate) async fn page() -> Response {
@@ -29,7 +33,8 @@ pub(crate) async fn page() -> Response {
         (HeaderName::from_static("referrer-policy"), HeaderValue::from_static("no-referrer")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
-    (headers, Html(html())).into_response()
+    static MADE: OnceLock<Bytes> = OnceLock::new();
+    (headers, Html(MADE.get_or_init(|| Bytes::from(html())).clone())).into_response()
 }
 
 /// The OpenAPI 3.1 document of a server.

@@ -12,6 +12,7 @@ use crate::App;
 use crate::endpoints::{SANDBOX, read, with_body};
 use crate::error::ApiError;
 use crate::extract::query;
+use crate::guard::stored_in_parts;
 
 /// Asks in a header or the query that the body be kept as a file (facts 4.5).
 const UPLOAD_BODY: [&str; 2] = ["x-pd-upload-body", "pipedream_upload_body"];
@@ -45,6 +46,7 @@ pub(crate) async fn request(app: &App, (key, path): (&str, &str), files: FilesIn
         let once = bytes::Bytes::from(bytes.clone());
         (bytes, Box::pin(futures::stream::once(async move { Ok(once) })))
     } else {
+        stored_in_parts(&parts.extensions);
         (Vec::new(), Box::pin(body.into_data_stream().map_err(std::io::Error::other)))
     };
     let parsed = app.engine.take_files(key, files, pieces).await?;

@@ -12,6 +12,7 @@ use crate::App;
 use crate::endpoints::SANDBOX;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, query};
+use crate::guard::stored_in_parts;
 use crate::wire::Fields;
 
 fn record(file: &StoredFile) -> Value {
@@ -51,6 +52,7 @@ pub(crate) async fn get(State(app): State<App>, Auth(caller): Auth, Path(store):
 
 pub(crate) async fn put(State(app): State<App>, Auth(caller): Auth, Path(store): Path, request: Request) -> Result<Response, ApiError> {
     let params = Params(query(request.uri().query()));
+    stored_in_parts(request.extensions());
     let body = request.into_body().into_data_stream().map_err(std::io::Error::other);
     Ok(Fields::of(&params).data(record(&app.engine.put_file(&caller, &store, &path(&params)?, body).await?)))
 }

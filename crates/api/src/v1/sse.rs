@@ -26,8 +26,8 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
 use crate::wire;
 
-/// Events read at once from the history, for a stream that resumes.
-const RESUME_PAGE: u32 = 200;
+/// Events read at once from the history, for a stream that resumes: they wait in memory until its client takes them, however large they are.
+const RESUME_PAGE: u32 = 16;
 /// Ids of sent events that are remembered: more than the live stream holds, so that none is sent twice.
 const REMEMBERED_MAX: usize = 4096;
 

@@ -20,17 +20,19 @@ impl History for SqliteStore {
     }
     async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
         let (org, owner, filter, page) = (org.clone(), owner.to_owned(), filter.clone(), page.clone());
-        self.db.read(move |c| history::runs(c, &org, &owner, &filter, &page)).await
+        self.db.read_history(move |c| history::runs(c, &org, &owner, &filter, &page)).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         let id = id.to_string();
-        self.db.read(move |c| many(c, "SELECT * FROM logs WHERE run_id = ?1 ORDER BY line", [id], |row| rows::log_line(row).map(|(_, line)| line))).await
+        self.db
+            .read_history(move |c| many(c, "SELECT * FROM logs WHERE run_id = ?1 ORDER BY line", [id], |row| rows::log_line(row).map(|(_, line)| line)))
+            .await
     }
     async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
         let (org, owner) = (org.to_string(), owner.to_owned());
         let mut lines = self
             .db
-            .read(move |c| {
+            .read_history(move |c| {
                 many(
                     c,
                     "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 ORDER BY at DESC, rowid DESC LIMIT ?3",
@@ -44,11 +46,11 @@ impl History for SqliteStore {
     }
     async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
         let (org, emitter, name, page) = (org.clone(), emitter.to_owned(), name.map(str::to_owned), page.clone());
-        self.db.read(move |c| history::events(c, &org, &emitter, name.as_deref(), &page)).await
+        self.db.read_history(move |c| history::events(c, &org, &emitter, name.as_deref(), &page)).await
     }
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
         let (org, emitter) = (org.clone(), emitter.to_owned());
-        self.db.read(move |c| history::events_after(c, &org, &emitter, after, limit)).await
+        self.db.read_history(move |c| history::events_after(c, &org, &emitter, after, limit)).await
     }
     async fn due_deferred(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
         self.db.read(move |c| history::due_deferred(c, now, limit)).await

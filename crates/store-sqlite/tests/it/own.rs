@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{IdSource, OrgId, RunId, WorkflowId};
+use millrace_model::page::Page;
 use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Effects, ExportFilter, MapFate, Runs as _, Settlement, Store, StoreError};
+use millrace_store::{Effects, ExportFilter, MapFate, RunFilter, Runs as _, Settlement, Store, StoreError};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 use tokio::task::JoinSet;
@@ -144,6 +145,28 @@ async fn what_went_on_from_a_map_that_broke_is_not_stored() {
     let (well, fails, behind) = tokio::join!(store.settle(well), store.settle(fails), store.settle(behind));
     assert!(well.is_ok() && matches!(fails, Err(StoreError::Fenced)) && matches!(behind, Err(StoreError::Behind)), "{fails:?} {behind:?}");
     assert_eq!(store.run(&org, &last).await.expect("reads").expect("the run").status, RunStatus::Running);
+}
+
+/// Their reads go on, and others have to wait for them: they are not to find a reader that is not there.
+#[tokio::test]
+async fn who_goes_away_in_the_middle_of_a_read_leaves_the_readers_to_others() {
+    let folder = Folder::new();
+    let (ids, org) = (IdSource::default(), OrgId::generate(&IdSource::default()));
+    let store: Arc<dyn Store> = folder.open().await;
+    let new = NewRun { event: format!("\"{}\"", "x".repeat(4 << 20)).into(), ..run(&ids, &org) };
+    let (id, owner) = (new.id.clone(), new.owner.as_str().to_owned());
+    store.accept(new, "node").await.expect("accepted");
+    let (filter, page) = (RunFilter::default(), Page { limit: 1, ..Page::default() });
+    for _ in 0..50 {
+        let leaver = tokio::spawn({
+            let (store, org, id, owner, filter, page) = (store.clone(), org.clone(), id.clone(), owner.clone(), filter.clone(), page.clone());
+            async move { tokio::join!(store.run(&org, &id), store.list_runs(&org, &owner, &filter, &page)) }
+        });
+        tokio::task::yield_now().await;
+        leaver.abort();
+        let read = tokio::join!(store.run(&org, &id), store.run(&org, &id), store.list_runs(&org, &owner, &filter, &page), store.run_logs(&id));
+        assert!(read.0.is_ok() && read.1.is_ok() && read.2.is_ok() && read.3.is_ok(), "{read:?}");
+    }
 }
 
 #[tokio::test]
