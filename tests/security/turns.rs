@@ -196,6 +196,22 @@ async fn packages_that_cannot_be_unpacked_are_refused_by_their_name() {
     assert_eq!(names_left(&field), Value::Null);
 }
 
+/// Once there was no limit to how deep a package may be, and removing it took a descriptor for each folder.
+#[tokio::test]
+async fn what_is_left_of_a_package_is_removed_however_deep_it_is() {
+    // More than a process that fetches may have descriptors.
+    const DEPTH: usize = 1_100;
+    let registry = Registry::of(&[("held", HELD)]);
+    registry.let_go();
+    // Of the test's own user, who made what is left.
+    let server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    // No process has so large a number.
+    let left = server.data_dir().join("cache/packages/.part-4194999-0");
+    std::fs::create_dir_all(left.join("d/".repeat(DEPTH))).expect("makes");
+    assert_eq!(deploy(&server, "held").await.status, 200);
+    assert!(!left.exists(), "{}", server.log());
+}
+
 /// What of packages is in the cache that should not be.
 fn names_left(field: &Field) -> Value {
     let all = std::fs::read_dir(field.server.data_dir().join("cache/packages")).expect("reads").flatten();

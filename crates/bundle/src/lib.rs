@@ -22,6 +22,7 @@ mod sloppy;
 mod specifier;
 mod tape;
 mod tree;
+mod unpack;
 mod worker;
 mod workshop;
 

@@ -20,6 +20,7 @@ use crate::pages::Pages;
 use crate::plugin::{ENTRY, MillracePlugin};
 use crate::reach::{self, Reach};
 use crate::registry::{Outside, Registry};
+use crate::unpack::remove_left;
 use crate::worker::Asker;
 use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, extract, responds};
 
@@ -45,6 +46,7 @@ pub(crate) struct Workshop {
 impl Workshop {
     /// One that fetches by itself.
     pub(crate) fn open(config: &BundlerConfig) -> Result<Self, BundleError> {
+        remove_left(&config.cache_dir);
         Self::with(config, Outside::Http(reach::http()?))
     }
 

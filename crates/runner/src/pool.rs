@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use millrace_walls::folders::clear;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -17,7 +18,7 @@ use crate::host::{Blank, Host, Load, NotGiven};
 use crate::node::check_node;
 use crate::outgoing::{self, Outgoing};
 use crate::places::{IDLE, Offer, Pool};
-use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, clear, probe, trial};
+use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
 use crate::shares::Shares;
 use crate::types::{Call, CallFailure, CallOutcome, EffectSink, IsolateSpec, RunnerConfig, RunnerStats, StartError};
 use crate::wire;

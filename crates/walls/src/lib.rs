@@ -1,10 +1,11 @@
 //! The kernel's walls around a process that strangers' code runs in, or that reads it: files (Landlock), system calls (seccomp-bpf),
-//! limits, control groups. Who is walled in, and how far, is said by whoever starts the process.
+//! limits, control groups. Also: what it left in folders, removed ([`folders`]). Who is walled in, and how far, is said by whoever starts the process.
 //!
 //! A host is walled between fork and exec, with what was made before the fork ([`landlock::ruleset`], [`seccomp::filters`]); a program of ours walls itself
 //! before it reads anything of a stranger's ([`own::confine`]).
 
 pub mod cgroup;
+pub mod folders;
 pub mod landlock;
 pub mod limits;
 pub mod own;

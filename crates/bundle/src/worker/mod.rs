@@ -25,6 +25,7 @@ use self::started::{Ended, Started};
 use self::trial::Trial;
 use self::wire::{Answer, Job, Question, Role, Said, failed, line};
 use crate::extract::ComponentFacts;
+use crate::unpack::remove_left;
 use crate::{Bundle, BundleError, BundleRequest, BundlerConfig, Entry, Index};
 
 /// How often it is looked how much memory a process has.
@@ -233,6 +234,8 @@ impl WorkerCommand {
             line.clear();
             let Some(fetching) = fetching else { return Err(misunderstood()) };
             if fetcher.is_none() {
+                let cache_dir = config.cache_dir.clone();
+                tokio::task::spawn_blocking(move || remove_left(&cache_dir)).await.map_err(|e| failed("could not look through the cache of packages", e))?;
                 let mut started = Started::start(self, config, Role::Fetches)?;
                 looked.lock().push((started.pid, Role::Fetches));
                 if let Some(input) = &mut started.input {

@@ -15,10 +15,11 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::asker::Asker;
 use super::wire::{Answer, Asked, Given, Job, Need, Order, Question, Role, Said, Wrong, failed, line};
-use crate::packages::{LARGEST, PACKAGES, Packages};
+use crate::packages::{PACKAGES, Packages};
 use crate::pages::{Pages, is_beside};
 use crate::reach::{self, Reach};
 use crate::registry::{DOCUMENTS, Outside, Registry};
+use crate::unpack::LARGEST;
 use crate::workshop::{BLOCKING_MAX, STACK_BYTES, Workshop};
 use crate::{BUNDLES_MAX, BundleError, BundlerConfig, Entry, Index, Limits, extract};
 

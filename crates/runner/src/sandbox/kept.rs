@@ -9,10 +9,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use millrace_walls::folders::{FOLDER, is_itself};
 use rustix::fs::{AtFlags, FileType, Mode, RawDir};
 use rustix::io::Errno;
 
-use super::private::{FOLDER, Usage, below, is_itself};
+use super::private::{Usage, below};
 
 /// Files and folders below `tmp` that a host may have.
 const ENTRIES_MAX: usize = 100_000;

@@ -25,7 +25,7 @@ use tokio::process::{Child, Command};
 
 pub(crate) use self::child::BESIDE_HEAP_MB;
 pub(crate) use self::files::NodeFiles;
-pub(crate) use self::private::{Private, Usage, clear};
+pub(crate) use self::private::{Private, Usage};
 pub(crate) use self::probe::check;
 pub use self::probe::{WallReport, Walls, probe};
 pub(crate) use self::trial::trial;

@@ -6,13 +6,13 @@
 //! What a host makes in `tmp` is a stranger's, and may change under whoever looks at it: a folder that was there a moment ago may be a link to
 //! the server's own files. So it is counted and cleared away by descriptors of folders, never by paths, and no link is followed.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
+use millrace_walls::folders::{self, FOLDER};
+use rustix::fs::{CWD, Mode, ResolveFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -118,7 +118,7 @@ impl Drop for Private {
     fn drop(&mut self) {
         let Some(dir) = self.dir.take() else { return };
         let path = dir.keep();
-        if let Err(error) = clear(&path).and_then(|()| std::fs::remove_dir(&path)) {
+        if let Err(error) = folders::remove(&path) {
             tracing::warn!(path = %path.display(), %error, "the folder of a host could not be removed");
         }
     }
@@ -138,9 +138,6 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
         Err(_) => std::fs::copy(from, to).map(drop),
     }
 }
-
-/// How folders of strangers are opened.
-pub(super) const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The folder at a path below another, with no link on the way; None where it is gone, or is no folder any more.
 pub(super) fn below(root: &OwnedFd, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
@@ -163,96 +160,4 @@ pub(super) fn step_by_step(root: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno
         folder = rustix::fs::openat(&folder, part, FOLDER, Mode::empty())?;
     }
     Ok(folder)
-}
-
-pub(super) fn is_itself(name: &[u8]) -> bool {
-    matches!(name, b"." | b"..")
-}
-
-/// Empties a folder that a stranger filled: however deep it is nested and whatever its rights are, in constant memory and with few
-/// descriptors. What is nested is moved up, so paths stay short. Links are removed, and never followed, also where somebody is still at work there.
-pub(crate) fn clear(root: &Path) -> io::Result<()> {
-    clear_while(root, || {})
-}
-
-/// [`clear`], with what happens each time between the listing of a folder and its opening, and between its opening and its moving: in a server,
-/// whatever a host does then.
-pub(super) fn clear_while(root: &Path, mut meanwhile: impl FnMut()) -> io::Result<()> {
-    let root = rustix::fs::openat(CWD, root, FOLDER, Mode::empty())?;
-    let mut moved = 0u64;
-    loop {
-        let mut empty = true;
-        for name in names(&root)? {
-            let name = name?;
-            empty = false;
-            if removed(&root, &name)? {
-                continue;
-            }
-            meanwhile();
-            let Some(folder) = opened(&root, &name)? else { continue };
-            for child in names(&folder)? {
-                let child = child?;
-                if removed(&folder, &child)? {
-                    continue;
-                }
-                meanwhile();
-                // A folder is moved only where it may be written: its `..` changes.
-                if opened(&folder, &child)?.is_some() {
-                    meanwhile();
-                    move_up(&folder, &child, &root, &mut moved)?;
-                }
-            }
-            match rustix::fs::unlinkat(&root, &*name, AtFlags::REMOVEDIR) {
-                // Something came in while it was read, or it is another one: the next round sees it.
-                Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if empty {
-            return Ok(());
-        }
-    }
-}
-
-fn names(folder: &OwnedFd) -> io::Result<impl Iterator<Item = io::Result<CString>>> {
-    let name = |entry: rustix::io::Result<rustix::fs::DirEntry>| match entry {
-        Ok(entry) if is_itself(entry.file_name().to_bytes()) => None,
-        Ok(entry) => Some(Ok(entry.file_name().to_owned())),
-        Err(error) => Some(Err(error.into())),
-    };
-    Ok(Dir::read_from(folder)?.filter_map(name))
-}
-
-/// Removes what is no folder, a link itself too. False: it is a folder.
-fn removed(folder: &OwnedFd, name: &CString) -> io::Result<bool> {
-    match rustix::fs::unlinkat(folder, &**name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(true),
-        Err(Errno::ISDIR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// A folder that may be read and written from now on, whatever its rights were. None: it is gone, or is no folder any more.
-fn opened(folder: &OwnedFd, name: &CString) -> io::Result<Option<OwnedFd>> {
-    let found = match rustix::fs::openat(folder, &**name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(found) => found,
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    // Of this very folder, whatever has its name by now.
-    std::fs::set_permissions(format!("/proc/self/fd/{}", found.as_raw_fd()), std::fs::Permissions::from_mode(0o700))?;
-    Ok(Some(rustix::fs::openat(&found, c".", FOLDER, Mode::empty())?))
-}
-
-/// Moves a folder to a name below `root` that nothing has.
-fn move_up(from: &OwnedFd, name: &CString, root: &OwnedFd, moved: &mut u64) -> io::Result<()> {
-    loop {
-        *moved += 1;
-        match rustix::fs::renameat(from, &**name, root, format!(".moved-{moved}")) {
-            // What was broken off before left that name.
-            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR | Errno::ISDIR) => {}
-            Ok(()) | Err(Errno::NOENT) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-    }
 }

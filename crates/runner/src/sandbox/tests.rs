@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::private::{clear_while, step_by_step};
+use millrace_walls::folders::{clear, clear_while};
+
+use super::private::step_by_step;
 use super::*;
 use crate::types::{ModuleSpec, StartError};
 
