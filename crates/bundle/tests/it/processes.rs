@@ -1,5 +1,7 @@
 //! Bundling in processes of its own, which may break down.
 
+use std::collections::BTreeMap;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use millrace_bundle::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Limits, WorkerCommand};
@@ -67,4 +69,22 @@ async fn what_is_not_in_the_cache_is_fetched_by_another_process_which_gets_nothi
     let tells = r#"seen=no; grep -q 'a.mjs' "$0" && seen=yes; echo "{\"Done\":{\"Wrong\":{\"Failed\":\"$seen ${#given}\"}}}""#;
     let error = bundle(&format!(r#"case "$order" in *Fetches*) {gives};; *) {asks}; {tells};; esac; read -r end"#)).await.expect_err("an answer");
     assert!(matches!(&error, BundleError::Internal { source, .. } if source.to_string() == "no 31"), "{error:?}");
+}
+
+/// It was uploaded and unpacked: those who bound uploads have counted it.
+#[tokio::test]
+async fn a_tree_that_was_let_in_waits_where_no_other_may() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let command = WorkerCommand { program: "/bin/sh".into(), args: vec!["-c".into(), "read -r order; read -r question; read -r end".into()] };
+    let bundler = Bundler::in_processes(config(dir.path().into(), NO_REGISTRY), command).of("a");
+    let bundle = || Box::pin(bundler.bundle(BundleRequest { entry: files(&[("a.mjs", "")]), lock: None }));
+    // Two have a place, and eight wait.
+    let mut before: Vec<_> = (0..10).map(|_| bundle()).collect();
+    assert!(before.iter_mut().all(|bundling| is_pending(bundling.as_mut())));
+    assert_eq!(bundle().await.expect_err("no room").code(), "deploys_waiting");
+    assert!(is_pending(Box::pin(bundler.index("tree", BTreeMap::new())).as_mut()));
+}
+
+fn is_pending<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {
+    future.poll(&mut Context::from_waker(Waker::noop())).is_pending()
 }
