@@ -135,6 +135,14 @@ pub enum BundleError {
         /// The limit.
         waiting_max: usize,
     },
+    /// The machine has no room for its process at the moment.
+    #[error("the bundler's process cannot be started at the moment: {source}")]
+    #[serde(skip)]
+    NoProcess {
+        /// What the system says: descriptors, memory or processes are used up.
+        #[source]
+        source: std::io::Error,
+    },
     /// Ours to mend.
     #[error("{what}")]
     #[serde(skip)]
@@ -169,6 +177,7 @@ impl BundleError {
             Self::Integrity { .. } => "package_integrity",
             Self::Unpackable { .. } => "package_unpackable",
             Self::Waiting { .. } => "deploys_waiting",
+            Self::NoProcess { .. } => "no_process",
             Self::Internal { .. } => "internal",
         }
     }
@@ -181,6 +190,6 @@ impl BundleError {
 
     /// Whether the author, and not the server, can mend it.
     pub const fn is_user_error(&self) -> bool {
-        !matches!(self, Self::Internal { .. })
+        !matches!(self, Self::NoProcess { .. } | Self::Internal { .. })
     }
 }

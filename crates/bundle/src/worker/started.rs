@@ -6,6 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use millrace_walls::cgroup::HostGroup;
+use rustix::io::Errno;
 use tokio::io::{AsyncReadExt as _, BufReader, Take};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
@@ -51,7 +52,6 @@ pub(super) struct Ended {
 
 impl Started {
     pub(super) fn start(command: &WorkerCommand, config: &BundlerConfig, role: Role) -> Result<Self, BundleError> {
-        let not_started = |e: std::io::Error| failed("could not start the bundler", e);
         let memory_bytes = config.limits.memory_mb << 20;
         let order =
             Order { role, landlock: config.walls.landlock_abi.is_some(), seccomp: config.walls.seccomp, cache_dir: config.cache_dir.clone(), memory_bytes };
@@ -105,6 +105,14 @@ impl fmt::Display for Ended {
     }
 }
 
+/// Why it is not there. What the machine lacks at the moment is no fault of ours.
+fn not_started(error: std::io::Error) -> BundleError {
+    match Errno::from_io_error(&error) {
+        Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN | Errno::NOMEM) => BundleError::NoProcess { source: error },
+        _ => failed("could not start the bundler", error),
+    }
+}
+
 /// The end of standard error.
 async fn last_words(mut from: ChildStderr) -> String {
     let (mut kept, mut part) = (Vec::new(), [0; 1024]);
@@ -115,4 +123,18 @@ async fn last_words(mut from: ChildStderr) -> String {
         }
     }
     String::from_utf8_lossy(&kept).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_machine_lacks_at_the_moment_is_told_from_what_is_ours() {
+        let code = |error: Errno| not_started(error.into()).code();
+        for lacks in [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM] {
+            assert_eq!(code(lacks), "no_process", "{lacks}");
+        }
+        assert_eq!([Errno::NOENT, Errno::ACCESS].map(code), ["internal"; 2]);
+    }
 }

@@ -109,6 +109,7 @@ impl From<BundleError> for Wrong {
         match error {
             BundleError::Internal { what, source } if is_full(&*source) => Self::DiskFull(format!("{what}: {source}")),
             BundleError::Internal { what, source } => Self::Failed(format!("{what}: {source}")),
+            BundleError::NoProcess { .. } => Self::Failed(error.to_string()),
             error => Self::Refused(error),
         }
     }

@@ -335,12 +335,16 @@ fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>) -
 }
 
 pub(crate) fn bundle_error(error: BundleError) -> EngineError {
-    if let BundleError::Waiting { waiting_max } = error {
-        EngineError::DeploysWaiting { waiting_max }
-    } else if error.is_user_error() {
-        EngineError::Component { code: error.code(), message: error.to_string(), details: json!({ "field": "component_code" }) }
-    } else {
-        EngineError::internal("could not bundle the component", error)
+    match error {
+        BundleError::Waiting { waiting_max } => EngineError::DeploysWaiting { waiting_max },
+        BundleError::NoProcess { .. } => {
+            tracing::warn!(reason = %error, "a component could not be bundled");
+            EngineError::NoProcess
+        }
+        error if error.is_user_error() => {
+            EngineError::Component { code: error.code(), message: error.to_string(), details: json!({ "field": "component_code" }) }
+        }
+        error => EngineError::internal("could not bundle the component", error),
     }
 }
 
