@@ -11,15 +11,19 @@ use crate::db::{database, text};
 use crate::{retention, rows};
 
 /// Rows that are fetched first, and at least and at most then.
-const ROWS_FIRST: i32 = 100;
-const ROWS_MIN: i32 = 10;
+const ROWS_FIRST: i32 = 10;
+const ROWS_MIN: i32 = 1;
 const ROWS_MAX: i32 = 5_000;
 /// What is fetched at once should be about as large, bytes: small rows go many to a round trip, and large ones do not fill the memory.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A client that takes nothing for a minute loses its connection's transaction (`idle_in_transaction_session_timeout`).
+/// How long the connection may say nothing while rows are taken. The engine gives up a client that takes too little; this is for a server that stands still,
+/// and so long that rows of a step, of some MiB each, are taken at 64 KiB a second.
+const IDLE_MAX: &str = "SET LOCAL idle_in_transaction_session_timeout = '10min'";
+
 pub(crate) async fn export(c: &mut Client, org: &OrgId, filter: &ExportFilter, out: &Sender<Exported>) -> StoreResult<()> {
     let t = c.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await.map_err(database)?;
+    t.batch_execute(IDLE_MAX).await.map_err(database)?;
     let (from, to) = (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, Timestamp::ms));
     let ordinal = |time: Option<Timestamp>, none| time.map_or(none, EventId::ordinal_at);
     let (first, last) = (ordinal(filter.from, i64::MIN), ordinal(filter.to, i64::MAX));

@@ -1,22 +1,17 @@
 //! History as it is at one moment, handed over piece by piece.
 
-use std::time::Duration;
-
 use millrace_model::clock::Timestamp;
 use millrace_model::error_chain;
 use millrace_model::ids::{EventId, OrgId};
 use millrace_store::{ExportFilter, Exported, StoreError, StoreResult};
 use rusqlite::{Connection, Params, Row, params};
-use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
 
 use crate::db::database;
 use crate::{retention, rows};
 
-/// How long a piece may wait to be taken: until then the file keeps all that was changed since.
-const TAKE_MAX: Duration = Duration::from_secs(60);
-
-/// The connection is in a transaction: what it reads is of one moment.
+/// The connection is in a transaction: what it reads is of one moment, and until it ends the file keeps all that was changed since. Who takes the pieces
+/// bounds that, and goes away where it takes too long.
 pub(crate) fn export(c: &Connection, org: &OrgId, filter: &ExportFilter, out: &Sender<Exported>) -> StoreResult<()> {
     let (from, to) = (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, Timestamp::ms));
     let ordinal = |time: Option<Timestamp>, none| time.map_or(none, EventId::ordinal_at);
@@ -50,15 +45,8 @@ fn hand_over(c: &Connection, sql: &str, values: impl Params, out: &Sender<Export
     let mut statement = c.prepare_cached(sql).map_err(database)?;
     let mut rows = statement.query(values).map_err(database)?;
     while let Some(row) = rows.next().map_err(database)? {
-        let sent = match out.try_send(read(row).map_err(|error| unreadable(row, &error))?) {
-            Ok(()) => continue,
-            Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => return Ok(false),
-            Err(tokio::sync::mpsc::error::TrySendError::Full(piece)) => Handle::current().block_on(tokio::time::timeout(TAKE_MAX, out.send(piece))),
-        };
-        match sent {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => return Ok(false),
-            Err(_) => return Err(StoreError::Overloaded),
+        if out.blocking_send(read(row).map_err(|error| unreadable(row, &error))?).is_err() {
+            return Ok(false);
         }
     }
     Ok(true)
