@@ -24,6 +24,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
 use futures::FutureExt as _;
 use millrace_engine::Engine;
+use tokio_util::sync::CancellationToken;
 
 pub use contract::openapi::document as openapi_document;
 pub use metrics::metrics_router;
@@ -55,6 +56,11 @@ impl ApiConfig {
         millrace_model::domain::endpoint_url(&self.base_url, self.endpoint_domain.as_deref(), key)
     }
 }
+
+/// Ends a connection whose client takes too little of its answer: the library asks for no more of a body, nor gives it up, while there is something to be
+/// written. Whoever serves connections puts it into the extensions of each request, and drops the connection once it is cancelled.
+#[derive(Clone, Debug, Default)]
+pub struct Cut(pub CancellationToken);
 
 /// What handlers share.
 #[derive(Clone)]

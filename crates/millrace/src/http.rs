@@ -22,6 +22,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use millrace_api::Cut;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -117,9 +118,12 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 
 async fn connection(stream: TcpStream, address: SocketAddr, router: Router, limits: Limits, stop: CancellationToken, place: OwnedSemaphorePermit) {
     let place = Arc::new(place);
+    let cut = CancellationToken::new();
+    let to_cut = cut.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(address));
+        request.extensions_mut().insert(Cut(to_cut.clone()));
         let only_reads = matches!(*request.method(), Method::GET | Method::HEAD) && request.uri().path().starts_with("/v1/");
         let (answer, place) = (router.clone().oneshot(request), place.clone());
         async move {
@@ -136,7 +140,7 @@ async fn connection(stream: TcpStream, address: SocketAddr, router: Router, limi
             whole.await.unwrap_or_else(|_| Ok(StatusCode::INTERNAL_SERVER_ERROR.into_response()))
         }
     });
-    run(stream, service, limits, Some(stop)).await;
+    run(stream, service, limits, Some(stop), cut).await;
 }
 
 /// Says that there are too many connections, to one who asks something within its time.
@@ -147,11 +151,11 @@ async fn refuse(stream: TcpStream, limits: Limits, place: OwnedSemaphorePermit) 
         Ok::<_, Infallible>(response)
     });
     let limits = Limits { head_timeout: limits.head_timeout.min(Duration::from_secs(1)), ..limits };
-    run(stream, service, limits, None).await;
+    run(stream, service, limits, None, CancellationToken::new()).await;
     drop(place);
 }
 
-async fn run<S>(stream: TcpStream, service: S, limits: Limits, stop: Option<CancellationToken>)
+async fn run<S>(stream: TcpStream, service: S, limits: Limits, stop: Option<CancellationToken>, cut: CancellationToken)
 where
     S: hyper::service::Service<Request<Incoming>, Response = Response, Error = Infallible>,
 {
@@ -162,13 +166,20 @@ where
     builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Sips(stream.take(READ_BYTES_MAX))), service));
     let stop = stop.unwrap_or_default();
+    let served = async {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+            ended = connection.as_mut() => ended,
+        }
+    };
     let ended = tokio::select! {
         biased;
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-        ended = connection.as_mut() => ended,
+        ended = served => ended,
+        () = cut.cancelled() => return,
     };
     if let Err(error) = ended {
         // What strangers send is no event for the log of a healthy server.
@@ -255,4 +266,36 @@ pub fn raise_descriptors() -> Result<Descriptors> {
     }
     let all = now.rlim_cur;
     Ok(Descriptors { all, for_connections: all.saturating_sub(DESCRIPTORS_KEPT).max(all / 2) })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Extension;
+    use axum::routing::get;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_is_cut_ends_though_its_client_reads_nothing() {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        // More than the system takes for a client that reads nothing.
+        let large = move |Extension(cut): Extension<Cut>| async move {
+            tell.send(cut).expect("is awaited");
+            vec![b'x'; 64 << 20]
+        };
+        let listener = listen("127.0.0.1:0").await.expect("listens");
+        let address = listener.local_addr().expect("an address");
+        let limits = Limits { connections_max: 1, head_timeout: Duration::from_secs(60) };
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(serve(listener, Router::new().route("/", get(large)), limits, stop.clone()));
+        let mut client = TcpStream::connect(address).await.expect("connects");
+        client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("asks");
+        let Cut(cut) = told.recv().await.expect("is asked");
+        stop.cancel();
+        cut.cancel();
+        // Before the system gives up a client that acknowledges nothing.
+        tokio::time::timeout(UNREAD_MAX / 2, serving).await.expect("ends").expect("ends well");
+    }
 }
