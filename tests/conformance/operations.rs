@@ -269,9 +269,9 @@ async fn the_history_is_exported_on_postgres() {
 /// One export of an organization is under way at once, and takes nothing from others but its place.
 async fn export_one_at_once(server: &Server) {
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", STEP)]).await;
-    // More than waits between the database and a client that does not read.
+    // More than the system keeps for a client that does not read, though few pieces: what waits is bounded by its bytes.
     let large = json!({ "text": "x".repeat(400_000) });
-    for _ in 0..110 {
+    for _ in 0..28 {
         assert_eq!(answer(server.raw(Method::POST, &endpoint(&workflow)).json(&large)).await.status, 200);
     }
     let export = async || answer(server.raw(Method::GET, "/v1/export?from=99999999999999").bearer_auth(&server.api_key)).await;

@@ -148,6 +148,14 @@ pub enum EngineError {
     /// As many exports are handed over as may be at once.
     #[error("{0}")]
     ExportUnderWay(&'static str),
+    /// The client of an export took too little of it.
+    #[error(
+        "the client took {bytes} bytes of the export and then too little: it is waited for a minute, and regains a second of it with each 64 KiB that it takes; take it faster, or less at once (`owner_id`, `from`, `to`)"
+    )]
+    ExportTooSlow {
+        /// What it took.
+        bytes: u64,
+    },
     /// The machine has no room for another process at the moment.
     #[error("the server cannot start a process for the code at the moment; its log tells why; try again in a moment")]
     NoProcess,
@@ -211,7 +219,7 @@ impl EngineError {
             Self::TooMany { .. } | Self::WrongKeys { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
-            Self::Gone { .. } => ErrorKind::Gone,
+            Self::Gone { .. } | Self::ExportTooSlow { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull | Self::DeploysWaiting { .. } | Self::FilesFull { .. } => ErrorKind::TooMany,
             Self::Overloaded | Self::ExportUnderWay(_) | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
@@ -237,6 +245,7 @@ impl EngineError {
             Self::FilesFull { .. } => "files_full",
             Self::Overloaded => "overloaded",
             Self::ExportUnderWay(_) => "export_under_way",
+            Self::ExportTooSlow { .. } => "export_too_slow",
             Self::NoProcess => "no_process",
             Self::StorageFull => "storage_full",
             Self::DatabaseUnavailable => "database_unavailable",

@@ -44,7 +44,8 @@ pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;
 pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Interfaces, Mail, PauseEnd, RunFilter, SubscriptionKey};
-pub use observe::history::{Export, RetentionView};
+pub use observe::exports::{Export, Taken};
+pub use observe::history::RetentionView;
 pub use observe::metrics::{Door, Metrics};
 pub use observe::readiness::{FREE_BYTES_MIN, Readiness};
 pub use observe::streams::{StepEnd, StreamItem};
@@ -186,7 +187,7 @@ struct Inner {
     cache: cache::Cache,
     nodes: nodes::Nodes,
     rates: tenants::keys::Rates,
-    exports: observe::history::Exports,
+    exports: observe::exports::Exports,
     domains: accept::domains::Domains,
     kept_files: accept::kept_files::KeptFiles,
     wrong_keys: tenants::wrong_keys::WrongKeys,
@@ -264,7 +265,7 @@ impl Engine {
             cache: cache::Cache::default(),
             nodes: nodes::Nodes::default(),
             rates: tenants::keys::Rates::default(),
-            exports: observe::history::Exports::default(),
+            exports: observe::exports::Exports::default(),
             domains: accept::domains::Domains::default(),
             kept_files: accept::kept_files::KeptFiles::default(),
             wrong_keys: tenants::wrong_keys::WrongKeys::default(),

@@ -1,22 +1,25 @@
 //! How much history is kept, and handing it over.
 
+use std::io;
+
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use millrace_engine::{Export, ExportFilter, Exported, RetentionView, error_chain};
+use millrace_engine::{EngineError, Export, ExportFilter, Exported, RetentionView, Taken, error_chain};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::retention::Retention;
 use serde_json::{Value, json};
 
-use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
 use crate::wire::{self, Fields};
+use crate::{App, Cut};
 
-/// Bytes of lines that are sent together.
+/// Bytes that are sent together: short lines are gathered, and long ones sent in parts, so that how much was taken of one is known.
 const CHUNK_BYTES: usize = 32 << 10;
 
 pub(crate) async fn retention<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
@@ -43,7 +46,7 @@ fn shown(owner: &str, view: &RetentionView) -> Value {
 }
 
 /// Runs, logs and events, a JSON line for each. The last line says that it was all.
-pub(crate) async fn export(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+pub(crate) async fn export(State(app): State<App>, Auth(caller): Auth, cut: Option<Extension<Cut>>, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
     let owner = query.params.text("owner_id")?;
     if let Some(owner) = &owner
@@ -53,7 +56,9 @@ pub(crate) async fn export(State(app): State<App>, Auth(caller): Auth, query: Li
     }
     let time = |field| Ok::<_, ApiError>(query.params.number::<i64>(field)?.map(Timestamp));
     let filter = ExportFilter { owner, from: time("from")?, to: time("to")? };
-    let lines = Lines { export: Some(app.engine.export(&caller, filter).await?), counts: Counts::default() };
+    let Extension(Cut(cut)) = cut.unwrap_or_default();
+    let export = app.engine.export(&caller, filter, cut).await?;
+    let lines = Lines { export, text: Bytes::new(), sent: 0, is_over: false, counts: Counts::default() };
     let body = Body::from_stream(stream::unfold(lines, |mut lines| async move { lines.chunk().await.map(|chunk| (chunk, lines)) }));
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson")),
@@ -69,41 +74,80 @@ struct Counts {
     events: u64,
 }
 
-/// An export as text, some lines at a time.
+/// An export as text, some of it at a time.
 struct Lines {
-    /// None once the last line was given.
-    export: Option<Export>,
+    export: Export,
+    /// Lines that are still to be sent.
+    text: Bytes,
+    /// Bytes that were sent on their way.
+    sent: u64,
+    is_over: bool,
     counts: Counts,
 }
 
+/// A part of the text, which the library keeps until it is written: then the client has taken it.
+struct Sent {
+    bytes: Bytes,
+    taken: Taken,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        self.taken.add(self.bytes.len());
+    }
+}
+
 impl Lines {
-    async fn chunk(&mut self) -> Option<Result<Bytes, std::io::Error>> {
-        let export = self.export.as_mut()?;
+    async fn chunk(&mut self) -> Option<Result<Bytes, io::Error>> {
+        if self.is_over {
+            return None;
+        }
+        if self.text.is_empty() {
+            self.text = self.lines().await;
+        }
+        if self.text.is_empty() {
+            self.is_over = true;
+            return Some(self.end().await);
+        }
+        let bytes = self.text.split_to(self.text.len().min(CHUNK_BYTES));
+        self.sent += bytes.len() as u64;
+        Some(Ok(Bytes::from_owner(Sent { bytes, taken: self.export.taken() })))
+    }
+
+    /// The next lines; none at the end.
+    async fn lines(&mut self) -> Bytes {
         let mut text = Vec::new();
-        while text.len() < CHUNK_BYTES {
-            // What is there goes out together; none is waited for while there is something to send.
-            let piece = match export.pieces.try_recv() {
-                Ok(piece) => Some(piece),
-                Err(_) if !text.is_empty() => return Some(Ok(text.into())),
-                Err(_) => export.pieces.recv().await,
-            };
-            let Some(piece) = piece else { break };
+        let mut next = self.export.next().await;
+        while let Some(piece) = next {
             put(&mut text, &self.counts.line(&piece));
+            // What is there goes out together; none is waited for while there is something to send.
+            next = if text.len() < CHUNK_BYTES { self.export.next_at_once() } else { None };
         }
-        if !text.is_empty() {
-            return Some(Ok(text.into()));
+        text.into()
+    }
+
+    /// What stands behind the lines.
+    async fn end(&mut self) -> Result<Bytes, io::Error> {
+        if let Err(error) = self.export.done().await {
+            // A client that was too slow is no fault of ours, and was told of.
+            if !matches!(error, EngineError::ExportTooSlow { .. }) {
+                tracing::error!(error = error_chain(&error), "an export broke off");
+            }
+            // The connection is cut, so that nobody takes the part for the whole.
+            return Err(io::Error::other("the export broke off"));
         }
-        let done = self.export.take()?.done.await;
-        if matches!(done, Ok(Ok(()))) {
-            let Counts { runs, logs, events } = self.counts;
-            put(&mut text, &json!({ "type": "end", "data": { "runs": runs, "logs": logs, "events": events } }));
-            return Some(Ok(text.into()));
-        }
-        if let Ok(Err(error)) = done {
-            tracing::error!(error = error_chain(&error), "an export broke off");
-        }
-        // The connection is cut, so that nobody takes the part for the whole.
-        Some(Err(std::io::Error::other("the export broke off")))
+        // The body ends with this line, and with it the export's place: what was sent before is in memory until it is written.
+        self.export.taken().reach(self.sent).await;
+        let Counts { runs, logs, events } = self.counts;
+        let mut text = Vec::new();
+        put(&mut text, &json!({ "type": "end", "data": { "runs": runs, "logs": logs, "events": events } }));
+        Ok(text.into())
     }
 }
 

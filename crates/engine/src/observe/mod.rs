@@ -1,6 +1,7 @@
 //! What people and tools read of all this: histories, views, metrics, traces.
 
 pub(crate) mod events;
+pub(crate) mod exports;
 pub(crate) mod history;
 pub(crate) mod metrics;
 pub(crate) mod readiness;

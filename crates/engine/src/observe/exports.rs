@@ -1,0 +1,371 @@
+//! Handing history over whole: how much of it waits for its client, and for how long.
+
+use std::collections::HashSet;
+use std::future::pending;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_model::ids::OrgId;
+use millrace_model::tenant::Caller;
+use millrace_store::{ExportFilter, Exported};
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Engine, EngineError};
+
+/// Pieces that the store reads ahead: few, for each may have some MiB.
+const READ_AHEAD: usize = 4;
+/// Bytes of pieces that wait to be taken; one that has more waits alone.
+const WAITING_BYTES: u32 = 1 << 20;
+/// About how many bytes a piece has beside its texts: ids, times, names of fields.
+const PIECE_BYTES: usize = 200;
+/// Exports under way at once, of all organizations: each holds a connection of the database for as long as its client reads.
+const EXPORTS_MAX: usize = 2;
+/// How long an export may wait for its client, and how many bytes that it takes bring a second of it back.
+const TAKING_GRACE: Duration = Duration::from_secs(60);
+const TAKEN_PER_SECOND: u64 = 64 << 10;
+
+/// An export under way. It has its place until this is dropped: what its client has not taken is in memory.
+pub struct Export {
+    pieces: mpsc::UnboundedReceiver<Waiting>,
+    done: oneshot::Receiver<Result<(), EngineError>>,
+    taken: Taken,
+    _place: Arc<ExportPlace>,
+}
+
+/// A piece with its part of the bytes that may wait.
+type Waiting = (Exported, OwnedSemaphorePermit);
+
+/// How many bytes of an export its client has taken, as told by whoever hands them over.
+#[derive(Clone, Debug, Default)]
+pub struct Taken(watch::Sender<u64>);
+
+/// Whose exports are under way.
+#[derive(Default)]
+pub(crate) struct Exports(Arc<Mutex<HashSet<OrgId>>>);
+
+/// A place of an export, for as long as it is held.
+struct ExportPlace {
+    exports: Arc<Mutex<HashSet<OrgId>>>,
+    org: OrgId,
+}
+
+/// Who takes an export, and how long it may still be waited for.
+struct Client {
+    taken: watch::Receiver<u64>,
+    /// Bytes that `left` tells of.
+    counted: u64,
+    left: Duration,
+}
+
+impl Export {
+    /// The next piece; none where they are over, of which [`Export::done`] tells why.
+    pub async fn next(&mut self) -> Option<Exported> {
+        self.pieces.recv().await.map(|(piece, _)| piece)
+    }
+
+    /// The next piece where it is there already.
+    pub fn next_at_once(&mut self) -> Option<Exported> {
+        self.pieces.try_recv().ok().map(|(piece, _)| piece)
+    }
+
+    /// Whether the pieces, which are over, were all there are. To be asked once.
+    pub async fn done(&mut self) -> Result<(), EngineError> {
+        (&mut self.done).await.unwrap_or_else(|e| Err(EngineError::internal("an export was given up", e)))
+    }
+
+    /// Where to tell how much was taken.
+    pub fn taken(&self) -> Taken {
+        self.taken.clone()
+    }
+}
+
+impl Taken {
+    /// The client has taken so many bytes more.
+    pub fn add(&self, bytes: usize) {
+        self.0.send_modify(|taken| *taken += bytes as u64);
+    }
+
+    /// Waits until it has taken so many bytes in all.
+    pub async fn reach(&self, bytes: u64) {
+        // It does not fail: this is a sender.
+        let _ = self.0.subscribe().wait_for(|taken| *taken >= bytes).await;
+    }
+}
+
+impl Exports {
+    fn enter(&self, org: &OrgId) -> Result<ExportPlace, EngineError> {
+        let mut under_way = self.0.lock();
+        if under_way.contains(org) {
+            return Err(EngineError::ExportUnderWay("an export of this organization is under way, and one may be at once; try again when it is over"));
+        }
+        if under_way.len() >= EXPORTS_MAX {
+            return Err(EngineError::ExportUnderWay("two exports of others are under way, as many as the server does at once; try again when one is over"));
+        }
+        under_way.insert(org.clone());
+        Ok(ExportPlace { exports: self.0.clone(), org: org.clone() })
+    }
+}
+
+impl Drop for ExportPlace {
+    fn drop(&mut self) {
+        self.exports.lock().remove(&self.org);
+    }
+}
+
+impl Client {
+    fn of(taken: &Taken) -> Self {
+        Self { taken: taken.0.subscribe(), counted: 0, left: TAKING_GRACE }
+    }
+
+    /// Waits for what the client lets happen. None where it is gone; [`EngineError::ExportTooSlow`] where it may be waited for no longer.
+    async fn lets<T>(&mut self, happen: impl Future<Output = T>) -> Result<Option<T>, EngineError> {
+        let mut happen = pin!(happen);
+        loop {
+            self.count(Duration::ZERO);
+            let began = Instant::now();
+            let happened = tokio::select! {
+                biased;
+                happened = &mut happen => Some(happened),
+                more = self.taken.changed() => {
+                    if more.is_err() {
+                        return Ok(None);
+                    }
+                    None
+                }
+                () = tokio::time::sleep(self.left) => return Err(EngineError::ExportTooSlow { bytes: self.counted }),
+            };
+            self.count(began.elapsed());
+            if happened.is_some() {
+                return Ok(happened);
+            }
+        }
+    }
+
+    fn count(&mut self, waited: Duration) {
+        let taken = *self.taken.borrow_and_update();
+        self.left = patience(self.left, waited, taken - self.counted);
+        self.counted = taken;
+    }
+}
+
+impl Engine {
+    /// Hands over the organization's runs, logs and events as they are at one moment. [`EngineError::ExportUnderWay`] where one of the organization, or
+    /// two of others, are handed over already. `cut` is cancelled where the client takes too little: whoever serves it then drops the [`Export`].
+    pub async fn export(&self, caller: &Caller, filter: ExportFilter, cut: CancellationToken) -> Result<Export, EngineError> {
+        if let Some(owner) = &filter.owner {
+            self.check_owner(caller, owner).await?;
+        }
+        let place = Arc::new(self.0.exports.enter(&caller.org_id)?);
+        let (out, read) = mpsc::channel(READ_AHEAD);
+        let (give, pieces) = mpsc::unbounded_channel();
+        let (tell, done) = oneshot::channel();
+        let taken = Taken::default();
+        let mut client = Client::of(&taken);
+        let (engine, org, stop, held) = (self.clone(), caller.org_id.clone(), self.0.tasks.token(), place.clone());
+        self.0.tasks.spawn(async move {
+            let exported = tokio::select! {
+                biased;
+                () = stop.cancelled() => Err(EngineError::Overloaded),
+                exported = async {
+                    let (exported, given) = tokio::join!(engine.0.store.export(&org, filter, out), hand_over(read, give, &mut client));
+                    // The store ends well where nobody takes its pieces any more.
+                    given.and(exported.map_err(EngineError::from))
+                } => exported,
+            };
+            // Before it is told to be over: who was told asks for the next one, and gets it.
+            drop(held);
+            let mut is_late = matches!(exported, Err(EngineError::ExportTooSlow { .. }));
+            // Whoever asked may have gone away.
+            let _ = tell.send(exported);
+            if !is_late {
+                // What was read is still to be taken.
+                is_late = tokio::select! {
+                    biased;
+                    () = stop.cancelled() => false,
+                    ended = client.lets(pending::<()>()) => ended.is_err(),
+                };
+            }
+            if is_late {
+                tracing::info!(bytes = client.counted, "an export is cut off, as its client takes too little of it");
+                cut.cancel();
+            }
+        });
+        Ok(Export { pieces, done, taken, _place: place })
+    }
+}
+
+/// Hands on what the store reads, as long as the client lets it. Ends where it is gone.
+async fn hand_over(mut read: mpsc::Receiver<Exported>, give: mpsc::UnboundedSender<Waiting>, client: &mut Client) -> Result<(), EngineError> {
+    let room = Arc::new(Semaphore::new(WAITING_BYTES as usize));
+    while let Some(piece) = read.recv().await {
+        let bytes = u32::try_from(weight(&piece)).unwrap_or(WAITING_BYTES).min(WAITING_BYTES);
+        let Some(Ok(part)) = client.lets(room.clone().acquire_many_owned(bytes)).await? else { return Ok(()) };
+        if give.send((piece, part)).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// How long a client may still be waited for that could be waited for so long, was, and took so many bytes meanwhile. What it took long ago buys nothing:
+/// the database keeps all that changes while an export reads it.
+fn patience(left: Duration, waited: Duration, bytes: u64) -> Duration {
+    let regained = Duration::from_micros(bytes.saturating_mul(1_000_000) / TAKEN_PER_SECOND);
+    left.saturating_sub(waited).saturating_add(regained).min(TAKING_GRACE)
+}
+
+/// About how many bytes a piece has in memory.
+fn weight(piece: &Exported) -> usize {
+    let texts = match piece {
+        Exported::Run(run) => run.event.len() + run.context.len() + run.result.as_ref().map_or(0, String::len) + run.error.as_ref().map_or(0, String::len),
+        Exported::Log { line, .. } => line.text.len(),
+        Exported::Event(event) => event.payload.len() + event.metadata.len(),
+    };
+    PIECE_BYTES + texts
+}
+
+#[cfg(test)]
+mod tests {
+    use millrace_model::clock::Timestamp;
+    use millrace_model::ids::RunId;
+    use millrace_model::run::{LogLevel, LogLine};
+    use millrace_model::{IdSource, ids};
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    fn line(text: &str) -> Exported {
+        let line = LogLine { at: Timestamp(0), level: LogLevel::Info, text: text.into() };
+        Exported::Log { owner: "p_a".into(), run_id: RunId::at(&IdSource::default(), Timestamp(0)), line }
+    }
+
+    /// What the store hands to, what the client takes from, and how it ends.
+    struct Handing {
+        out: mpsc::Sender<Exported>,
+        pieces: mpsc::UnboundedReceiver<Waiting>,
+        taken: Taken,
+        task: JoinHandle<Result<(), EngineError>>,
+    }
+
+    impl Handing {
+        fn begin() -> Self {
+            let (out, read) = mpsc::channel(READ_AHEAD);
+            let (give, pieces) = mpsc::unbounded_channel();
+            let taken = Taken::default();
+            let mut client = Client::of(&taken);
+            Self { out, pieces, taken, task: tokio::spawn(async move { hand_over(read, give, &mut client).await }) }
+        }
+
+        async fn is_cut_off(self) -> bool {
+            matches!(self.task.await.expect("ends"), Err(EngineError::ExportTooSlow { .. })) && self.out.send(line("a")).await.is_err()
+        }
+    }
+
+    #[test]
+    fn an_organization_has_one_export_at_once_and_all_have_two() {
+        let (exports, ids) = (Exports::default(), IdSource::default());
+        let [a, b, c] = [(); 3].map(|()| ids::OrgId::generate(&ids));
+        let refused = |org| matches!(exports.enter(org), Err(EngineError::ExportUnderWay(_)));
+        let first = exports.enter(&a).expect("a place");
+        assert!(refused(&a));
+        let _second = exports.enter(&b).expect("a place");
+        assert!(refused(&c));
+        drop(first);
+        assert!(exports.enter(&a).is_ok() && exports.enter(&c).is_ok());
+    }
+
+    #[test]
+    fn what_was_taken_gives_time_up_to_a_minute() {
+        let second = Duration::from_secs(1);
+        assert_eq!(patience(TAKING_GRACE, 10 * second, 0), 50 * second);
+        assert_eq!(patience(50 * second, 2 * second, TAKEN_PER_SECOND), 49 * second);
+        assert_eq!(patience(50 * second, Duration::ZERO, TAKEN_PER_SECOND / 2), 50 * second + second / 2);
+        assert_eq!(patience(second, 2 * second, 0), Duration::ZERO);
+        assert_eq!((patience(second, second, 1 << 30), patience(second, second, u64::MAX)), (TAKING_GRACE, TAKING_GRACE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_export_that_nobody_reads_ends_and_one_that_waits_for_the_database_does_not() {
+        let mut handing = Handing::begin();
+        for _ in 0..3 {
+            tokio::time::sleep(TAKING_GRACE * 2).await;
+            handing.out.send(line("a")).await.expect("goes on");
+            assert!(handing.pieces.recv().await.is_some());
+        }
+        let large = "x".repeat(WAITING_BYTES as usize);
+        for _ in 0..2 {
+            handing.out.send(line(&large)).await.expect("goes on");
+        }
+        assert!(handing.is_cut_off().await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_for_a_client_is_bounded_by_its_bytes() {
+        for (text, most) in [("x".repeat(4 << 20), 1), ("x".repeat(400 << 10), 2), ("x".into(), WAITING_BYTES as usize / PIECE_BYTES)] {
+            let handing = Handing::begin();
+            let piece = line(&text);
+            while let Ok(sent) = tokio::time::timeout(Duration::from_secs(1), handing.out.send(piece.clone())).await {
+                sent.expect("goes on");
+            }
+            assert!((1..=most).contains(&handing.pieces.len()), "{} of {} bytes", handing.pieces.len(), text.len());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_enough_is_waited_for_however_short_the_lines_or_long() {
+        // Bytes of a text, and what its line has on its way.
+        for (text, written, times) in [(1, 140, 20_000), (20 << 20, 20 << 20, 4)] {
+            let mut handing = Handing::begin();
+            let (piece, out) = (line(&"x".repeat(text)), handing.out.clone());
+            let store = tokio::spawn(async move {
+                for _ in 0..times {
+                    if out.send(piece.clone()).await.is_err() {
+                        return false;
+                    }
+                }
+                true
+            });
+            let mut on_way = 0;
+            for _ in 0..times {
+                assert!(handing.pieces.recv().await.is_some(), "cut off");
+                on_way += written;
+                while on_way >= 32 << 10 {
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                    handing.taken.add(32 << 10);
+                    on_way -= 32 << 10;
+                }
+            }
+            assert!(store.await.expect("ends"));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_taken_fast_buys_no_hours() {
+        let mut handing = Handing::begin();
+        let large = line(&"x".repeat(WAITING_BYTES as usize));
+        handing.out.send(large.clone()).await.expect("goes on");
+        assert!(handing.pieces.recv().await.is_some());
+        handing.taken.add(1 << 30);
+        let began = Instant::now();
+        for _ in 0..2 {
+            handing.out.send(large.clone()).await.expect("goes on");
+        }
+        assert!(handing.is_cut_off().await);
+        assert!(began.elapsed() <= TAKING_GRACE + Duration::from_secs(1), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_gone_ends_it() {
+        let Handing { out, pieces, taken, task } = Handing::begin();
+        let large = line(&"x".repeat(WAITING_BYTES as usize));
+        for _ in 0..2 {
+            out.send(large.clone()).await.expect("goes on");
+        }
+        drop((pieces, taken));
+        assert!(task.await.expect("ends").is_ok());
+    }
+}
