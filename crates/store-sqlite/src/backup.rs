@@ -15,7 +15,7 @@ pub(crate) fn backup(from: &Path, to: &Path) -> StoreResult<()> {
     connection.execute_batch("PRAGMA busy_timeout = 10000").map_err(database)?;
     damage::leave_log(&connection, from)?;
     // A copy of what is damaged looks whole, and would take the place of one that is.
-    if let Some(what) = damage::look(&connection, "quick_check")? {
+    if let Some(what) = damage::find(&connection, from)? {
         return Err(StoreError::Damaged { what });
     }
     let path = to.to_str().ok_or_else(|| StoreError::Database("the path of the copy is not UTF-8".into()))?;

@@ -225,7 +225,7 @@ pub(crate) fn examine(path: &Path) -> StoreResult<Examined> {
         Err(StoreError::Damaged { what }) => Some(what),
         left => {
             left?;
-            damage::look(&connection, "quick_check")?
+            damage::find(&connection, path)?
         }
     };
     let checksums = if pages::has_checksums(path) { "" } else { ", without checksums of its pages: a copy by `millrace backup` has them" };

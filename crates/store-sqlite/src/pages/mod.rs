@@ -29,6 +29,8 @@ thread_local! {
 /// What is not as it was written, by its number.
 enum Broken {
     Page(u64),
+    /// Behind the end of the file.
+    Missing(u64),
     /// Of the write-ahead log.
     Frame(u64),
 }
@@ -45,6 +47,7 @@ pub(crate) fn open(path: &Path, flags: OpenFlags) -> StoreResult<Connection> {
 pub(crate) fn broken() -> Option<String> {
     BROKEN.take().map(|broken| match broken {
         Broken::Page(number) => format!("page {number} is not as it was written: its checksum differs"),
+        Broken::Missing(number) => format!("page {number} is missing: the file was cut off"),
         Broken::Frame(number) => format!("frame {number} of the write-ahead log is not as it was written"),
     })
 }
@@ -88,6 +91,15 @@ impl Pages {
         };
         (is_page && at.is_multiple_of(bytes as u64)).then(|| at / bytes as u64 + 1)
     }
+
+    /// The number of the page that is read from a place where the file has ended. SQLite reads no page that is not in use, and what is in use is in the log
+    /// or in the file; but it reads the first one before it knows how large pages are.
+    fn missing(self, at: u64, bytes: usize) -> Option<u64> {
+        match self {
+            Self::Checked { .. } => self.number(at, bytes),
+            Self::Unwritten | Self::Plain => Self::Unwritten.number(at, bytes).filter(|number| *number > 1),
+        }
+    }
 }
 
 fn sum(page: &[u8], number: u64) -> [u8; SUM] {
@@ -108,4 +120,20 @@ fn seal(page: &[u8], number: u64, into: &mut Vec<u8>) {
     into.clear();
     into.extend_from_slice(&page[..page.len() - SUM]);
     into.extend_from_slice(&sum(page, number));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_behind_the_end_of_a_file_is_missing_once_the_size_of_pages_is_known() {
+        let checked = Pages::Checked { bytes: 4096 };
+        assert_eq!((checked.missing(0, 4096), checked.missing(8192, 4096)), (Some(1), Some(3)));
+        // Parts of a page, as of the head.
+        assert_eq!((checked.missing(0, 100), checked.missing(24, 16), checked.missing(4096, 1024)), (None, None, None));
+        for unknown in [Pages::Unwritten, Pages::Plain] {
+            assert_eq!((unknown.missing(0, 4096), unknown.missing(0, 100), unknown.missing(8192, 4096)), (None, None, Some(3)));
+        }
+    }
 }

@@ -161,10 +161,19 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, into: *mut c_void, amoun
     unsafe {
         let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_READ };
         let code = kept.usual.xRead.map_or(ffi::SQLITE_IOERR_READ, |read| read(file, into, amount, at));
+        let length = usize::try_from(amount).unwrap_or(0);
+        if code == ffi::SQLITE_IOERR_SHORT_READ
+            && kept.log.is_none()
+            && let Some(number) = kept.pages.missing(at.cast_unsigned(), length)
+        {
+            // SQLite would go on with zeros in its place.
+            BROKEN.set(Some(Broken::Missing(number)));
+            return ffi::SQLITE_IOERR_DATA;
+        }
         if code != ffi::SQLITE_OK {
             return code;
         }
-        let page = std::slice::from_raw_parts(into.cast::<u8>(), usize::try_from(amount).unwrap_or(0));
+        let page = std::slice::from_raw_parts(into.cast::<u8>(), length);
         if let Some(log) = &kept.log {
             let Some(frame) = log.broken(at.cast_unsigned(), page) else { return code };
             BROKEN.set(Some(Broken::Frame(frame)));

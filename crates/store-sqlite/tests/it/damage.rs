@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use crate::own::run;
 use crate::{Folder, refusal};
 
-const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
 const FRAME: u64 = 24 + PAGE;
 
 fn log(folder: &Folder) -> PathBuf {
@@ -64,16 +64,16 @@ fn overwrite(path: &PathBuf, at: u64, bytes: &[u8]) {
     std::fs::File::options().write(true).open(path).expect("opens").write_all_at(bytes, at).expect("writes");
 }
 
-fn cut(path: &PathBuf, bytes: u64) {
+pub fn cut(path: &PathBuf, bytes: u64) {
     std::fs::File::options().write(true).open(path).expect("opens").set_len(bytes).expect("cuts");
 }
 
-fn length(path: &PathBuf) -> u64 {
+pub fn length(path: &PathBuf) -> u64 {
     std::fs::metadata(path).expect("is there").len()
 }
 
 /// Asserts that it is refused with this said, and that not a byte was changed.
-fn refused(folder: &Folder, says: &str) {
+pub fn refused(folder: &Folder, says: &str) {
     let read = || [folder.options().path, log(folder)].map(|path| std::fs::read(path).ok());
     let before = read();
     match refusal(&folder.options()) {
@@ -83,7 +83,7 @@ fn refused(folder: &Folder, says: &str) {
     assert!(before == read(), "it was written to");
 }
 
-async fn count(folder: &Folder, org: &OrgId, runs: &[RunId]) -> usize {
+pub async fn count(folder: &Folder, org: &OrgId, runs: &[RunId]) -> usize {
     let store = folder.open().await;
     let mut there = 0;
     for id in runs {
@@ -275,7 +275,7 @@ async fn a_log_that_was_cut_is_missed_while_the_system_runs() {
 }
 
 /// As the files are after a start of the system: SQLite's index of the log is gone, or of no use.
-fn start_the_system(folder: &Folder) {
+pub fn start_the_system(folder: &Folder) {
     let said = std::fs::read_to_string(mark(folder)).expect("a mark");
     let (_, rest) = said.split_once('\n').expect("two lines");
     std::fs::write(mark(folder), format!("00000000-0000-4000-8000-000000000000\n{rest}")).expect("writes");
@@ -332,7 +332,7 @@ async fn a_log_that_began_anew_since_its_mark_is_whole() {
 }
 
 /// A database in which one value stands that no index has, between so many bytes and as many, and where it stands.
-async fn with_a_value(folder: &Folder, between: usize) -> (OrgId, u64) {
+pub async fn with_a_value(folder: &Folder, between: usize) -> (OrgId, u64) {
     let (ids, store) = (IdSource::default(), folder.open().await);
     let org = OrgId::generate(&ids);
     let event: Arc<str> = format!(r#"{{"rest":"{0}","amount":"precious","more":"{0}"}}"#, "x".repeat(between)).into();
@@ -378,6 +378,29 @@ async fn a_value_that_is_overwritten_while_the_server_runs_is_not_read() {
         let said = store.export(&org, ExportFilter::default(), out).await;
         assert!(matches!(&said, Err(StoreError::Damaged { what }) if what.contains("is not as it was written")), "{said:?}");
     }
+}
+
+/// An index that does not fit its table, with as many rows, in pages that are as they were written.
+#[tokio::test]
+async fn what_a_start_refuses_is_neither_copied_nor_called_whole() {
+    let folder = Folder::new();
+    fill(&folder).await;
+    let path = folder.options().path;
+    let edit = |sql: &str| {
+        // With checksums of its pages.
+        let file = Connection::open_with_flags_and_vfs(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE, c"millrace").expect("opens");
+        file.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false).expect("lets it");
+        file.execute_batch(&format!("PRAGMA foreign_keys = OFF; PRAGMA writable_schema = ON; {sql}")).expect("edits");
+    };
+    let index = "type = 'index' AND tbl_name = 'runs' AND sql IS NOT NULL";
+    edit(&format!("CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE {index}; DELETE FROM sqlite_schema WHERE {index}"));
+    edit("UPDATE runs SET owner_id = upper(owner_id)");
+    edit("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
+    refused(&folder, "index");
+    let examined = millrace_store_sqlite::examine(&path).expect("is examined");
+    assert!(examined.damage.is_some_and(|said| said.contains("index")));
+    let copied = SqliteStore::backup(&path, &path.with_extension("copy"));
+    assert!(matches!(&copied, Err(StoreError::Damaged { .. })), "{copied:?}");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use millrace_store::{Store, StoreError};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
+mod cut_off;
 mod damage;
 mod own;
 
