@@ -24,8 +24,8 @@ const HISTORY_READERS: usize = 2;
 const ASIDE_MAX: usize = 2;
 
 /// A write: runs inside a savepoint, and answers once the group is durable. Without a connection it only answers.
-/// Says whether it found the disk full.
-type Write = Box<dyn FnOnce(Option<&Connection>) -> (bool, Answer) + Send>;
+/// Says what it found that is in the way of its whole group: see [`of_all`].
+type Write = Box<dyn FnOnce(Option<&Connection>) -> (Option<StoreError>, Answer) + Send>;
 /// Tells the waiting caller; given why the commit failed.
 type Answer = Box<dyn FnOnce(Option<StoreError>) + Send>;
 
@@ -124,7 +124,7 @@ impl Db {
             if let Some(map) = &map {
                 map.after(&result);
             }
-            let full = matches!(result, Err(StoreError::StorageFull));
+            let found = result.as_ref().err().and_then(of_all);
             let answer = move |failed: Option<StoreError>| {
                 let result = failed.map_or(result, Err);
                 if let Some(map) = &map {
@@ -133,7 +133,7 @@ impl Db {
                 // Whoever asked may have gone away; what was written stays.
                 drop(tell.send(result));
             };
-            (full, Box::new(answer))
+            (found, Box::new(answer))
         });
         let sent = match &*self.writer.lock() {
             Some(queue) => queue.try_send(write),
@@ -287,12 +287,12 @@ fn write_loop(connection: Connection, files: &[Named; 2], mut in_use: InUse, wai
         let mut next = Some(first);
         while let Some(write) = next.take() {
             // Without a transaction nothing may be written: the operation is answered with the failure.
-            let (full, answer) = write(group.is_ok().then_some(&connection));
+            let (found, answer) = write(group.is_ok().then_some(&connection));
             answers.push(answer);
-            found_full |= full;
+            found_full |= matches!(found, Some(StoreError::StorageFull));
             if group.is_ok() && connection.is_autocommit() {
                 // A full disk, among others, makes SQLite give up the whole transaction within a statement.
-                group = Err(if full { StoreError::StorageFull } else { StoreError::Database("the transaction was given up by the database".into()) });
+                group = Err(found.unwrap_or_else(|| StoreError::Database("the transaction was given up by the database".into())));
             }
             if answers.len() < GROUP_MAX {
                 next = waiting.try_recv().ok();
@@ -323,10 +323,16 @@ fn commit(connection: &Connection) -> StoreResult<()> {
 
 /// What each operation of a group is answered with that could not be committed.
 fn not_committed(cause: Option<&StoreError>) -> StoreError {
-    match cause {
-        Some(StoreError::StorageFull) => StoreError::StorageFull,
-        Some(StoreError::Unavailable(_)) => StoreError::Unavailable("the file of the database, or its log, is gone or was cut".into()),
-        _ => StoreError::Database("the transaction could not be committed".into()),
+    cause.and_then(of_all).unwrap_or_else(|| StoreError::Database("the transaction could not be committed".into()))
+}
+
+/// A failure that is the file's or its disk's, and not that of one operation: the same for each of the group.
+fn of_all(error: &StoreError) -> Option<StoreError> {
+    match error {
+        StoreError::StorageFull => Some(StoreError::StorageFull),
+        StoreError::Damaged { what } => Some(StoreError::Damaged { what: what.clone() }),
+        StoreError::Unavailable(cause) => Some(StoreError::Unavailable(error_chain(&**cause).into())),
+        _ => None,
     }
 }
 
@@ -365,8 +371,34 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
         }
         // The file beside the log could not grow, which SQLite gives no name of its own.
         Some(rusqlite::ErrorCode::SystemIoFailure) if extended(ffi::SQLITE_IOERR_SHMSIZE) => StoreError::StorageFull,
+        // Of what a disk refuses nobody can say whether it was done: a sync that fails may have kept what was written.
+        Some(rusqlite::ErrorCode::SystemIoFailure) => StoreError::Unavailable(Box::new(error)),
         Some(rusqlite::ErrorCode::DiskFull) => StoreError::StorageFull,
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => StoreError::Damaged { what: error.to_string() },
         _ => StoreError::Database(Box::new(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(extended_code: i32) -> StoreError {
+        database(rusqlite::Error::SqliteFailure(ffi::Error::new(extended_code), None))
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_away_for_each_of_a_group() {
+        for code in [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_TRUNCATE, ffi::SQLITE_IOERR] {
+            let cause = failed(code);
+            assert!(matches!(cause, StoreError::Unavailable(_)), "{cause:?}");
+            let told = not_committed(Some(&cause));
+            assert!(matches!(&told, StoreError::Unavailable(why) if why.to_string().contains("I/O")), "{told:?}");
+        }
+        let told = |code| not_committed(Some(&failed(code)));
+        assert!(matches!(told(ffi::SQLITE_FULL), StoreError::StorageFull));
+        assert!(matches!(told(ffi::SQLITE_IOERR_SHMSIZE), StoreError::StorageFull));
+        assert!(matches!(told(ffi::SQLITE_IOERR_DATA), StoreError::Damaged { .. }));
+        assert!(matches!(told(ffi::SQLITE_MISUSE), StoreError::Database(_)));
     }
 }

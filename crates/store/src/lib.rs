@@ -97,10 +97,11 @@ pub enum StoreError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// There is no room left on the database's disk; nothing was written. It may be tried again once there is.
+    /// There is no room left on the database's disk; nothing was written. It may be tried again once there is. (Where the disk says so at the sync of a commit
+    /// only, what it held may be there after a kill that comes before the next write.)
     #[error("the disk of the database is full")]
     StorageFull,
-    /// The database cannot be reached. What was under way may have been written or not.
+    /// The database cannot be reached, or its disk fails. What was under way may have been written or not.
     #[error("the database cannot be reached")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database failed.

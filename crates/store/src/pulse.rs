@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use millrace_model::error_chain;
+
 use crate::{StoreError, StoreResult};
 
 /// A commit that takes longer waits for a disk that is not well.
@@ -123,7 +125,7 @@ impl Beat<'_> {
         }
         match (state.failed, failed) {
             (None, Some(Condition::Full)) => tracing::error!("the disk of the database is full: nothing is accepted until there is room"),
-            (None, Some(_)) => tracing::error!("the database does not take writes"),
+            (None, Some(_)) => tracing::error!(error = result.as_ref().err().map(|error| error_chain(error)), "the database does not take writes"),
             (Some(_), None) => tracing::info!("the database takes writes again"),
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! Between SQLite and its files: its own way to read and write them (a "VFS"), with a look at the pages of databases.
 //!
-//! A file of a database, or its log, is SQLite's own, with [`Beside`] behind it in the same piece of memory, and a table of methods of which four are ours. All else goes
+//! A file of a database, or its log, is SQLite's own, with [`Beside`] behind it in the same piece of memory, and a table of methods of which six are ours. All else goes
 //! to SQLite's methods directly, which know nothing of it.
 
 use std::ffi::{CStr, c_int, c_void};
@@ -113,6 +113,8 @@ unsafe extern "C" fn open(_: *mut ffi::sqlite3_vfs, name: ffi::sqlite3_filename,
             xClose: Some(close),
             xRead: Some(read),
             xWrite: Some(write),
+            xTruncate: Some(truncate),
+            xSync: Some(sync),
             xDeviceCharacteristics: Some(characteristics),
             ..methods
         };
@@ -218,13 +220,37 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, from: *const c_void, am
     }
 }
 
-/// What a write came to: SQLite knows a full disk, and neither a quota that is used up nor a file that may not be larger, which are no less in the way.
+#[expect(unsafe_code, reason = "called by SQLite")]
+unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, bytes: i64) -> c_int {
+    // SAFETY: SQLite's arguments are handed on to SQLite.
+    unsafe {
+        let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_TRUNCATE };
+        let code = kept.usual.xTruncate.map_or(ffi::SQLITE_IOERR_TRUNCATE, |truncate| truncate(file, bytes));
+        full_or(code, file, &kept.usual)
+    }
+}
+
+/// Some file systems find room only when what was written goes to the disk.
+#[expect(unsafe_code, reason = "called by SQLite")]
+unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
+    // SAFETY: SQLite's arguments are handed on to SQLite.
+    unsafe {
+        let Some(kept) = kept(file) else { return ffi::SQLITE_IOERR_FSYNC };
+        let code = kept.usual.xSync.map_or(ffi::SQLITE_IOERR_FSYNC, |sync| sync(file, flags));
+        full_or(code, file, &kept.usual)
+    }
+}
+
+/// What a write came to, or a sync: of the one SQLite knows a full disk, and neither a quota that is used up nor a file that may not be larger, which are no less
+/// in the way; of the other none of them.
 ///
 /// # Safety
 /// The file is open, and the methods are its own.
 #[expect(unsafe_code, reason = "SQLite's interface")]
 unsafe fn full_or(code: c_int, file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) -> c_int {
-    let (ffi::SQLITE_IOERR_WRITE, Some(control)) = (code, methods.xFileControl) else { return code };
+    let (ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_TRUNCATE, Some(control)) = (code, methods.xFileControl) else {
+        return code;
+    };
     let mut errno: c_int = 0;
     // SAFETY: the room for the number lives as long as the call.
     let told = unsafe { control(file, ffi::SQLITE_FCNTL_LAST_ERRNO, (&raw mut errno).cast()) };
@@ -239,5 +265,62 @@ unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
     unsafe {
         let usual = kept(file).and_then(|kept| kept.usual.xDeviceCharacteristics);
         usual.map_or(0, |usual| usual(file)) & !ffi::SQLITE_IOCAP_SUBPAGE_READ
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that tells of one error as that of its last call.
+    #[expect(unsafe_code, reason = "as SQLite calls it")]
+    unsafe extern "C" fn told<const ERRNO: c_int>(_: *mut ffi::sqlite3_file, what: c_int, into: *mut c_void) -> c_int {
+        assert_eq!(what, ffi::SQLITE_FCNTL_LAST_ERRNO);
+        // SAFETY: the caller gives room for a number.
+        unsafe { into.cast::<c_int>().write(ERRNO) };
+        ffi::SQLITE_OK
+    }
+
+    type Control = unsafe extern "C" fn(*mut ffi::sqlite3_file, c_int, *mut c_void) -> c_int;
+
+    #[expect(unsafe_code, reason = "as SQLite calls it")]
+    fn came_to(code: c_int, control: Control) -> c_int {
+        let methods = ffi::sqlite3_io_methods {
+            iVersion: 2,
+            xClose: None,
+            xRead: None,
+            xWrite: None,
+            xTruncate: None,
+            xSync: None,
+            xFileSize: None,
+            xLock: None,
+            xUnlock: None,
+            xCheckReservedLock: None,
+            xFileControl: Some(control),
+            xSectorSize: None,
+            xDeviceCharacteristics: None,
+            xShmMap: None,
+            xShmLock: None,
+            xShmBarrier: None,
+            xShmUnmap: None,
+            xFetch: None,
+            xUnfetch: None,
+        };
+        // SAFETY: the one method that is called does not look at the file.
+        unsafe { full_or(code, std::ptr::null_mut(), &methods) }
+    }
+
+    #[test]
+    fn a_disk_is_full_at_a_write_a_sync_and_a_cut() {
+        // ENOSPC, EFBIG and EDQUOT; EIO is no lack of room.
+        let without_room: [Control; 3] = [told::<28>, told::<27>, told::<122>];
+        for code in [ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_TRUNCATE] {
+            for control in without_room {
+                assert_eq!(came_to(code, control), ffi::SQLITE_FULL);
+            }
+            assert_eq!(came_to(code, told::<5>), code);
+        }
+        assert_eq!(came_to(ffi::SQLITE_OK, told::<28>), ffi::SQLITE_OK);
+        assert_eq!(came_to(ffi::SQLITE_IOERR_READ, told::<28>), ffi::SQLITE_IOERR_READ);
     }
 }
