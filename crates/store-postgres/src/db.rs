@@ -77,8 +77,13 @@ impl Db {
         Ok(Self { pool, config, pulse: Pulse::with_slack(), looked: Mutex::default() })
     }
 
-    /// A connection of the pool.
+    /// A connection of the pool. A server that works is told that the database cannot be reached, whatever it gives none for.
     pub(crate) async fn client(&self) -> StoreResult<Client> {
+        self.first_client().await.map_err(away)
+    }
+
+    /// As [`Self::client`], for who begins: `Database` where no time mends what is in the way, as a wrong password or a name that is not there.
+    pub(crate) async fn first_client(&self) -> StoreResult<Client> {
         if self.pool.status().waiting >= WAITING_MAX {
             return Err(StoreError::Overloaded);
         }
@@ -119,6 +124,14 @@ impl Db {
     }
 }
 
+/// A failure to get a connection, of a database that had given some: its operator took a right away, shut the database to others, or renamed it.
+pub(crate) fn away(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Database(cause) => StoreError::Unavailable(cause),
+        told => told,
+    }
+}
+
 /// Has the system end a connection whose other end is gone without a word: a machine that lost its power, or a firewall that forgot it. What the URL
 /// says stays.
 fn notice_silence(config: &mut tokio_postgres::Config) {
@@ -138,7 +151,7 @@ fn notice_silence(config: &mut tokio_postgres::Config) {
 
 /// See [`crate::examine`].
 pub(crate) async fn examine(options: &PostgresOptions) -> StoreResult<Examined> {
-    let client = Db::open(options)?.client().await?;
+    let client = Db::open(options)?.first_client().await?;
     let sql = "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint, to_regclass('schema_version') IS NOT NULL,
                  current_setting('server_version_num')::int, pg_encoding_to_char(encoding)::text,
                  pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',

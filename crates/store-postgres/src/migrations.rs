@@ -46,7 +46,7 @@ pub(crate) fn known() -> i64 {
 /// One transaction under a lock: of servers that start at once one migrates, the others wait and find it done.
 pub(crate) async fn run(db: &Db) -> StoreResult<()> {
     let known = known();
-    let mut client = db.client().await?;
+    let mut client = db.first_client().await?;
     let t = client.transaction().await.map_err(database)?;
     t.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(database)?;
     // SQLite keeps the version in the file's header (`user_version`).

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Config, Connection, NoTls};
 
-use crate::db::{database, unwritable};
+use crate::db::{away, database, unwritable};
 use crate::rows::{execute, many, number};
 
 const CHANGED: &str = "millrace_changed";
@@ -31,7 +31,7 @@ const WAITING_MAX: usize = 1_024;
 pub(crate) async fn listen(config: &Config) -> StoreResult<mpsc::Receiver<Heard>> {
     let mut config = config.clone();
     config.application_name("millrace-listener");
-    let (client, connection) = config.connect(NoTls).await.map_err(database)?;
+    let (client, connection) = config.connect(NoTls).await.map_err(|error| away(database(error)))?;
     let (heard, hearing) = mpsc::channel(WAITING_MAX);
     let mut hears = Box::pin(hear(connection, heard.clone()));
     let channels = format!("LISTEN {CHANGED}; LISTEN {NEWS}");

@@ -9,7 +9,7 @@ use millrace_model::ids::{AccountId, EventId, IdSource, MailId, OrgId, RunId, So
 use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Changed, Claim, Effects, Heard, Mail, MailStatus, News, Notice, Settlement, SourceChange, SourceWrites, Store, StoreError};
+use millrace_store::{Changed, Claim, Effects, Heard, Mail, MailStatus, News, Nodes as _, Notice, Settlement, SourceChange, SourceWrites, Store, StoreError};
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
 
 use crate::cluster::Database;
@@ -96,6 +96,34 @@ async fn a_database_that_is_not_there_is_an_error() {
     let url = database.url().replace("postgres@", "weak:hunter2@");
     let refused = PostgresStore::open(PostgresOptions::at(url)).await.err().map(|error| format!("{error:?}")).expect("refuses");
     assert!(refused.contains("permission denied") && !refused.contains("hunter2"), "{refused}");
+}
+
+/// Nobody who asks a server that works is to blame for it, and it may pass; a start is not to wait for it.
+#[tokio::test]
+async fn a_database_that_lets_its_server_in_no_more_is_away() {
+    let Some(database) = fresh().await else { return };
+    let operator = database.client().await;
+    operator.batch_execute("CREATE ROLE leaves SUPERUSER LOGIN").await.expect("a role");
+    let options = PostgresOptions::at(database.url().replace("postgres@", "leaves@"));
+    let store = PostgresStore::open(options.clone()).await.expect("opens");
+    let ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'leaves'";
+    operator.batch_execute(&format!("ALTER ROLE leaves NOLOGIN; {ends}")).await.expect("takes it away");
+    let mut said = String::new();
+    // Connections that are being ended are told first, as such, or answer once more.
+    while !said.contains("not permitted to log in") {
+        match store.ping().await {
+            Ok(()) => {}
+            Err(StoreError::Unavailable(cause)) => said = format!("{cause:?}"),
+            other => panic!("{other:?} after {said}"),
+        }
+    }
+    assert!(said.contains("28000"), "{said}");
+    let listens = store.listen().await.err();
+    assert!(matches!(listens, Some(StoreError::Unavailable(_))), "{listens:?}");
+    let refused = PostgresStore::open(options).await.err();
+    assert!(matches!(refused, Some(StoreError::Database(_))), "{refused:?}");
+    operator.batch_execute("ALTER ROLE leaves LOGIN").await.expect("gives it back");
+    store.ping().await.expect("answers");
 }
 
 #[tokio::test]
