@@ -25,6 +25,8 @@ const SIOCSPGRP: u64 = 0x8902;
 const ATTRIBUTES_OF_FILES: [u64; 6] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685, 0x800c_6613];
 const F_SETPIPE_SZ: i32 = 1031;
 const PR_SCHED_CORE: i32 = 62;
+/// `SO_SNDTIMEO` in both its forms: how long a connect waits, which the egress guard says.
+const SENDING_TIMEOUTS: [i32; 2] = [21, 67];
 const CLOSE_RANGE_UNSHARE: u64 = 2;
 
 /// Refused whatever the arguments.
@@ -335,7 +337,7 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     /// `SO_ATTACH_REUSEPORT_CBPF`, `SO_ATTACH_REUSEPORT_EBPF`: numbers that libc does not name.
     const REUSEPORT_PROGRAMS: [i32; 2] = [51, 52];
     let programs = [libc::SO_BINDTODEVICE, libc::SO_BINDTOIFINDEX, libc::SO_ATTACH_FILTER, libc::SO_ATTACH_BPF];
-    for name in programs.into_iter().chain(REUSEPORT_PROGRAMS) {
+    for name in programs.into_iter().chain(REUSEPORT_PROGRAMS).chain(SENDING_TIMEOUTS) {
         option.push(rule(vec![arg(1, Eq, number(libc::SOL_SOCKET))?, arg(2, Eq, number(name))?])?);
     }
     /// `IP_UNICAST_IF`, `IPV6_UNICAST_IF`, `UDP_ENCAP`: as above.
@@ -357,7 +359,9 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
             option.push(rule(vec![arg(1, Eq, number(level))?, arg(2, Eq, *name)?])?);
         }
     }
-    option.push(rule(vec![arg(1, Eq, number(libc::IPPROTO_TCP))?, arg(2, Eq, number(libc::TCP_ULP))?])?);
+    for name in [libc::TCP_ULP, libc::TCP_SYNCNT] {
+        option.push(rule(vec![arg(1, Eq, number(libc::IPPROTO_TCP))?, arg(2, Eq, number(name))?])?);
+    }
     // A descriptor's owner gets a signal of one's choice when something arrives: so a process of the same user is ended without `kill`.
     // Landlock sees it from Linux 6.12 on.
     // And a lease makes whoever opens the file wait for 45 seconds: artifacts are the same files for all hosts. Room in pipes is counted for all processes of a user.

@@ -64,8 +64,6 @@ impl Drop for Place {
 pub(super) struct Waiting {
     pub(super) id: u64,
     socket: Socket,
-    /// The flags that the socket had.
-    flags: i32,
     _place: Place,
 }
 
@@ -82,13 +80,6 @@ impl Waiting {
             0 => Ok(0),
             errno => Err(errno),
         }
-    }
-}
-
-impl Drop for Waiting {
-    /// Before the host is answered: it goes on with a socket as it was.
-    fn drop(&mut self) {
-        self.socket.set_flags(self.flags);
     }
 }
 
@@ -120,9 +111,35 @@ impl Socket {
         self.is_stream() && self.flags() & libc::O_NONBLOCK == 0
     }
 
-    /// None ends an association.
-    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    /// Without waiting, also on a socket that blocks: `EINPROGRESS` then. None ends an association.
+    ///
+    /// Whether a socket blocks is a flag that the host can change at any moment, and a guard that waits would outlive it. How long a connect
+    /// waits (`SO_SNDTIMEO`) is for us alone to say: hosts are refused that option.
     pub(super) fn connect(&self, to: Option<SocketAddr>) -> Answer {
+        /// The kernel makes it one tick of its clock, at most 10 ms.
+        const AT_ONCE: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 1 };
+        /// As all sockets are at first.
+        const NEVER: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        if !self.is_stream() {
+            return self.connect_waiting(to);
+        }
+        self.give_up_sending(AT_ONCE)?;
+        let done = self.connect_waiting(to);
+        self.give_up_sending(NEVER)?;
+        done
+    }
+
+    /// After how long calls that send or connect end without success.
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    fn give_up_sending(&self, after: libc::timeval) -> Result<(), i32> {
+        let len = size_of::<libc::timeval>() as u32;
+        // SAFETY: the value lives as long as the call, and has the length that is said.
+        let set = unsafe { libc::setsockopt(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDTIMEO, (&raw const after).cast(), len) };
+        if set == 0 { Ok(()) } else { Err(errno()) }
+    }
+
+    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+    fn connect_waiting(&self, to: Option<SocketAddr>) -> Answer {
         let to = Raw::of(to);
         // SAFETY: the address lives as long as the call.
         let done = unsafe { libc::connect(self.as_raw_fd(), to.storage.as_ptr().cast(), to.len) };
@@ -151,15 +168,9 @@ impl Socket {
     }
 
     /// Connects without waiting; an end at once is given as error.
-    ///
-    /// The host could make the socket block again in the moment between: then this guard waits, which is the host's own, for as long as the kernel
-    /// tries (two minutes).
     pub(super) fn begin(self, to: Option<SocketAddr>, id: u64, place: Place) -> Result<Waiting, Answer> {
-        let flags = self.flags();
-        self.set_flags(flags | libc::O_NONBLOCK);
-        let waiting = Waiting { id, socket: self, flags, _place: place };
-        match waiting.socket.connect(to) {
-            Err(libc::EINPROGRESS) => Ok(waiting),
+        match self.connect(to) {
+            Err(libc::EINPROGRESS) => Ok(Waiting { id, socket: self, _place: place }),
             done => Err(done),
         }
     }
@@ -206,12 +217,6 @@ impl Socket {
     fn flags(&self) -> i32 {
         // SAFETY: a plain system call. On a socket of ours it does not fail.
         unsafe { libc::fcntl(self.as_raw_fd(), libc::F_GETFL) }
-    }
-
-    #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-    fn set_flags(&self, flags: i32) {
-        // SAFETY: as above.
-        unsafe { libc::fcntl(self.as_raw_fd(), libc::F_SETFL, flags) };
     }
 
     #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
@@ -277,28 +282,51 @@ mod tests {
         Socket::of(fd).expect("a socket")
     }
 
-    fn ended(socket: Socket, to: SocketAddr) -> (Answer, i32) {
+    impl Socket {
+        #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+        fn sending_ends_after(&self) -> (i64, i64) {
+            let (mut after, mut len) = (libc::timeval { tv_sec: 1, tv_usec: 1 }, size_of::<libc::timeval>() as u32);
+            // SAFETY: the value lives as long as the call, and has the length that is said.
+            unsafe { libc::getsockopt(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDTIMEO, (&raw mut after).cast(), &raw mut len) };
+            (after.tv_sec, after.tv_usec)
+        }
+    }
+
+    fn ended(socket: Socket, to: SocketAddr) -> (Answer, bool) {
         let again = Socket::of(socket.fd.try_clone().expect("a copy")).expect("a socket");
-        assert!(socket.would_wait());
         let answer = match socket.begin(Some(to), 1, Place::first()) {
             Ok(waiting) => {
-                assert!(!again.would_wait(), "the guard itself does not wait");
                 let mut ready = [libc::pollfd { fd: waiting.as_raw_fd(), events: libc::POLLOUT, revents: 0 }];
                 super::super::abi::poll(&mut ready, 10_000).expect("polls");
                 waiting.end()
             }
             Err(answer) => answer,
         };
-        (answer, again.flags() & libc::O_NONBLOCK)
+        (answer, again.would_wait())
     }
 
     #[test]
-    fn a_socket_that_blocks_is_connected_without_waiting_and_blocks_again() {
+    fn a_socket_that_blocks_is_connected_and_goes_on_to_block() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let to = listener.local_addr().expect("an address");
-        assert_eq!(ended(blocking(), to), (Ok(0), 0));
+        assert_eq!(ended(blocking(), to), (Ok(0), true));
         drop(listener);
-        assert_eq!(ended(blocking(), to), (Err(libc::ECONNREFUSED), 0));
+        assert_eq!(ended(blocking(), to), (Err(libc::ECONNREFUSED), true));
+    }
+
+    /// Whatever its host does to its flags meanwhile: this one blocks all the time.
+    #[test]
+    #[expect(unsafe_code, reason = "the standard library does not say how many may wait")]
+    fn a_connect_that_nobody_answers_does_not_wait() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let to = listener.local_addr().expect("an address");
+        // SAFETY: a plain system call. Once one waits to be taken, the kernel answers no more.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+        let sockets: [Socket; 8] = std::array::from_fn(|_| blocking());
+        let answers = sockets.each_ref().map(|socket| socket.connect(Some(to)));
+        assert_eq!((answers[0], answers[7]), (Ok(0), Err(libc::EINPROGRESS)));
+        assert!(sockets.iter().all(Socket::would_wait));
+        assert!(sockets.iter().all(|socket| socket.sending_ends_after() == (0, 0)), "the host's own calls would end early");
     }
 
     #[test]
