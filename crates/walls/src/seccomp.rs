@@ -25,6 +25,7 @@ const SIOCSPGRP: u64 = 0x8902;
 const ATTRIBUTES_OF_FILES: [u64; 6] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685, 0x800c_6613];
 const F_SETPIPE_SZ: i32 = 1031;
 const PR_SCHED_CORE: i32 = 62;
+const F_OFD_SETLKW: i32 = 38;
 /// `SO_SNDTIMEO` in both its forms: how long a connect waits, which the egress guard says.
 const SENDING_TIMEOUTS: [i32; 2] = [21, 67];
 const CLOSE_RANGE_UNSHARE: u64 = 2;
@@ -74,6 +75,8 @@ const REFUSED: &[c_long] = &[
     libc::SYS_mq_getsetattr,
     // All processes of the machine share how many reads and writes may be queued with the kernel.
     libc::SYS_io_setup,
+    // It takes disk in no time. A file that was removed and closed stays for as long as a thread reads it, where nobody counts it: so it costs its own writing first.
+    libc::SYS_fallocate,
     // Rules keep files that were removed on the disk, where nobody sees them. The host's own walls stand by now.
     libc::SYS_landlock_create_ruleset,
     libc::SYS_landlock_add_rule,
@@ -294,10 +297,19 @@ pub fn filters(profile: Profile) -> io::Result<Vec<BpfProgram>> {
     // Its arguments are behind a pointer; the C library takes clone where it is missing.
     let missing = Rules::from([(libc::SYS_clone3, Vec::new())]);
     let mut filters = vec![no_x32()];
-    for (rules, errno) in [(refused, libc::EPERM), (pretended, 0), (missing, libc::ENOSYS)] {
+    for (rules, errno) in [(refused, libc::EPERM), (pretended, 0), (missing, libc::ENOSYS), (unknown(), libc::EINVAL)] {
         filters.push(refusing(rules, errno)?);
     }
     Ok(filters)
+}
+
+/// What is answered as a kernel does that does not know it.
+fn unknown() -> Rules {
+    Rules::from([
+        // A thread that waits in it, for room in a pipe, holds its file: removed and closed, it stays on the disk and is in no list. Who copies files goes on by
+        // reading and writing (libuv's `uv__fs_sendfile`, which tries `copy_file_range` first; Rust's `io::copy`).
+        (libc::SYS_sendfile, Vec::new()),
+    ])
 }
 
 /// Whoever closes a socket last would wait for its other side, for as long as was asked for: the egress guard, where the host closed it while the guard
@@ -365,7 +377,9 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     // A descriptor's owner gets a signal of one's choice when something arrives: so a process of the same user is ended without `kill`.
     // Landlock sees it from Linux 6.12 on.
     // And a lease makes whoever opens the file wait for 45 seconds: artifacts are the same files for all hosts. Room in pipes is counted for all processes of a user.
-    let commands = [libc::F_SETOWN, F_SETOWN_EX, F_SETSIG, libc::F_NOTIFY, libc::F_SETLEASE, F_SETPIPE_SZ];
+    // And who waits for a lock that the same host holds elsewhere waits for ever, and holds its file, which is in no list once it was closed. Waiting for `flock` cannot do
+    // that: only another descriptor of the file holds it, which is seen, or was closed and gave it back.
+    let commands = [libc::F_SETOWN, F_SETOWN_EX, F_SETSIG, libc::F_NOTIFY, libc::F_SETLEASE, F_SETPIPE_SZ, libc::F_SETLKW, F_OFD_SETLKW];
     let commands = commands.into_iter().map(|command| rule(vec![arg(1, Eq, number(command))?])).collect::<Result<Vec<_>, seccompiler::BackendError>>()?;
     /// The bits of a socket's type that are no flags.
     const TYPE: u64 = 0xf;
@@ -381,8 +395,15 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
         // The kernel makes both sockets before it finds that their family knows no pairs.
         (libc::SYS_socketpair, vec![rule(vec![arg(0, Ne, number(libc::AF_UNIX))?])?]),
         (libc::SYS_setsockopt, option),
-        // Threads yes, processes no. Descriptors that one thread has for itself alone are not seen in /proc/<pid>/fd, where removed files are counted.
-        (libc::SYS_clone, vec![rule(vec![arg(0, MaskedEq(number(libc::CLONE_THREAD)), 0)?])?, rule(vec![arg(0, MaskedEq(number(libc::CLONE_FILES)), 0)?])?]),
+        // Threads yes, processes no. Descriptors that one thread has for itself alone are not seen in /proc/<pid>/fd, where removed files are counted; and
+        // a folder that one thread alone stands in stays, as large as it was, when it is removed.
+        (
+            libc::SYS_clone,
+            [libc::CLONE_THREAD, libc::CLONE_FILES, libc::CLONE_FS]
+                .into_iter()
+                .map(|flag| rule(vec![arg(0, MaskedEq(number(flag)), 0)?]))
+                .collect::<Result<_, seccompiler::BackendError>>()?,
+        ),
         (libc::SYS_close_range, vec![rule(vec![arg(2, MaskedEq(CLOSE_RANGE_UNSHARE), CLOSE_RANGE_UNSHARE)?])?]),
         // Memory that the limit of a process's data does not count: shared with nobody, and stacks that grow by themselves.
         (libc::SYS_mmap, vec![rule(vec![arg(3, MaskedEq(SHARED_MEMORY), SHARED_MEMORY)?])?, rule(vec![arg(3, MaskedEq(GROWS_DOWN), GROWS_DOWN)?])?]),

@@ -108,8 +108,23 @@ fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
         0,
         0
     );
+    attempt!(
+        rows,
+        "EPERM",
+        "a working folder of a thread's own",
+        libc::SYS_clone,
+        libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD,
+        0,
+        0,
+        0,
+        0
+    );
     attempt!(rows, "EPERM", "descriptors of a thread's own (close_range)", libc::SYS_close_range, 900, 901, 2);
     attempt!(rows, "EPERM", "a lease, for which others wait", libc::SYS_fcntl, 3, libc::F_SETLEASE, libc::F_WRLCK);
+    attempt!(rows, "EPERM", "wait for a lock, which holds a file", libc::SYS_fcntl, 3, libc::F_SETLKW, 0);
+    attempt!(rows, "EPERM", "wait for a lock of an open file, which holds it", libc::SYS_fcntl, 3, 38, 0);
+    attempt!(rows, "EINVAL", "wait for room while sending a file, which holds it", libc::SYS_sendfile, -1, -1, 0, 1);
+    attempt!(rows, "EPERM", "disk in no time", libc::SYS_fallocate, -1, 0, 0, 1);
     attempt!(rows, "EPERM", "room in pipes, which all share", libc::SYS_fcntl, 3, 1031, 1 << 20);
     attempt!(rows, "EPERM", "which signal an owner gets", libc::SYS_fcntl, 3, 10, libc::SIGKILL);
     let more = libc::rlimit { rlim_cur: 1 << 50, rlim_max: 1 << 50 };
