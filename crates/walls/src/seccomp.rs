@@ -24,7 +24,6 @@ const SIOCSPGRP: u64 = 0x8902;
 /// `FS_IOC_SETFLAGS`, its form of 32 bits, `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, `FS_IOC_ENABLE_VERITY`, `FS_IOC_SET_ENCRYPTION_POLICY`.
 const ATTRIBUTES_OF_FILES: [u64; 6] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685, 0x800c_6613];
 const F_SETPIPE_SZ: i32 = 1031;
-const PR_SCHED_CORE: i32 = 62;
 const F_OFD_SETLKW: i32 = 38;
 /// `SO_SNDTIMEO` in both its forms: how long a connect waits, which the egress guard says.
 const SENDING_TIMEOUTS: [i32; 2] = [21, 67];
@@ -133,6 +132,12 @@ const REFUSED: &[c_long] = &[
     libc::SYS_quotactl,
     // quotactl_fd
     443,
+    // Where memory lies among processors: the kernel's own notes of that are counted by no limit. The last is set_mempolicy_home_node.
+    libc::SYS_mbind,
+    libc::SYS_set_mempolicy,
+    450,
+    // map_shadow_stack: memory that the limit of a process's data does not count.
+    453,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
     libc::SYS_adjtimex,
@@ -198,6 +203,21 @@ const PRETENDED: &[c_long] = &[
 const PRETENDED_HERE: &[c_long] = &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
 #[cfg(not(target_arch = "x86_64"))]
 const PRETENDED_HERE: &[c_long] = &[];
+
+/// Options of `prctl` that are open: what Node, V8 and the C library set and what cannot change anything. Of others some take memory that no limit counts
+/// (`PR_FUTEX_HASH`, 1 GiB at once), and some would close the process to the server or let it live on without it.
+const PRCTL: [i32; 10] = [
+    libc::PR_SET_NAME,
+    libc::PR_GET_NAME,
+    libc::PR_SET_VMA,
+    libc::PR_SET_TIMERSLACK,
+    libc::PR_GET_TIMERSLACK,
+    libc::PR_GET_DUMPABLE,
+    libc::PR_GET_PDEATHSIG,
+    libc::PR_GET_SECCOMP,
+    libc::PR_GET_NO_NEW_PRIVS,
+    libc::PR_CAPBSET_READ,
+];
 
 #[cfg(target_arch = "x86_64")]
 const ARCH: TargetArch = TargetArch::x86_64;
@@ -297,19 +317,25 @@ pub fn filters(profile: Profile) -> io::Result<Vec<BpfProgram>> {
     // Its arguments are behind a pointer; the C library takes clone where it is missing.
     let missing = Rules::from([(libc::SYS_clone3, Vec::new())]);
     let mut filters = vec![no_x32()];
-    for (rules, errno) in [(refused, libc::EPERM), (pretended, 0), (missing, libc::ENOSYS), (unknown(), libc::EINVAL)] {
+    let unknown = unknown().map_err(io::Error::other)?;
+    for (rules, errno) in [(refused, libc::EPERM), (pretended, 0), (missing, libc::ENOSYS), (unknown, libc::EINVAL)] {
         filters.push(refusing(rules, errno)?);
     }
     Ok(filters)
 }
 
 /// What is answered as a kernel does that does not know it.
-fn unknown() -> Rules {
-    Rules::from([
+fn unknown() -> Result<Rules, seccompiler::BackendError> {
+    let arg = |n: u8, op: SeccompCmpOp, value: i32| SeccompCondition::new(n, SeccompCmpArgLen::Dword, op, u64::from(value.cast_unsigned()));
+    let other = PRCTL.iter().map(|option| arg(0, SeccompCmpOp::Ne, *option)).collect::<Result<_, _>>()?;
+    Ok(Rules::from([
         // A thread that waits in it, for room in a pipe, holds its file: removed and closed, it stays on the disk and is in no list. Who copies files goes on by
         // reading and writing (libuv's `uv__fs_sendfile`, which tries `copy_file_range` first; Rust's `io::copy`).
         (libc::SYS_sendfile, Vec::new()),
-    ])
+        (libc::SYS_prctl, vec![SeccompRule::new(other)?]),
+        // Memory that the kernel looks through all the time for what others have too, with notes about each page.
+        (libc::SYS_madvise, vec![SeccompRule::new(vec![arg(2, SeccompCmpOp::Eq, libc::MADV_MERGEABLE)?])?]),
+    ]))
 }
 
 /// Whoever closes a socket last would wait for its other side, for as long as was asked for: the egress guard, where the host closed it while the guard
@@ -411,14 +437,6 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
         (libc::SYS_kill, vec![rule(vec![arg(0, Ne, OWN_PID)?])?]),
         (libc::SYS_tgkill, vec![rule(vec![arg(0, Ne, OWN_PID)?])?]),
         (libc::SYS_prlimit64, vec![rule(vec![arg(0, Ne, 0)?, arg(0, Ne, OWN_PID)?])?]),
-        // It ends with the server, the server looks into it (its descriptors, its sockets), and it keeps no processor's other half idle.
-        (
-            libc::SYS_prctl,
-            [libc::PR_SET_PDEATHSIG, libc::PR_SET_DUMPABLE, PR_SCHED_CORE]
-                .into_iter()
-                .map(|option| rule(vec![arg(0, Eq, number(option))?]))
-                .collect::<Result<_, seccompiler::BackendError>>()?,
-        ),
         (libc::SYS_fcntl, commands),
         // Typing into a terminal, and its clipboard; the owner of a descriptor by another way; attributes of files, also of an artifact that it only reads.
         (

@@ -131,6 +131,8 @@ impl Confinement {
         limit(libc::RLIMIT_DATA, self.data_bytes_max)?;
         limit(libc::RLIMIT_STACK, STACK_BYTES)?;
         limit(libc::RLIMIT_MEMLOCK, 0)?;
+        // Timers and queued signals are counted for all processes of a user together. Ordinary signals need no place.
+        limit(libc::RLIMIT_SIGPENDING, 0)?;
         if self.walled {
             drop_capabilities()?;
         }

@@ -25,6 +25,7 @@ fn ended(result: c_long) -> String {
         libc::ENOENT => "ENOENT".into(),
         libc::ENXIO => "ENXIO".into(),
         libc::ESRCH => "ESRCH".into(),
+        libc::EAGAIN => "EAGAIN".into(),
         other => format!("errno {other}"),
     }
 }
@@ -89,14 +90,14 @@ fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
         event[1] = u64::from(libc::SIGKILL.cast_unsigned()) | u64::from(libc::SIGEV_THREAD_ID.cast_unsigned()) << 32;
         event[2] = u64::from(pid.cast_unsigned());
         let mut timer = 0;
-        attempt!(all, "EINVAL", "a signal by a timer", libc::SYS_timer_create, libc::CLOCK_MONOTONIC, event.as_ptr(), &raw mut timer);
+        attempt!(all, "EAGAIN EINVAL", "a signal by a timer", libc::SYS_timer_create, libc::CLOCK_MONOTONIC, event.as_ptr(), &raw mut timer);
         rows.extend(all.into_iter().map(|(name, expected, got)| (format!("{name}, {who}"), expected, got)));
     }
     attempt!(rows, "EPERM", "kill all", libc::SYS_kill, -1, libc::SIGKILL);
     attempt!(rows, "EPERM", "kill the group", libc::SYS_kill, 0, libc::SIGKILL);
-    attempt!(rows, "EPERM", "outlive the server", libc::SYS_prctl, libc::PR_SET_PDEATHSIG, 0, 0, 0, 0);
-    attempt!(rows, "EPERM", "close itself to the server", libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-    attempt!(rows, "EPERM", "keep a processor's other half idle", libc::SYS_prctl, 62, 1, 0, 0, 0);
+    attempt!(rows, "EINVAL", "outlive the server", libc::SYS_prctl, libc::PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    attempt!(rows, "EINVAL", "close itself to the server", libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+    attempt!(rows, "EINVAL", "keep a processor's other half idle", libc::SYS_prctl, 62, 1, 0, 0, 0);
     attempt!(
         rows,
         "EPERM",
@@ -130,7 +131,7 @@ fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
     let more = libc::rlimit { rlim_cur: 1 << 50, rlim_max: 1 << 50 };
     attempt!(rows, "EPERM", "more descriptors", libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, &raw const more, 0);
     attempt!(rows, "EPERM", "more memory", libc::SYS_prlimit64, 0, libc::RLIMIT_DATA, &raw const more, 0);
-    attempt!(rows, "EPERM", "other parts of its memory", libc::SYS_prctl, libc::PR_SET_MM, 1, 4096, 0, 0);
+    attempt!(rows, "EINVAL", "other parts of its memory", libc::SYS_prctl, libc::PR_SET_MM, 1, 4096, 0, 0);
     attempt!(rows, "EINVAL", "take no_new_privs back", libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0);
     attempt!(rows, "EPERM", "leave seccomp", libc::SYS_prctl, libc::PR_SET_SECCOMP, 0, 0, 0, 0);
     // `SECCOMP_SET_MODE_FILTER`, also with a listener of its own: filters take memory that all processes of the machine share.
@@ -139,6 +140,12 @@ fn processes(rows: &mut Vec<Row>, server: c_int, victim: c_int) {
     attempt!(rows, "EPERM", "be its own guard", libc::SYS_seccomp, 1, 8, &raw const program);
     attempt!(rows, "EPERM", "a filter of its own", libc::SYS_seccomp, 1, 0, &raw const program);
     attempt!(rows, "EPERM", "a filter of its own (prctl)", libc::SYS_prctl, libc::PR_SET_SECCOMP, 2, &raw const program, 0, 0);
+    // `PR_FUTEX_HASH`, how many places it has (from Linux 6.16 on), and an option that is as old as the walls.
+    attempt!(rows, "EINVAL", "a table of the kernel's, as large as it likes", libc::SYS_prctl, 78, 2, 0, 0, 0);
+    attempt!(rows, "EINVAL", "an option that nothing here needs", libc::SYS_prctl, libc::PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+    attempt!(rows, "done", "an option that Node needs", libc::SYS_prctl, libc::PR_SET_NAME, c"named".as_ptr(), 0, 0, 0);
+    let mut timer = 0;
+    attempt!(rows, "EAGAIN", "a timer, of which all processes of a user share how many", libc::SYS_timer_create, libc::CLOCK_MONOTONIC, 0, &raw mut timer);
     attempt!(rows, "EPERM", "become root", libc::SYS_setuid, 0);
     attempt!(rows, "EPERM", "a group of root", libc::SYS_setgid, 0);
 }
@@ -152,6 +159,11 @@ fn kernel(rows: &mut Vec<Row>) {
     attempt!(rows, "EPERM", "a rule of its own", libc::SYS_landlock_add_rule, 0, 0, 0, 0);
     attempt!(rows, "EPERM", "what is mounted (statmount)", 457, 0, 0, 0, 0);
     attempt!(rows, "EPERM", "what is mounted (listmount)", 458, 0, 0, 0, 0);
+    attempt!(rows, "EPERM", "where memory lies (mbind)", libc::SYS_mbind, 0, 0, 0, 0, 0, 0);
+    attempt!(rows, "EPERM", "where memory lies (set_mempolicy)", libc::SYS_set_mempolicy, 0, 0, 0);
+    attempt!(rows, "EPERM", "where memory lies (set_mempolicy_home_node)", 450, 0, 0, 0, 0);
+    attempt!(rows, "EPERM", "a stack that no limit counts", 453, 0, 4096, 0);
+    attempt!(rows, "EINVAL", "memory that is looked through for what others have", libc::SYS_madvise, 0, 0, libc::MADV_MERGEABLE);
     attempt!(rows, "EPERM", "memory that counts as shared", libc::SYS_mmap, 0, 4096, 3, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
     attempt!(rows, "EPERM", "memory that grows by itself", libc::SYS_mmap, 0, 4096, 3, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN, -1, 0);
     let more = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
