@@ -4,6 +4,8 @@ use millrace_tests::{Answer, Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpListener;
 
 use crate::support::Field;
 
@@ -183,6 +185,16 @@ async fn a_connection_that_was_begun_ends_with_its_key() {
     let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
     let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
     begun.push((begin(&token).await, Method::DELETE, format!("/oauth/clients/{}", text(&client, "id"))));
+    // A token ends alone, though its client goes on.
+    let lasting = server.post("/oauth/clients", &json!({ "name": "d" })).await.data();
+    let mut form = json!({ "grant_type": "client_credentials", "client_id": lasting["id"], "client_secret": lasting["client_secret"] });
+    let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
+    let state = begin(&token).await;
+    assert!(come_back(&state).await.text.contains("loopback"));
+    form["token"] = token.into();
+    assert_eq!(answer(server.raw(Method::POST, "/v1/oauth/revoke").json(&form)).await.status, 200);
+    let refused = come_back(&state).await;
+    assert!(refused.status == 400 && refused.text.contains("is not taken any more"), "a token: {}", refused.text);
     for (state, end, path) in begun {
         // That its provider is not to be reached is another matter.
         assert!(come_back(&state).await.text.contains("loopback"), "{path}");
@@ -190,6 +202,44 @@ async fn a_connection_that_was_begun_ends_with_its_key() {
         assert_eq!(ended.status, 200, "{path}: {}", ended.text);
         let refused = come_back(&state).await;
         assert!(refused.status == 400 && refused.text.contains("is not taken any more"), "{path}: {}", refused.text);
+    }
+}
+
+/// A provider may take its time: the key that was good when it was asked is looked at again before its tokens are kept.
+#[tokio::test]
+async fn a_connection_ends_with_its_key_while_the_provider_is_asked() {
+    let server = Server::start_with(&["--egress-allow", "127.0.0.0/8"]).await;
+    let provider = TcpListener::bind("127.0.0.1:0").await.expect("listens");
+    let token_url = format!("http://{}/token", provider.local_addr().expect("an address"));
+    let app = json!({ "name_slug": "acme", "name": "Acme", "auth_type": "oauth", "oauth": { "client_id": "c", "client_secret": "s", "authorize_url": "https://a.test/auth", "token_url": token_url } });
+    server.post("/apps", &app).await.data();
+    for (is_revoked, status) in [(false, 200), (true, 400)] {
+        let made = server.post("/api_keys", &json!({ "name": "k" })).await.data();
+        let key = made["key"].as_str().expect("a key");
+        let link = server.call_as(key, Method::POST, "/accounts/connect", Some(&json!({ "app": "acme" }))).await.data();
+        let url = reqwest::Url::parse(link["connect_url"].as_str().expect("an address")).expect("an address");
+        let state = url.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
+        let come_back = answer(server.raw(Method::GET, "/oauth/callback").query(&[("state", state.as_str()), ("code", "x")]));
+        let provide = async {
+            let mut stream = BufReader::new(provider.accept().await.expect("is asked").0);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                assert_ne!(stream.read_line(&mut head).await.expect("reads"), 0, "{head}");
+            }
+            let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()).expect("a length");
+            stream.read_exact(&mut vec![0; length]).await.expect("reads");
+            if is_revoked {
+                let path = format!("/api_keys/{}", made["id"].as_str().expect("an id"));
+                assert_eq!(server.call_as(&server.api_key, Method::DELETE, &path, None).await.status, 200);
+            }
+            let tokens = r#"{"access_token":"a","token_type":"bearer"}"#;
+            let said = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{tokens}", tokens.len());
+            stream.write_all(said.as_bytes()).await.expect("writes");
+        };
+        let (page, ()) = tokio::join!(come_back, provide);
+        assert_eq!(page.status, status, "{}", page.text);
+        assert_eq!(page.text.contains("is not taken any more"), is_revoked, "{}", page.text);
+        assert_eq!(server.get("/accounts").await.json["page_info"]["total_count"], 1, "revoked: {is_revoked}");
     }
 }
 

@@ -1,16 +1,16 @@
 //! `/accounts`: connected accounts. Credentials only where they are asked for.
 
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use millrace_engine::{ErrorKind, NewAccount, NewConnection, UpdateAccount};
+use millrace_engine::{EngineError, ErrorKind, NewAccount, NewConnection, UpdateAccount};
 use millrace_model::ids::AccountId;
 use millrace_model::tenant::{Caller, Scope};
 use serde_json::json;
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, id, query};
+use crate::extract::{Auth, ListQuery, Params, Path, bearer, id, query};
 use crate::pages;
 use crate::v1::sources::own;
 use crate::wire::{self, Fields};
@@ -24,12 +24,13 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
 }
 
 /// Begins to connect an account by OAuth: gives the provider's page, to be opened in a browser.
-pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, headers: HeaderMap, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let slug = params.text("app")?.ok_or_else(|| ApiError::field("app", "`app` is missing; give the slug of an app"))?;
     let account = params.text("account_id")?.map(|text| id("account", &text)).transpose()?;
     let new = NewConnection { app: slug, name: params.text("name")?, account, fields: params.object("credentials")?.unwrap_or_default() };
-    let link = app.engine.connect_account(&caller, new).await?;
+    let key = bearer(&headers).ok_or(EngineError::Unauthorized)?;
+    let link = app.engine.connect_account(&caller, key, new).await?;
     Ok(Fields::of(&params).data(json!({ "connect_url": link.url, "expires_at": link.expires_at.secs() })))
 }
 

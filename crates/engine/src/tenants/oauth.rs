@@ -76,7 +76,7 @@ struct State {
     user: UserId,
     /// Of the key, or the OAuth client, that began it.
     key: ApiKeyId,
-    /// What was stored then of the key, or of the client's secret.
+    /// The hash of the key or token that was shown.
     hash: String,
     app: String,
     /// An account that is connected again.
@@ -116,8 +116,8 @@ pub struct NewConnection {
 }
 
 impl Engine {
-    /// Begins to connect an account: gives the provider's page.
-    pub async fn connect_account(&self, caller: &Caller, new: NewConnection) -> Result<ConnectLink, EngineError> {
+    /// Begins to connect an account: gives the provider's page. `key`: the key or token that the caller has shown, with which the connection ends.
+    pub async fn connect_account(&self, caller: &Caller, key: &str, new: NewConnection) -> Result<ConnectLink, EngineError> {
         let app = self.app(caller, &new.app).await?;
         let client = oauth_of(&app)?;
         if let Some(account) = &new.account
@@ -128,12 +128,11 @@ impl Engine {
         let verifier = self.0.ids.base62(64);
         let longest = self.now().plus_ms(STATE_MS);
         let until = caller.ends_at.map_or(longest, |end| end.min(longest));
-        let (hash, ..) = self.connector(&caller.org_id, &caller.key_id).await?.ok_or(EngineError::Unauthorized)?;
         let state = State {
             org: caller.org_id.clone(),
             user: caller.user_id.clone(),
             key: caller.key_id.clone(),
-            hash,
+            hash: sha256_hex(key.as_bytes()),
             app: app.name_slug.clone(),
             account: new.account,
             name: new.name,
@@ -159,6 +158,7 @@ impl Engine {
     pub async fn finish_connecting(&self, state: &str, code: &str) -> Result<AccountView, EngineError> {
         let invalid = |message: &str| EngineError::Invalid { code: "invalid_state", message: message.into(), details: serde_json::json!({ "field": "state" }) };
         let refused = || invalid("this answer does not belong to a connection that was begun here; begin again");
+        let ended = || invalid("the key with which this connection was begun is not taken any more; begin again with another");
         let used = sha256_hex(state.as_bytes());
         let sealed = URL_SAFE_NO_PAD.decode(state).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
         let text = self.0.keyring.open(STATE_OWNER, &sealed).map_err(|_| refused())?;
@@ -172,13 +172,14 @@ impl Engine {
         }
         // Whoever began could do everything, as connecting needs; the key may have been revoked since, and its holder be gone.
         if !self.may_still_connect(&state).await? {
-            return Err(invalid("the key with which this connection was begun is not taken any more; begin again with another"));
+            return Err(ended());
         }
-        let caller = Caller { org_id: state.org, user_id: state.user, key_id: state.key, scopes: Scopes::full(), rate_per_minute: None, ends_at: None };
+        let (org_id, user_id, key_id) = (state.org.clone(), state.user.clone(), state.key.clone());
+        let caller = Caller { org_id, user_id, key_id, scopes: Scopes::full(), rate_per_minute: None, ends_at: None };
         let app = self.app(&caller, &state.app).await?;
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;
-        let request = request.exchange_code(AuthorizationCode::new(code.to_owned())).set_pkce_verifier(PkceCodeVerifier::new(state.verifier));
+        let request = request.exchange_code(AuthorizationCode::new(code.to_owned())).set_pkce_verifier(PkceCodeVerifier::new(state.verifier.clone()));
         let http = self.provider_client(&client.token_url).await.map_err(|why| EngineError::Invalid {
             code: "provider_refused",
             message: format!("{} cannot be asked for a token: {why}", app.definition.name),
@@ -192,6 +193,10 @@ impl Engine {
             message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
             details: serde_json::json!({}),
         })?;
+        // The provider took its time.
+        if !self.may_still_connect(&state).await? {
+            return Err(ended());
+        }
         let mut credentials = state.fields;
         take_over(&mut credentials, client, &tokens);
         let expires_at = self.end_of(&tokens);
@@ -207,24 +212,15 @@ impl Engine {
         }
     }
 
-    /// What is stored of the key or OAuth client with that id: its hash, its scopes and its end.
-    async fn connector(&self, org: &OrgId, id: &ApiKeyId) -> Result<Option<(String, Scopes, Option<Timestamp>)>, EngineError> {
-        if let Ok(client) = id.as_str().parse::<OauthClientId>() {
-            let client = self.0.store.oauth_client(&client).await?.filter(|client| client.org_id == *org);
-            return Ok(client.map(|client| (client.secret_hash, client.scopes, None)));
-        }
-        Ok(self.0.store.api_key(org, id).await?.map(|key| (key.key_hash, key.scopes, key.expires_at)))
-    }
-
-    /// Whether the key that began a connection is taken still. One that was rotated since is another, unless the one before may go on for a while.
+    /// Whether the key or token that began a connection is taken still. The database is asked: what is stored then stays, whatever a cache forgets later.
     async fn may_still_connect(&self, state: &State) -> Result<bool, EngineError> {
-        let Some((hash, scopes, end)) = self.connector(&state.org, &state.key).await? else { return Ok(false) };
-        let now = self.now();
-        let stands = hash == state.hash || {
-            let key = self.0.store.api_key(&state.org, &state.key).await?;
-            key.and_then(|key| key.old).is_some_and(|(old, until)| old == state.hash && until > now)
+        // Who shows a token has the id of its client.
+        let found = match state.key.as_str().parse::<OauthClientId>() {
+            Ok(_) => self.0.store.caller_by_token_hash(&state.hash).await?,
+            Err(_) => self.0.store.caller_by_key_hash(&state.hash).await?,
         };
-        Ok(stands && end.is_none_or(|end| end > now) && scopes.allow(Scope::Full))
+        let now = self.now();
+        Ok(found.is_some_and(|caller| caller.ends_at.is_none_or(|end| end > now) && caller.scopes.allow(Scope::Full)))
     }
 
     /// The account with a token that is good for some minutes: refreshed where it ends soon, by one at a time.
