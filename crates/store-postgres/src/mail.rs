@@ -2,7 +2,7 @@
 
 use deadpool_postgres::{Client, GenericClient};
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::MailId;
+use millrace_model::ids::{MailId, OrgId};
 use millrace_store::{Mail, MailResult, StoreResult};
 
 use crate::db::text;
@@ -30,29 +30,25 @@ pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<()> {
     Ok(())
 }
 
-/// As runs are claimed: what another server takes is passed over. Where more organizations have a turn than there is room for, chance decides, so that a long
-/// wait is nobody's privilege. A list of ids, as a join would have the planner read all that waits.
-pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
+/// As runs are claimed: what another server takes is passed over. A list of ids, as a join would have the planner read all that waits.
+pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>> {
     let sql = format!(
         "WITH RECURSIVE waiting (org) AS (
            SELECT min(org_id) FROM mail WHERE status = 'queued'
            UNION ALL SELECT (SELECT min(org_id) FROM mail WHERE status = 'queued' AND org_id > org) FROM waiting WHERE org IS NOT NULL),
          turns AS MATERIALIZED (
-           SELECT due.id AS turn_id, row_number() OVER (PARTITION BY org ORDER BY due.next_at, due.id) AS turn
+           SELECT due.id AS turn_id, row_number() OVER (PARTITION BY org ORDER BY due.next_at, due.id) AS turn, org <= $4 AS had, org
            FROM waiting CROSS JOIN LATERAL (
              SELECT m.id, m.next_at FROM mail AS m WHERE m.org_id = org AND m.status = 'queued' AND m.next_at <= $1
              ORDER BY m.next_at, m.id LIMIT 4 * $3::bigint) AS due),
          picked AS MATERIALIZED (
            SELECT m.id AS picked_id FROM mail AS m
-           WHERE m.id = ANY (ARRAY(SELECT turn_id FROM turns ORDER BY turn, random() LIMIT 4 * $3::bigint)) AND m.status = 'queued' AND m.next_at <= $1
-           ORDER BY (SELECT turn FROM turns WHERE turn_id = m.id), random() LIMIT $3 FOR UPDATE OF m SKIP LOCKED)
+           WHERE m.id = ANY (ARRAY(SELECT turn_id FROM turns ORDER BY turn, had, org LIMIT 4 * $3::bigint)) AND m.status = 'queued' AND m.next_at <= $1
+           ORDER BY (SELECT (turn, had, org) FROM turns WHERE turn_id = m.id) LIMIT $3 FOR UPDATE OF m SKIP LOCKED)
          UPDATE mail SET next_at = $2 FROM picked WHERE id = picked_id RETURNING {}",
         rows::MAIL
     );
-    let mut mails = many(c, &sql, &[&now.ms(), &retry_at.ms(), &i64::from(limit)], rows::mail).await?;
-    // RETURNING gives no order.
-    mails.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-    Ok(mails)
+    many(c, &sql, &[&now.ms(), &retry_at.ms(), &i64::from(limit), &after.map_or("", OrgId::as_str)], rows::mail).await
 }
 
 pub(crate) async fn result(c: &Client, id: &MailId, result: &MailResult) -> StoreResult<()> {

@@ -1,7 +1,7 @@
 //! The outbox.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::MailId;
+use millrace_model::ids::{MailId, OrgId};
 use millrace_store::{Mail, MailResult, StoreResult};
 use rusqlite::{Connection, params};
 
@@ -17,21 +17,20 @@ pub(crate) fn queue(c: &Connection, m: &Mail) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
+pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>> {
     many(
         c,
-        // From organization to organization: what else waits is not looked at. Where more have a turn than there is room for, chance decides, so that a
-        // long wait is nobody's privilege.
+        // From organization to organization: what else waits is not looked at.
         "UPDATE mail SET next_at = ?2 WHERE id IN (
            WITH RECURSIVE waiting (org) AS (
              SELECT min(org_id) FROM mail WHERE status = 'queued'
              UNION ALL SELECT (SELECT min(org_id) FROM mail WHERE status = 'queued' AND org_id > org) FROM waiting WHERE org IS NOT NULL)
            SELECT id FROM (
-             SELECT due.id, row_number() OVER (PARTITION BY org ORDER BY due.next_at, due.id) AS turn
+             SELECT due.id, org, row_number() OVER (PARTITION BY org ORDER BY due.next_at, due.id) AS turn
              FROM waiting JOIN mail AS due
                ON due.id IN (SELECT m.id FROM mail AS m WHERE m.status = 'queued' AND m.next_at <= ?1 AND m.org_id = org ORDER BY m.next_at, m.id LIMIT ?3))
-           ORDER BY turn, random() LIMIT ?3) RETURNING *",
-        params![now.ms(), retry_at.ms(), limit],
+           ORDER BY turn, org <= ?4, org LIMIT ?3) RETURNING *",
+        params![now.ms(), retry_at.ms(), limit, after.map_or("", OrgId::as_str)],
         rows::mail,
     )
 }

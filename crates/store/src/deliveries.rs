@@ -185,8 +185,9 @@ pub trait Deliveries: Send + Sync + 'static {
 
     /// Puts a mail into the outbox; the same id again is no change.
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()>;
-    /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`. Organizations take turns; of each its longest due.
-    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>>;
+    /// Takes up to `limit` mails due at `now`, hiding them from others until `retry_at`; in no order. Organizations take turns, in the order of their ids
+    /// from the one that follows `after`, which had the turn before; of each its longest due.
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>>;
     /// Marks a mail sent, or failed for good, or to be tried again; one that is over stays as it is, unless it was sent.
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()>;
     /// Mails of the organization, newest first. Cursor: id.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lettre::message::{Mailbox, MultiPart, SinglePart};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use millrace_model::error_chain;
+use millrace_model::ids::OrgId;
 use millrace_store::{Mail, MailResult};
 
 use crate::Engine;
@@ -12,8 +13,9 @@ use crate::deliver::is_in_time;
 
 /// How often the outbox is looked at though nothing woke the mailer.
 const POLL: Duration = Duration::from_secs(5);
-/// Mails that are claimed together: organizations take turns in each batch.
-const BATCH: u32 = 10;
+/// Mails that are tried before a server that took none of them is left alone for a while. Each is claimed by itself: what is claimed with others waits for
+/// them, and where they take long it is hidden until its time is over, and claimed in vain.
+const ROUND: usize = 10;
 /// A try that takes longer has failed; a claimed mail is hidden from others for twice that.
 const TRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Waits between tries, seconds; after the last the mail has failed for good: about two days in all.
@@ -52,9 +54,11 @@ impl Engine {
         self.keep_going("mailer", move |engine, stop| {
             let transport = transport.clone();
             async move {
+                // Whose mail was tried last.
+                let mut last = None;
                 loop {
-                    // What waits longer than a batch does not wait for the next look.
-                    while engine.send_due(&transport).await && !stop.is_cancelled() {}
+                    // What waits longer than a round does not wait for the next look.
+                    while engine.send_round(&transport, &mut last).await && !stop.is_cancelled() {}
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,
@@ -66,39 +70,52 @@ impl Engine {
         });
     }
 
-    /// Sends a batch. Whether there may be more that can be sent: a server that took none of a whole batch is left alone for a while.
-    async fn send_due(&self, transport: &AsyncSmtpTransport<Tokio1Executor>) -> bool {
-        let now = self.now();
-        let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
-        let mails = match self.0.store.claim_mail(now, hidden_until, BATCH).await {
-            Ok(mails) => mails,
-            Err(error) => {
-                tracing::error!(error = error_chain(&error), "could not read the outbox");
+    /// Sends some mails, in the turns of their organizations. Whether there may be more that can be sent: a server that took none is left alone for a while.
+    async fn send_round(&self, transport: &AsyncSmtpTransport<Tokio1Executor>, last: &mut Option<OrgId>) -> bool {
+        let mut is_taking = false;
+        for _ in 0..ROUND {
+            if self.0.tasks.stopping() {
                 return false;
             }
-        };
-        let (is_full, mut is_taking) = (mails.len() >= BATCH as usize, false);
-        for mail in mails {
-            if !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
-                return false;
-            }
-            let sent = match self.message(&mail) {
-                Ok(message) => tokio::time::timeout(TRY_TIMEOUT, transport.send(message))
-                    .await
-                    .map_err(|_| "the SMTP server did not answer in time".to_owned())
-                    .and_then(|r| r.map(|_| ()).map_err(|e| error_chain(&e))),
-                Err(error) => Err(error),
-            };
-            is_taking |= sent.is_ok();
-            let result = match sent {
-                Ok(()) => MailResult::Sent,
-                Err(error) => self.after_failure(&mail, error),
-            };
-            if let Err(error) = self.recorded(hidden_until, || self.0.store.mail_result(&mail.id, result.clone())).await {
-                tracing::error!(mail.id = %mail.id, error = error_chain(&error), "could not record what became of a mail; it may be sent again");
+            match self.send_next(transport, last).await {
+                Some(is_taken) => is_taking |= is_taken,
+                None => return false,
             }
         }
-        is_full && is_taking
+        is_taking
+    }
+
+    /// Tries the mail whose turn it is. Whether it was taken; None where there is none to be tried.
+    async fn send_next(&self, transport: &AsyncSmtpTransport<Tokio1Executor>, last: &mut Option<OrgId>) -> Option<bool> {
+        let now = self.now();
+        let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
+        let mail = match self.0.store.claim_mail(now, hidden_until, 1, last.as_ref()).await {
+            Ok(mut mails) => mails.pop()?,
+            Err(error) => {
+                tracing::error!(error = error_chain(&error), "could not read the outbox");
+                return None;
+            }
+        };
+        *last = Some(mail.org_id.clone());
+        if !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
+            return None;
+        }
+        let sent = match self.message(&mail) {
+            Ok(message) => tokio::time::timeout(TRY_TIMEOUT, transport.send(message))
+                .await
+                .map_err(|_| "the SMTP server did not answer in time".to_owned())
+                .and_then(|r| r.map(|_| ()).map_err(|e| error_chain(&e))),
+            Err(error) => Err(error),
+        };
+        let is_taken = sent.is_ok();
+        let result = match sent {
+            Ok(()) => MailResult::Sent,
+            Err(error) => self.after_failure(&mail, error),
+        };
+        if let Err(error) = self.recorded(hidden_until, || self.0.store.mail_result(&mail.id, result.clone())).await {
+            tracing::error!(mail.id = %mail.id, error = error_chain(&error), "could not record what became of a mail; it may be sent again");
+        }
+        Some(is_taken)
     }
 
     fn after_failure(&self, mail: &Mail, error: String) -> MailResult {

@@ -25,8 +25,8 @@ impl Deliveries for PostgresStore {
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
         statement!(self.db, "mail", |c| mail::queue(&c, &mail))
     }
-    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
-        statement!(self.db, "mail_claim", |c| mail::claim(&c, now, retry_at, limit))
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>> {
+        statement!(self.db, "mail_claim", |c| mail::claim(&c, now, retry_at, limit, after))
     }
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
         statement!(self.db, "mail_result", |c| mail::result(&c, id, &result))

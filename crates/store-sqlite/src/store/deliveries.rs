@@ -30,8 +30,9 @@ impl Deliveries for SqliteStore {
     async fn queue_mail(&self, mail: Mail) -> StoreResult<()> {
         write_at!(self, "mail", |c| mail::queue(c, &mail))
     }
-    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32) -> StoreResult<Vec<Mail>> {
-        write_at!(self, "mail_claim", |c| mail::claim(c, now, retry_at, limit))
+    async fn claim_mail(&self, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>> {
+        let after = after.cloned();
+        write_at!(self, "mail_claim", |c| mail::claim(c, now, retry_at, limit, after.as_ref()))
     }
     async fn mail_result(&self, id: &MailId, result: MailResult) -> StoreResult<()> {
         let id = id.clone();

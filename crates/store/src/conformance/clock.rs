@@ -47,7 +47,7 @@ pub async fn what_waits_is_moved_with_the_clock(database: &dyn Database) {
     assert_eq!(org.store.wake_runs(at(59_999), 10).await.expect("wakes"), Woken::default());
     assert_eq!(org.store.wake_runs(at(60_000), 10).await.expect("wakes"), Woken { resumed: 1, cancelled: 0 });
     assert_eq!(org.stored(&id).await.status, RunStatus::Queued);
-    assert_eq!(org.store.claim_mail(at(0), at(LEASE_MS), 10).await.expect("claims").into_iter().map(|m| m.id).collect::<Vec<_>>(), [mail.id]);
+    assert_eq!(org.store.claim_mail(at(0), at(LEASE_MS), 10, None).await.expect("claims").into_iter().map(|m| m.id).collect::<Vec<_>>(), [mail.id]);
 }
 
 pub async fn tries_of_deliveries_are_moved_with_the_clock(database: &dyn Database) {

@@ -142,5 +142,5 @@ pub async fn a_mail_is_queued_once(database: &dyn Database) {
     org.store.queue_mail(mail.clone()).await.expect("queues");
     org.store.queue_mail(mail.clone()).await.expect("queues");
     assert_eq!(org.mails().await, [mail.clone()]);
-    assert_eq!(org.store.claim_mail(at(1), at(9), 10).await.expect("claims"), [mail]);
+    assert_eq!(org.store.claim_mail(at(1), at(9), 10, None).await.expect("claims"), [mail]);
 }

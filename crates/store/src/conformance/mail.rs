@@ -7,7 +7,7 @@ use super::sample::{DAY_MS, Org, at};
 use crate::{Effects, Mail, MailResult, MailStatus, Notice};
 
 async fn claim(org: &Org, ms: i64, retry_ms: i64, limit: u32) -> Vec<Mail> {
-    org.store.claim_mail(at(ms), at(retry_ms), limit).await.expect("claims")
+    org.store.claim_mail(at(ms), at(retry_ms), limit, None).await.expect("claims")
 }
 
 pub async fn a_claimed_mail_is_hidden_until_it_is_tried_again(database: &dyn Database) {
@@ -45,6 +45,29 @@ pub async fn organizations_take_turns_in_the_outbox(database: &dyn Database) {
     assert!(claimed.len() == 4 && claimed.contains(&own) && claimed.contains(&other), "{claimed:?}");
     assert_eq!(claim(&busy, 50, 100, 9).await.len(), 9);
     assert_eq!(claim(&busy, 50, 100, 9).await.len(), 1);
+}
+
+pub async fn each_mail_is_of_the_organization_after_the_one_before(database: &dyn Database) {
+    let busy = Org::first(database).await;
+    for ms in 0..9 {
+        busy.add_mail(ms).await;
+    }
+    let (calm, third) = (Org::another(&busy.store, "calm").await, Org::another(&busy.store, "third").await);
+    for (org, ms) in [(&calm, 20), (&third, 30), (&calm, 40)] {
+        org.add_mail(ms).await;
+    }
+    let (mut turns, mut after) = (Vec::new(), None);
+    while let Some(mail) = busy.store.claim_mail(at(50), at(100), 1, after.as_ref()).await.expect("claims").pop() {
+        turns.push((mail.org_id.clone(), mail.created_at));
+        after = Some(mail.org_id);
+    }
+    let mut orgs = [&busy.id, &calm.id, &third.id];
+    orgs.sort();
+    assert!(turns.len() == 12 && turns[..3].iter().map(|(org, _)| org).eq(orgs), "one of each: {turns:?}");
+    let of = |org: &Org| turns.iter().enumerate().filter(|(_, (id, _))| *id == org.id).map(|(n, (_, at))| (n, *at)).collect::<Vec<_>>();
+    let ([first, second], [only]) = (of(&calm)[..].try_into().expect("two"), of(&third)[..].try_into().expect("one"));
+    assert!(first.1 == at(20) && second == (second.0, at(40)) && second.0 < 6 && only.0 < 3, "{turns:?}");
+    assert!(of(&busy).is_sorted_by_key(|(_, at)| *at), "the longest due first: {turns:?}");
 }
 
 pub async fn what_became_of_a_mail_is_recorded(database: &dyn Database) {

@@ -232,6 +232,7 @@ macro_rules! suite {
                 a_claimed_mail_is_hidden_until_it_is_tried_again,
                 claims_at_once_share_the_outbox,
                 organizations_take_turns_in_the_outbox,
+                each_mail_is_of_the_organization_after_the_one_before,
                 what_became_of_a_mail_is_recorded,
                 mails_are_listed_for_their_organization,
                 one_notice_for_a_class_and_owner,
