@@ -22,6 +22,8 @@ const READ_AHEAD: usize = 4;
 const WAITING_BYTES: u32 = 1 << 20;
 /// About how many bytes a piece has beside its texts: ids, times, names of fields.
 const PIECE_BYTES: usize = 200;
+/// As many pieces as have these bytes.
+const WAITING_MAX: usize = WAITING_BYTES as usize / PIECE_BYTES;
 /// Exports under way at once, of all organizations: each holds a connection of the database for as long as its client reads.
 const EXPORTS_MAX: usize = 2;
 /// How long an export may wait for its client, and how many bytes that it takes bring a second of it back.
@@ -30,7 +32,7 @@ const TAKEN_PER_SECOND: u64 = 64 << 10;
 
 /// An export under way. It has its place until this is dropped: what its client has not taken is in memory.
 pub struct Export {
-    pieces: mpsc::UnboundedReceiver<Waiting>,
+    pieces: mpsc::Receiver<Waiting>,
     done: oneshot::Receiver<Result<(), EngineError>>,
     taken: Taken,
     _place: Arc<ExportPlace>,
@@ -161,7 +163,7 @@ impl Engine {
         }
         let place = Arc::new(self.0.exports.enter(&caller.org_id)?);
         let (out, read) = mpsc::channel(READ_AHEAD);
-        let (give, pieces) = mpsc::unbounded_channel();
+        let (give, pieces) = mpsc::channel(WAITING_MAX);
         let (tell, done) = oneshot::channel();
         let taken = Taken::default();
         let mut client = Client::of(&taken);
@@ -199,12 +201,12 @@ impl Engine {
 }
 
 /// Hands on what the store reads, as long as the client lets it. Ends where it is gone.
-async fn hand_over(mut read: mpsc::Receiver<Exported>, give: mpsc::UnboundedSender<Waiting>, client: &mut Client) -> Result<(), EngineError> {
+async fn hand_over(mut read: mpsc::Receiver<Exported>, give: mpsc::Sender<Waiting>, client: &mut Client) -> Result<(), EngineError> {
     let room = Arc::new(Semaphore::new(WAITING_BYTES as usize));
     while let Some(piece) = read.recv().await {
         let bytes = u32::try_from(weight(&piece)).unwrap_or(WAITING_BYTES).min(WAITING_BYTES);
         let Some(Ok(part)) = client.lets(room.clone().acquire_many_owned(bytes)).await? else { return Ok(()) };
-        if give.send((piece, part)).is_err() {
+        if give.send((piece, part)).await.is_err() {
             return Ok(());
         }
     }
@@ -246,7 +248,7 @@ mod tests {
     /// What the store hands to, what the client takes from, and how it ends.
     struct Handing {
         out: mpsc::Sender<Exported>,
-        pieces: mpsc::UnboundedReceiver<Waiting>,
+        pieces: mpsc::Receiver<Waiting>,
         taken: Taken,
         task: JoinHandle<Result<(), EngineError>>,
     }
@@ -254,7 +256,7 @@ mod tests {
     impl Handing {
         fn begin() -> Self {
             let (out, read) = mpsc::channel(READ_AHEAD);
-            let (give, pieces) = mpsc::unbounded_channel();
+            let (give, pieces) = mpsc::channel(WAITING_MAX);
             let taken = Taken::default();
             let mut client = Client::of(&taken);
             Self { out, pieces, taken, task: tokio::spawn(async move { hand_over(read, give, &mut client).await }) }
