@@ -90,6 +90,11 @@ impl CliError {
         matches!(self, Self::Refused { code, .. } if code == "unknown_cursor")
     }
 
+    /// Whether as many deploys of the organization wait as may. The server says so before it begins one.
+    pub(crate) fn is_deploys_waiting(&self) -> bool {
+        matches!(self, Self::Refused { status: 429, code, .. } if code == "deploys_waiting")
+    }
+
     /// What to do next.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {

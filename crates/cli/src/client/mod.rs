@@ -3,7 +3,7 @@
 pub(crate) mod profile;
 pub(crate) mod stream;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
@@ -16,6 +16,8 @@ use crate::terminal::printer;
 /// A deploy may have to install packages.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it asks again where as many of the organization's deploys wait as may.
+const TURN_PATIENCE: Duration = Duration::from_secs(120);
 /// Items that the server puts on a page at most (reference 1).
 const PAGE_MAX: usize = 100;
 /// What may stand in a path without being escaped.
@@ -86,6 +88,12 @@ pub(crate) fn segment(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
 }
 
+/// When a refusal says to ask again, not at once.
+fn retry_after(response: &reqwest::Response) -> Option<Duration> {
+    let secs: u64 = response.headers().get(reqwest::header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(secs.max(1)))
+}
+
 impl Client {
     pub(crate) fn new(profile: Profile) -> Result<Self, CliError> {
         let builder = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT);
@@ -113,14 +121,24 @@ impl Client {
         self.send(self.request(Method::DELETE, path)).await
     }
 
-    /// The whole answer, or the refusal.
+    /// The whole answer, or the refusal. Where too many deploys wait it asks again when the server says: it refused before anything was changed.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value, CliError> {
-        let response = printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send()).await.map_err(|e| self.unreachable(e))?;
-        if response.status().is_success() {
-            let text = response.text().await.map_err(|e| self.unreachable(e))?;
-            return Ok(millrace_model::json::read(&text).unwrap_or(Value::Null));
+        let since = Instant::now();
+        let mut request = request.timeout(ANSWER_TIMEOUT);
+        loop {
+            let next = request.try_clone();
+            let response = printer::waiting("waiting for the server", request.send()).await.map_err(|e| self.unreachable(e))?;
+            if response.status().is_success() {
+                let text = response.text().await.map_err(|e| self.unreachable(e))?;
+                return Ok(millrace_model::json::read(&text).unwrap_or(Value::Null));
+            }
+            let pause = retry_after(&response);
+            let refusal = self.refusal(response).await;
+            let pause = pause.filter(|pause| refusal.is_deploys_waiting() && since.elapsed() + *pause <= TURN_PATIENCE);
+            let (Some(next), Some(pause)) = (next, pause) else { return Err(refusal) };
+            printer::waiting("waiting for a turn: many deploys are under way", tokio::time::sleep(pause)).await;
+            request = next;
         }
-        Err(self.refusal(response).await)
     }
 
     /// An answer that is no JSON.

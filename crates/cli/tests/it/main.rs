@@ -28,7 +28,8 @@ struct Server {
 }
 
 impl Server {
-    /// Answers a request whose `METHOD /path` begins with the first text with the status and body beside it.
+    /// Answers a request whose `METHOD /path` begins with the first text with the status and body beside it. Where a text stands there more than once, its
+    /// answers are given one after the other, the last one again and again.
     async fn start(answers: Vec<(&'static str, u16, Value)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("listens");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -66,11 +67,15 @@ async fn answer(mut stream: TcpStream, answers: &[(&str, u16, Value)], seen: &Mu
     }
     assert!(head.to_ascii_lowercase().contains("authorization: bearer key-1"), "{head}");
     let line = head.lines().next().unwrap_or("").trim_end_matches(" HTTP/1.1").to_owned();
-    let found = answers.iter().find(|(start, _, _)| line.starts_with(start));
+    let found = answers.iter().find(|(start, _, _)| line.starts_with(start)).and_then(|(start, _, _)| {
+        let before = seen.lock().expect("no test panicked").iter().filter(|(line, _)| line.starts_with(start)).count();
+        answers.iter().filter(|(other, _, _)| other == start).take(before + 1).last()
+    });
     let (status, body) = found.map_or((404, json!({ "error": "there is none", "code": "not_found", "details": {} })), |(_, s, b)| (*s, b.clone()));
+    let again = if status == 429 { "retry-after: 1\r\n" } else { "" };
     seen.lock().expect("no test panicked").push((line, serde_json::from_slice(&bytes[start..]).unwrap_or(Value::Null)));
     let text = body.to_string();
-    stream.write_all(format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len()).as_bytes()).await
+    stream.write_all(format!("HTTP/1.1 {status} X\r\n{again}content-length: {}\r\nconnection: close\r\n\r\n{text}", text.len()).as_bytes()).await
 }
 
 /// Runs a command line, and says whether its exit status is the one expected.
@@ -126,6 +131,23 @@ async fn a_refusal_is_1_and_wrong_use_is_2() {
     assert!(exits(&server, &["errors", "dc_1"], 1).await);
     let nowhere = Server { url: "http://127.0.0.1:1".into(), seen: Arc::default() };
     assert!(exits(&nowhere, &["list", "so"], 1).await);
+}
+
+#[tokio::test]
+async fn deploys_wait_for_their_turn() {
+    let refusal = |code: &str| json!({ "error": "too many", "code": code, "details": {} });
+    let server = Server::start(vec![
+        ("POST /v1/sources", 429, refusal("deploys_waiting")),
+        ("POST /v1/sources", 200, json!({ "data": { "id": "dc_1" } })),
+        ("DELETE /v1/sources", 429, refusal("rate_limited")),
+    ])
+    .await;
+    assert!(exits(&server, &["deploy", "https://example.com/a.mjs"], 0).await);
+    let seen = server.seen();
+    assert!(seen.len() == 2 && seen[0] == seen[1] && seen[0].1["component_url"] == "https://example.com/a.mjs", "{seen:?}");
+    // Another refusal is told at once.
+    assert!(exits(&server, &["delete", "dc_1"], 1).await);
+    assert_eq!(server.seen().len(), 3);
 }
 
 #[tokio::test]
