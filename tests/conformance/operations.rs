@@ -294,7 +294,9 @@ async fn export_one_at_once(server: &Server) {
     assert_eq!(server.get("/workflows").await.status, 200);
     // Its client goes: there is room for the next.
     drop(slow);
-    while export().await.status == 503 {}
+    while export().await.status == 503 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
     assert_eq!(export().await.status, 200);
 }
 
@@ -463,8 +465,8 @@ fn what_is_no_backup_is_not_restored() {
 /// Of reference 2.31.
 #[tokio::test]
 async fn counts_are_behind_a_key_or_at_an_address_of_their_own() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port");
-    let server = Server::start_with(&["--metrics-listen", &port.to_string()]).await;
+    let server = Server::start_with(&["--metrics-listen", "127.0.0.1:0"]).await;
+    let place = server.metrics_place().await;
     let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", STEP)]).await;
     for fail in [false, true] {
         answer(server.raw(Method::POST, &endpoint(&workflow)).json(&json!({ "fail": fail }))).await;
@@ -478,10 +480,10 @@ async fn counts_are_behind_a_key_or_at_an_address_of_their_own() {
     let refused = answer(server.raw(Method::GET, "/metrics").bearer_auth(&other)).await;
     assert!(refused.status == 403 && refused.text.contains("made first"), "{refused:?}");
     let with_key = answer(server.raw(Method::GET, "/metrics").bearer_auth(&server.api_key)).await.text;
-    let open = server.raw(Method::GET, &format!("http://{port}/metrics")).send().await.expect("an answer");
+    let open = server.raw(Method::GET, &format!("http://{place}/metrics")).send().await.expect("an answer");
     assert!(open.headers()["content-type"].to_str().is_ok_and(|t| t.starts_with("text/plain; version=0.0.4")));
     let open = open.text().await.expect("a body");
-    assert_eq!(answer(server.raw(Method::GET, &format!("http://{port}/v1/users/me"))).await.status, 404);
+    assert_eq!(answer(server.raw(Method::GET, &format!("http://{place}/v1/users/me"))).await.status, 404);
     for text in [&with_key, &open] {
         let value = |series: &str| text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse::<f64>().ok());
         assert_eq!(value("millrace_http_requests_total{door=\"endpoint\",status=\"2xx\"}"), Some(2.0), "{text}");

@@ -125,12 +125,20 @@ pub(crate) async fn workers(server: &Server, count: usize) -> Vec<u32> {
         let all = std::fs::read_dir("/proc").expect("reads").flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let mut found: Vec<u32> = all.filter(|pid| is_worker(*pid, server.pid())).collect();
         if found.len() == count {
-            found.sort_unstable();
+            // Numbers of processes begin anew once they are used up.
+            found.sort_by_key(|pid| (started(*pid), *pid));
             return found;
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     panic!("there were never {count} processes that bundle: {}", server.log());
+}
+
+/// When a process was started, in ticks of the kernel's clock: field 22 of its line (proc_pid_stat(5)), counted behind its name, which may hold anything.
+fn started(pid: u32) -> u64 {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind = line.rsplit_once(") ").map_or("", |(_, behind)| behind);
+    behind.split(' ').nth(19).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
 }
 
 fn is_worker(pid: u32, server: u32) -> bool {

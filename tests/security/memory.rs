@@ -6,7 +6,7 @@ use millrace_tests::{answer, endpoint};
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::support::Field;
 
@@ -59,17 +59,21 @@ async fn answers_that_nobody_reads_are_bounded_as_requests_are() {
     // Small ones go on, and the room is free again once the client has gone.
     field.healthy().await;
     drop(lazy);
-    let again = async { while answer(field.server.raw(Method::GET, &url)).await.text.len() != 5 << 20 {} };
+    let again = async {
+        while answer(field.server.raw(Method::GET, &url)).await.text.len() != 5 << 20 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
     tokio::time::timeout(LONG, again).await.expect("there is room again");
 }
 
 #[tokio::test]
 async fn the_address_of_the_counts_has_bounds_of_its_own() {
-    let place = TcpListener::bind("127.0.0.1:0").await.expect("binds").local_addr().expect("an address");
-    let field = Field::start_with(&["--metrics-listen", &place.to_string(), "--request-timeout-seconds", "2"]).await;
+    let field = Field::start_with(&["--metrics-listen", "127.0.0.1:0", "--request-timeout-seconds", "2"]).await;
+    let place = field.server.metrics_place().await;
     let mut silent = Vec::new();
     for _ in 0..100 {
-        silent.push(TcpStream::connect(place).await.expect("connects"));
+        silent.push(TcpStream::connect(&place).await.expect("connects"));
     }
     field.healthy().await;
     for mut stream in silent {

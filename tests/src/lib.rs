@@ -427,6 +427,16 @@ impl Server {
         }
     }
 
+    /// Where `--metrics-listen` with a port of the system's choice has put the counts, as the log tells it.
+    pub async fn metrics_place(&self) -> String {
+        const SAYS: &str = "/metrics is open here";
+        self.until_log(SAYS).await;
+        let log = self.log();
+        let line = log.lines().find(|line| line.contains(SAYS)).expect("a line");
+        let place = terminal::plain(line).split_once("address=").and_then(|(_, behind)| behind.split(' ').next().map(str::to_owned));
+        place.unwrap_or_else(|| panic!("no address is told: {line}"))
+    }
+
     /// Asks until `fits`, or fails with what was there last.
     pub async fn until(&self, what: &str, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + DEADLINE;

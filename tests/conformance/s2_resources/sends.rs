@@ -281,18 +281,20 @@ async fn s2_9_s3_without_an_object_store_fails_and_says_what_to_set() {
 #[tokio::test]
 async fn s2_9_s3_objects_are_written_where_they_belong() {
     let program = std::env::var("MOTO_SERVER").unwrap_or_else(|_| "moto_server".into());
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let started = std::process::Command::new(&program)
-        .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+        .args(["-H", "127.0.0.1", "-p", "0"])
         .env("S3_IGNORE_SUBDOMAIN_BUCKETNAME", "true")
         .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
         .spawn();
     let Ok(mut moto) = started else {
         eprintln!("skipped: `{program}` is not installed (pip install 'moto[server,s3]'; MOTO_SERVER names its binary)");
         return;
     };
-    let url = format!("http://127.0.0.1:{port}");
+    let mut said = std::io::BufRead::lines(std::io::BufReader::new(moto.stderr.take().expect("its words"))).map_while(Result::ok);
+    let url = said.find_map(|line| line.split_once("Running on ").map(|(_, url)| url.trim().to_owned())).expect("moto did not come up");
+    // It says something of each request, and is not to wait for a reader.
+    std::thread::spawn(move || said.count());
     let args = ["--s3-endpoint", &url, "--s3-access-key-id", "testing", "--s3-secret-access-key", "testing", "--s3-buckets", "logs, more"];
     let server = Server::start_with(&args).await;
     let mut made_bucket = false;
