@@ -1,5 +1,9 @@
 //! Files and programs.
 
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use millrace_tests::NOBODY;
+
 use crate::support::Field;
 
 const CLOSED: &[&str] = &["EACCES", "EPERM"];
@@ -68,12 +72,41 @@ async fn nothing_is_written_outside_tmp() {
     }
     // It seems to be done, and is not: refusing would break what unpacks archives.
     let key = field.server.data_dir().join("master.key");
-    let rights = || std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&key).expect("reads"));
+    let rights = || std::fs::metadata(&key).expect("reads").mode();
     let before = rights();
     field.send(&field.deploy("fs.chmodSync(at.data + '/master.key', 0o777);").await).await;
     assert_eq!(rights(), before);
     assert!(!field.server.data_dir().join("planted").exists());
     field.healthy().await;
+}
+
+/// The folder was made by somebody who did not think of it, as a package or `mkdir` does.
+#[tokio::test]
+async fn what_the_server_keeps_is_closed_to_other_users() {
+    let mut field = Field::at_rest(&[]);
+    let data = field.server.data_dir();
+    std::fs::create_dir(&data).expect("a folder");
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o755)).expect("opens");
+    // Root gives it away; nobody else has to.
+    let _ = std::os::unix::fs::chown(&data, Some(NOBODY), Some(NOBODY));
+    field.launch().await;
+    field.healthy().await;
+    let (mut open, mut looked_at, mut folders) = (Vec::new(), 0, vec![data]);
+    while let Some(folder) = folders.pop() {
+        // What hosts have is theirs to make and to remove meanwhile.
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(meta) = std::fs::symlink_metadata(entry.path()) else { continue };
+            looked_at += 1;
+            if !meta.is_symlink() && meta.mode() & 0o077 != 0 {
+                open.push(entry.path());
+            }
+            if meta.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    assert!(looked_at > 5 && open.is_empty(), "of {looked_at}, others may look into {open:?}");
+    assert!(field.server.log().contains("is open to other users; close it: `chmod 700`"), "{}", field.server.log());
 }
 
 #[tokio::test]

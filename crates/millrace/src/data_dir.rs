@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -102,6 +102,11 @@ pub fn unmade(path: &Path, error: &std::io::Error) -> Unusable {
         found: format!("the data directory `{shown}` cannot be made: {error}"),
         mend: format!("make it, and give it to the server's user: `install -d -m 700 -o USER {shown}`"),
     }
+}
+
+/// Whether others than its owner may read or change it, or look what is in it.
+pub fn is_open_to_others(meta: &std::fs::Metadata) -> bool {
+    meta.mode() & 0o077 != 0
 }
 
 /// Whether a server has started with it before.

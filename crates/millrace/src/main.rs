@@ -89,6 +89,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return wrong_use::tell::<Cli>(error, &args),
     };
+    if matches!(cli.command, Command::Serve(_) | Command::Backup(_) | Command::Restore(_) | Command::Doctor(_)) {
+        // What these make holds events and secrets, and may lie where others can look.
+        rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    }
     match cli.command {
         Command::Serve(args) => {
             // Before there are threads, which have what the one that starts them has.

@@ -47,6 +47,9 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
     ignore_file_size_signals();
     let connections_max = connections_max(&config)?;
     let data = DataDir::open(&config.data_dir)?;
+    if std::fs::metadata(data.path()).is_ok_and(|meta| data_dir::is_open_to_others(&meta)) {
+        tracing::warn!(path = %data.path().display(), "the data directory is open to other users; close it: `chmod 700`");
+    }
     data_dir::refuse_half_restored(data.path())?;
     let listeners = Listeners::bind(&config).await?;
     let address = listeners.main.local_addr().context("could not tell the listener's address")?;

@@ -1,6 +1,5 @@
 //! What `millrace doctor` finds of what a server keeps: the data directory, the disk, the database.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use millrace_engine::{FREE_BYTES_MIN, error_chain};
@@ -55,14 +54,13 @@ fn data_directory(path: &Path, checks: &mut Checks) -> bool {
         checks.fail(NAME, format!("`{shown}` cannot be written in: {error}"), "give it to the server's user, or mend the file system");
         return false;
     }
-    let open_to_others = |meta: &std::fs::Metadata| meta.mode() & 0o077 != 0;
     let is_running = data_dir::is_in_use(path);
     let use_of = if is_running { ", and a server uses it" } else { "" };
     match std::fs::metadata(path.join("master.key")) {
-        Ok(key) if open_to_others(&key) => {
+        Ok(key) if data_dir::is_open_to_others(&key) => {
             checks.warn(NAME, format!("`{shown}/master.key` can be read by other users"), format!("chmod 600 {shown}/master.key"));
         }
-        _ if open_to_others(&meta) => checks.warn(NAME, format!("`{shown}` is open to other users{use_of}"), format!("chmod 700 {shown}")),
+        _ if data_dir::is_open_to_others(&meta) => checks.warn(NAME, format!("`{shown}` is open to other users{use_of}"), format!("chmod 700 {shown}")),
         _ => checks.ok(NAME, format!("`{shown}` can be written in{use_of}")),
     }
     is_running
