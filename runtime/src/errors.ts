@@ -88,10 +88,15 @@ function ownFrames(stack: string): string {
   return shown.replaceAll("/component/", "");
 }
 
-/** Node says only `EAGAIN` of a worker for whose stack there is no memory left. */
+const MORE_MEMORY = "raise `settings.memory_mb` (of a workflow; sources have no such setting)";
+
+/** Node says only `EAGAIN` of a worker for whose stack there is no memory left, and of a buffer that it could not be had. */
 function withLimit(message: string, stack: unknown): string {
+  if (message === "Array buffer allocation failed") {
+    return `${message}: the process would use more memory than it may; hold less in buffers, or ${MORE_MEMORY}`;
+  }
   if (message !== "EAGAIN" || typeof stack !== "string" || !stack.includes("node:internal/worker")) return message;
-  return "EAGAIN: no thread could be started for a worker, as the process uses as much memory as it may; use fewer workers, or raise `settings.memory_mb` (of a workflow; sources have no such setting)";
+  return `EAGAIN: no thread could be started for a worker, as the process uses as much memory as it may; use fewer workers, or ${MORE_MEMORY}`;
 }
 
 /** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message. */

@@ -80,6 +80,13 @@ test("an error that nobody awaited fails its run", async () => {
   assert.equal(done(frames).error.code, "EvalError");
 });
 
+test("a buffer that memory does not suffice for names the limit", async () => {
+  // More than a process can address.
+  const frames = await run(`export default { run() { return new ArrayBuffer(2 ** 52).byteLength; } };`, source);
+  const { code, message } = done(frames).error;
+  assert.deepEqual([code, /^Array buffer allocation failed: .*`settings\.memory_mb`/.test(message)], ["RangeError", true], message);
+});
+
 test("a status outside 100 to 599 is refused", async () => {
   const frames = await run(`export default { props: { http: "$.interface.http" }, run() { this.http.respond({ status: 99 }); } };`, { ...source, props: { http: { endpoint: "http://x" } } });
   assert.match(done(frames).error.message, /100 to 599/);

@@ -194,6 +194,8 @@ async fn buffers_beyond_the_heap_are_bounded_too() {
     let isolate = bench.isolate("buffers", "const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1));");
     let failure = failure(bench.call(&isolate, 0).await);
     assert!(matches!(failure.kind, FailureKind::Thrown | FailureKind::OutOfMemory), "{}", failure.message);
+    // Whether the code is told or its process ended, it is told what to raise.
+    assert!(failure.message.contains("`settings.memory_mb`"), "{}", failure.message);
 }
 
 #[tokio::test]
