@@ -1,9 +1,11 @@
 // The program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
+import { setEnvironmentData } from "node:worker_threads";
+
 import { atTurn, CallContext, calls } from "./context.ts";
 import { loadDb } from "./db.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
-import { FlowExit, wireError } from "./errors.ts";
+import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
 import { JSON } from "./kept.ts";
 import { loadModules, moduleOf } from "./load.ts";
@@ -11,7 +13,7 @@ import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";
 import { runSource } from "./source.ts";
-import { leadTmp } from "./tmp.ts";
+import { leadTmp, OWN_TMP } from "./tmp.ts";
 import type { Bag, CallFrame } from "./types.ts";
 import { Wire } from "./wire.ts";
 import { type Ending, exportsText, recordReturned, runAction, runWorkflow, StepFailure } from "./workflow.ts";
@@ -22,8 +24,11 @@ const underWay = new Map<number, CallContext>();
 async function load(frame: Bag): Promise<void> {
   try {
     Object.assign(process.env, frame["env"]);
-    leadTmp(String(frame["tmp"]));
-    mirrorInto(String(frame["tmp"]));
+    const tmp = String(frame["tmp"]);
+    showAsTmp(tmp);
+    leadTmp(tmp);
+    setEnvironmentData(OWN_TMP, tmp);
+    mirrorInto(tmp);
     leadHosted();
     loadDb(frame["db"] as Record<string, unknown> | null);
     await loadModules(frame["modules"] as { name: string; path: string }[]);

@@ -1,11 +1,12 @@
 // `/tmp` is a folder of the host's own. Components name it literally, and a process without privileges cannot be given another root: so the
-// file functions lead paths below /tmp there. A convenience, not a wall: the kernel refuses the machine's /tmp.
+// file functions lead paths below /tmp there, in each thread for itself. A convenience, not a wall: the kernel refuses the machine's /tmp.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { showAsTmp } from "./errors.ts";
+/** The data of all threads (`setEnvironmentData`) under which the main thread names the folder. */
+export const OWN_TMP = "millrace:tmp";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -26,9 +27,8 @@ function leading(own: string): (path: unknown) => unknown {
   };
 }
 
-/** Leads /tmp to `own` in all functions of `fs`. */
+/** Leads /tmp to `own` in all functions of this thread's `fs`. */
 export function leadTmp(own: string): void {
-  showAsTmp(own);
   const lead = leading(own);
   const wrap = (target: Record<string, unknown>, name: string, paths: number) => {
     const original = target[name];

@@ -162,6 +162,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
     let runner_config = RunnerConfig {
         node: config.node.clone(),
         host_script: include_str!("../../../runtime/dist/host.mjs").to_owned(),
+        thread_script: include_str!("../../../runtime/dist/worker.cjs").to_owned(),
         scratch_dir: data.file("hosts"),
         walls: match config.sandbox {
             Sandbox::Required => Walls::Required,

@@ -52,6 +52,7 @@ pub async fn examine(config: &RunnerConfig) -> Result<Examined, StartError> {
             let sandbox = Sandbox {
                 node: node.clone(),
                 walls,
+                thread_script: None,
                 scratch_dir: scratch_dir.clone(),
                 file_bytes_max: config.tmp_bytes_max,
                 egress: config.egress.clone(),

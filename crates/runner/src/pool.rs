@@ -70,11 +70,21 @@ impl Runner {
         let scratch_dir = tokio::fs::canonicalize(&config.scratch_dir).await.map_err(scratch)?;
         let script = scratch_dir.join("host.mjs");
         tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
+        let thread_script = scratch_dir.join("worker.cjs");
+        tokio::fs::write(&thread_script, &config.thread_script).await.map_err(scratch)?;
         let groups = if config.walls == Walls::Off { None } else { ControlGroups::find().map(Arc::new) };
         if let Some(groups) = &groups {
             tracing::info!(limits = groups.limits().join(", "), "each host gets a control group");
         }
-        let mut sandbox = Sandbox { node, walls, scratch_dir, file_bytes_max: config.tmp_bytes_max, egress: config.egress.clone(), groups };
+        let mut sandbox = Sandbox {
+            node,
+            walls,
+            thread_script: Some(thread_script),
+            scratch_dir,
+            file_bytes_max: config.tmp_bytes_max,
+            egress: config.egress.clone(),
+            groups,
+        };
         if config.walls != Walls::Off {
             let tried = trial(&sandbox).await;
             if tried.is_err() && config.walls == Walls::BestEffort && sandbox.walls.egress {

@@ -23,6 +23,8 @@ pub struct RunnerConfig {
     pub node: PathBuf,
     /// The runtime that runs inside hosts, as text.
     pub host_script: String,
+    /// What Node loads first in each thread of a host, as text of a CommonJS module.
+    pub thread_script: String,
     /// Where the runtime and hosts' private temporary folders are kept.
     pub scratch_dir: PathBuf,
     /// Hosts that wait, started, for an artifact.
@@ -56,6 +58,7 @@ impl Default for RunnerConfig {
         Self {
             node: "node".into(),
             host_script: String::new(),
+            thread_script: String::new(),
             scratch_dir: std::env::temp_dir().join("millrace"),
             blank_hosts: 2,
             hosts_max: 32,

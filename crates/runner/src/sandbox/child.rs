@@ -12,8 +12,8 @@ use millrace_walls::{checked, landlock, seccomp};
 use seccompiler::BpfProgram;
 use tokio::process::Command;
 
+use super::Sandbox;
 use super::private::Private;
-use super::{NodeFiles, Sandbox};
 use crate::egress;
 
 /// Descriptors that a host may have open.
@@ -60,7 +60,7 @@ pub(super) struct Confinement {
 impl Confinement {
     pub(super) fn prepare(command: &Command, sandbox: &Sandbox, script: &Path, private: &Private, ends: Ends, heap_mb: u32) -> std::io::Result<Self> {
         let ruleset = match sandbox.walls.landlock_abi {
-            Some(_) => Some(above_wire(landlock::ruleset(&files(&sandbox.node, script, private))?)?),
+            Some(_) => Some(above_wire(landlock::ruleset(&files(sandbox, script, private))?)?),
             None => None,
         };
         let Ends { wire_fd, handover, entry } = ends;
@@ -193,8 +193,9 @@ impl Start {
 }
 
 /// What a host reaches.
-fn files(node: &NodeFiles, script: &Path, private: &Private) -> landlock::Files {
-    let own = [script, private.code()].into_iter().map(Path::to_owned);
+fn files(sandbox: &Sandbox, script: &Path, private: &Private) -> landlock::Files {
+    let node = &sandbox.node;
+    let own = [script, private.code()].into_iter().map(Path::to_owned).chain(sandbox.thread_script.clone());
     landlock::Files {
         execute: node.executable.clone(),
         read: READABLE.iter().map(PathBuf::from).chain(node.libraries.iter().cloned()).chain(own).collect(),

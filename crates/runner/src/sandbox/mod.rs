@@ -55,6 +55,8 @@ pub(crate) struct Sandbox {
     pub(crate) node: NodeFiles,
     /// The walls that are put up.
     pub(crate) walls: WallReport,
+    /// What Node loads first in each thread of a host.
+    pub(crate) thread_script: Option<PathBuf>,
     pub(crate) scratch_dir: PathBuf,
     /// The largest file that a host may write, bytes.
     pub(crate) file_bytes_max: u64,
@@ -94,7 +96,12 @@ impl Sandbox {
             .arg("--enable-source-maps")
             .arg("--no-warnings")
             // Native code could do all that system calls can: it is not let in by the front door. The walls do not rely on it.
-            .arg("--no-addons")
+            .arg("--no-addons");
+        if let Some(first) = &self.thread_script {
+            // Worker threads inherit it.
+            command.arg("--require").arg(first);
+        }
+        command
             .arg(script)
             .env_clear()
             .env("HOME", private.tmp())

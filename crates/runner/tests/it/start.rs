@@ -79,6 +79,7 @@ async fn shutdown_ends_all_processes_and_the_calls_in_them() {
     let stats = bench.runner.stats();
     assert_eq!((stats.hosts, stats.blank_hosts, stats.calls, stats.waiting), (0, 0, 0, 0));
     assert_eq!(failure(bench.call(&isolate, false).await).kind, FailureKind::HostLost);
-    let left: Vec<_> = std::fs::read_dir(bench.dir.path().join("hosts")).expect("reads").flatten().map(|e| e.file_name()).collect();
-    assert_eq!(left, ["host.mjs"]);
+    let mut left: Vec<_> = std::fs::read_dir(bench.dir.path().join("hosts")).expect("reads").flatten().map(|e| e.file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["host.mjs", "worker.cjs"]);
 }

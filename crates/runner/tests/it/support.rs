@@ -59,7 +59,11 @@ pub struct Bench {
 
 /// The built runtime.
 pub fn host_script() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime/dist/host.mjs");
+    built("host.mjs")
+}
+
+fn built(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime/dist").join(file);
     std::fs::read_to_string(&path)
         .unwrap_or_else(|_| panic!("{} is missing: run `cargo xtask build` (or `npm ci && npm run build` in runtime/) first", path.display()))
 }
@@ -87,8 +91,14 @@ impl Bench {
 
     async fn with(host_script: String, change: impl FnOnce(&mut RunnerConfig)) -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let mut config =
-            RunnerConfig { host_script, scratch_dir: dir.path().join("hosts"), blank_hosts: 1, walls: Walls::BestEffort, ..RunnerConfig::default() };
+        let mut config = RunnerConfig {
+            host_script,
+            thread_script: built("worker.cjs"),
+            scratch_dir: dir.path().join("hosts"),
+            blank_hosts: 1,
+            walls: Walls::BestEffort,
+            ..RunnerConfig::default()
+        };
         change(&mut config);
         let runner = Runner::start(config).await.expect("the runner starts");
         Self { runner, dir }

@@ -112,6 +112,7 @@ async fn its_own_folder_is_all_its_own() {
             "return typeof os.networkInterfaces() + typeof os.hostname() + process.uptime().toFixed(0).length;",
             "const { lookup } = await import('node:dns/promises'); return (await lookup('localhost')).address.length > 2;",
             "const { Worker } = await import('node:worker_threads'); return await new Promise((y, n) => new Worker('require(\"node:worker_threads\").parentPort.postMessage(7)', { eval: true }).on('message', y).on('error', n));",
+            "const { Worker } = await import('node:worker_threads'); const code = 'const fs = require(\"node:fs\"); const { parentPort, workerData } = require(\"node:worker_threads\"); fs.writeFileSync(\"/tmp/of-a-thread\", \"t\"); import(\"node:fs/promises\").then((p) => p.readFile(\"/tmp/of-a-thread\", \"utf8\")).then((t) => parentPort.postMessage(t + fs.existsSync(workerData + \"/of-a-thread\")));'; return await new Promise((y, n) => new Worker(code, { eval: true, env: {}, workerData: os.tmpdir() }).on('message', y).on('error', n));",
             "const { gzipSync } = await import('node:zlib'); const { createHash, randomBytes } = await import('node:crypto'); return gzipSync('x').length > 0 && randomBytes(8).length === 8 && createHash('sha256').update('x').digest('hex').length;",
             "return new Date(0).toLocaleString('de-DE', { timeZone: 'Europe/Berlin' });",
             "return (await import('node:tls')).rootCertificates.length > 10;",
@@ -120,7 +121,18 @@ async fn its_own_folder_is_all_its_own() {
     .await;
     assert_eq!(
         got,
-        json!(["open: x", "open: true", "open: true", "open: objectstring1", "open: true", "open: 7", "open: 64", "open: 1.1.1970, 01:00:00", "open: true"])
+        json!([
+            "open: x",
+            "open: true",
+            "open: true",
+            "open: objectstring1",
+            "open: true",
+            "open: 7",
+            "open: ttrue",
+            "open: 64",
+            "open: 1.1.1970, 01:00:00",
+            "open: true"
+        ])
     );
 }
 
