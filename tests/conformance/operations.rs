@@ -445,6 +445,8 @@ fn what_is_no_backup_is_not_restored() {
         assert!(!data.join("millrace.db").exists() && !data.join("master.key").exists());
     };
     refused("is not a backup");
+    let (_, said) = local(&["restore"], &[("", &dir.path().join("\u{1b}[31mred\u{9b}"))]);
+    assert!(said.contains("\\u001b[31mred\\u009b` is not a backup") && !said.contains(['\u{1b}', '\u{9b}']), "a name does not steer the terminal: {said:?}");
     std::fs::create_dir(&backup).expect("a folder");
     std::fs::write(backup.join("backup.json"), "{").expect("writes");
     refused("is damaged");

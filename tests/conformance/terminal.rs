@@ -173,6 +173,7 @@ async fn r5_what_components_write_does_not_steer_the_terminal() {
     for args in [["logs", id(&source)].as_slice(), &["events", id(&source)], &["errors", id(&workflow)], &["errors", "--groups"], &["runs", "show", &run]] {
         clean(args, 0);
     }
+    clean(&["export"], 0);
     // As data it is the same text, in letters.
     let done = shell.run(&["runs", "show", &run, "--json"]);
     assert!(!done.stdout.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{done:?}");

@@ -16,3 +16,4 @@ pub use args::{
     ClientCommand, EventArg, GlobalArgs, InitArgs, InitKind, Listed, ProfileCommand, RunCommand, SubscriptionArgs, SubscriptionCommand, WorkflowCommand,
 };
 pub use commands::run;
+pub use terminal::line::escaped;

@@ -17,6 +17,7 @@ use crate::data_dir::{CREDENTIALS, DataDir, RESTORING, remove, rename, write_pri
 use crate::database::postgres;
 use crate::master_key;
 use crate::postgres_tools::PostgresTools;
+use crate::say;
 
 const DATABASE: &str = "millrace.db";
 /// What `pg_dump` writes.
@@ -89,7 +90,6 @@ struct Manifest {
 }
 
 /// Copies what a server needs, also while it runs.
-#[expect(clippy::print_stderr, reason = "what a person reads of a command")]
 pub fn backup(args: BackupArgs) -> Result<()> {
     let serve = ServeArgs { config: args.config.clone(), data_dir: args.data_dir.clone(), database_url: args.database_url.clone(), ..ServeArgs::default() };
     let config = Config::read(serve)?;
@@ -144,14 +144,14 @@ pub fn backup(args: BackupArgs) -> Result<()> {
         .context("could not write the backup's manifest")?;
     part.finish(&args.folder)?;
     if args.keys_only {
-        eprintln!("the keys are in `{}`; the database is not", args.folder.display());
+        say(&format!("the keys are in `{}`; the database is not", args.folder.display()));
     } else {
-        eprintln!("the backup is in `{}`; `millrace restore` takes it", args.folder.display());
+        say(&format!("the backup is in `{}`; `millrace restore` takes it", args.folder.display()));
     }
     if key_from_elsewhere {
-        eprintln!("the master key is not in it: the server has it from its environment or a command");
+        say("the master key is not in it: the server has it from its environment or a command");
     } else if with_key {
-        eprintln!("it holds the master key: whoever has it can read every secret of the server");
+        say("it holds the master key: whoever has it can read every secret of the server");
     }
     Ok(())
 }
@@ -173,7 +173,6 @@ fn copy_database(config: &Config, args: &BackupArgs, folder: &Path) -> Result<()
 }
 
 /// Makes a data directory of a backup.
-#[expect(clippy::print_stderr, reason = "what a person reads of a command")]
 pub fn restore(args: RestoreArgs) -> Result<()> {
     let folder = &args.folder;
     let text =
@@ -211,7 +210,7 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
                 _ => {}
             }
         }
-        eprintln!("a restore into `{}` was broken off; it begins anew", path.display());
+        say(&format!("a restore into `{}` was broken off; it begins anew", path.display()));
     }
     for name in [DATABASE, "millrace.db-wal", "millrace.db-open", MASTER_KEY] {
         if data.file(name).exists() {
@@ -230,7 +229,7 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
         }
     }
     if !has_key {
-        eprintln!("the server had its master key from its environment or a command: start it with the same");
+        say("the server had its master key from its environment or a command: start it with the same");
     }
     if is_sqlite {
         copy_private(&source, &data.file(DATABASE))?;
@@ -239,12 +238,12 @@ pub fn restore(args: RestoreArgs) -> Result<()> {
     }
     remove(&data.file(RESTORING)).with_context(|| format!("could not remove `{}`", data.file(RESTORING).display()))?;
     if is_sqlite {
-        eprintln!("restored a backup of {} into `{}`; start it with: millrace serve --data-dir {}", manifest.created_at, path.display(), path.display());
+        say(&format!("restored a backup of {} into `{}`; start it with: millrace serve --data-dir {}", manifest.created_at, path.display(), path.display()));
     } else if target.is_some() {
-        eprintln!("restored a backup of {} into the database and `{}`; start it with: ", manifest.created_at, path.display());
-        eprintln!("  millrace serve --data-dir {} --database-url \"$MILLRACE_DATABASE_URL\"", path.display());
+        say(&format!("restored a backup of {} into the database and `{}`; start it with: ", manifest.created_at, path.display()));
+        say(&format!("  millrace serve --data-dir {} --database-url \"$MILLRACE_DATABASE_URL\"", path.display()));
     } else {
-        eprintln!("the keys are restored into `{}`; the database is not in this backup", path.display());
+        say(&format!("the keys are restored into `{}`; the database is not in this backup", path.display()));
     }
     Ok(())
 }

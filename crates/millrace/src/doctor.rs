@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use millrace_bundle::Kernel;
+use millrace_cli::escaped;
 use millrace_engine::{check_smtp, error_chain};
 use millrace_model::egress::{Allow, Policy, Shared, Target};
 use millrace_model::{Clock as _, SystemClock};
@@ -344,7 +345,7 @@ fn descriptors(checks: &mut Checks) {
 fn print(checks: &[Check], json: bool) {
     let failed = checks.iter().filter(|c| c.status == Status::Failed).count();
     if json {
-        println!("{:#}", serde_json::json!({ "ok": failed == 0, "checks": checks }));
+        println!("{}", escaped(&format!("{:#}", serde_json::json!({ "ok": failed == 0, "checks": checks }))));
         return;
     }
     for check in checks {
@@ -353,9 +354,9 @@ fn print(checks: &[Check], json: bool) {
             Status::Warning => "warn",
             Status::Failed => "FAIL",
         };
-        println!("{mark} {}: {}", check.name, check.found);
+        println!("{mark} {}: {}", check.name, escaped(&check.found));
         if let Some(mend) = &check.mend {
-            println!("     → {mend}");
+            println!("     → {}", escaped(mend));
         }
     }
     let warnings = checks.iter().filter(|c| c.status == Status::Warning).count();

@@ -158,8 +158,13 @@ fn print_completions(shell: Shell) -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the last words of a command that failed")]
 fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    say(&format!("error: {error:#}"));
     ExitCode::FAILURE
+}
+
+/// Tells it on standard error. Names of files, and what others answer, may hold what steers a terminal: it is shown.
+pub(crate) fn say(text: &str) {
+    // Nobody is left to be told that standard error is closed.
+    let _ = writeln!(std::io::stderr().lock(), "{}", millrace_cli::escaped(text));
 }

@@ -10,6 +10,7 @@ use crate::args::{ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArg
 use crate::client::stream::next_of;
 use crate::client::{Client, segment};
 use crate::error::CliError;
+use crate::terminal::line::escaped;
 use crate::terminal::printer::{self, Show};
 
 /// Lines between two notes of how far it is.
@@ -55,7 +56,7 @@ fn is_end(line: &[u8]) -> bool {
     line.len() < 200 && serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "end")
 }
 
-/// Where an export goes: a file is there under its name once it is whole.
+/// Where an export goes: a file is there under its name once it is whole. Standard output may be a terminal, and gets no characters that steer it.
 struct Output {
     to: Box<dyn std::io::Write + Send>,
     file: Option<(PathBuf, PathBuf)>,
@@ -63,7 +64,9 @@ struct Output {
 
 impl Output {
     fn open(path: Option<PathBuf>) -> Result<Self, CliError> {
-        let Some(path) = path else { return Ok(Self { to: Box::new(std::io::BufWriter::new(std::io::stdout())), file: None }) };
+        let Some(path) = path else {
+            return Ok(Self { to: Box::new(std::io::BufWriter::new(std::io::stdout())), file: None });
+        };
         if path.exists() {
             return Err(CliError::Exists(path));
         }
@@ -83,7 +86,11 @@ impl Output {
     }
 
     fn write(&mut self, line: &[u8]) -> Result<(), CliError> {
-        self.to.write_all(line).map_err(|e| self.failed(e))
+        let written = match self.file.is_none() {
+            true => self.to.write_all(escaped(&String::from_utf8_lossy(line)).as_bytes()),
+            false => self.to.write_all(line),
+        };
+        written.map_err(|e| self.failed(e))
     }
 
     /// `end`: the last line, which counts the others. It is told, and no part of the data.

@@ -50,7 +50,7 @@ impl From<&Self> for Line {
 }
 
 /// Shows what steers a terminal as JSON writes it (`\u001b`), so that JSON stays JSON: there such characters stand in texts only.
-pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_steering) {
         return Cow::Borrowed(text);
     }
