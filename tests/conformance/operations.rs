@@ -434,6 +434,37 @@ async fn a_backup_of_postgres_is_restored_into_an_empty_database_and_goes_on() {
     assert_eq!(summaries(&server, &source).await, ["order d", "order b", "order a"]);
 }
 
+/// What a kill leaves nobody holds; what else may stand in the place of the new folder is not for a backup to remove.
+#[tokio::test]
+async fn a_backup_that_was_broken_off_is_made_by_the_same_command() {
+    let server = Server::start().await;
+    let (dir, data) = (tempfile::tempdir().expect("a folder"), server.data_dir());
+    let [backup, part, link] = ["backup", "backup.part", "link.part"].map(|name| dir.path().join(name));
+    let make = |folder: &str| local(&["backup"], &[("", &dir.path().join(folder)), ("--data-dir", &data)]);
+    let refused = |folder: &str, says: &str| {
+        let (status, said) = make(folder);
+        assert!(status == Some(1) && said.contains(says), "{said}");
+    };
+    std::fs::create_dir(&part).expect("a folder");
+    for name in ["millrace.db", "master.part", "notes.txt"] {
+        std::fs::write(part.join(name), "half").expect("writes");
+    }
+    refused("backup", "`notes.txt`");
+    assert!(part.join("millrace.db").exists() && part.join("notes.txt").exists(), "nothing of it was removed");
+    std::fs::remove_file(part.join("notes.txt")).expect("removes");
+    let held = std::fs::File::open(&part).expect("opens");
+    held.lock().expect("holds it");
+    refused("backup", "another backup is being made");
+    assert!(part.join("millrace.db").exists());
+    drop(held);
+    let (status, said) = make("backup");
+    assert_eq!(status, Some(0), "{said}");
+    assert!(!part.exists() && !backup.join("master.part").exists() && backup.join("millrace.db").metadata().expect("is there").len() > 4);
+    std::os::unix::fs::symlink(&data, &link).expect("a link");
+    refused("link", "link.part");
+    assert!(data.join("millrace.db").exists() && data.join("master.key").exists());
+}
+
 #[test]
 fn what_is_no_backup_is_not_restored() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -16,6 +16,7 @@ use crate::config::{Config, ServeArgs};
 use crate::data_dir::{CREDENTIALS, DataDir, RESTORING, remove, rename, write_private};
 use crate::database::postgres;
 use crate::master_key;
+use crate::part::Part;
 use crate::postgres_tools::PostgresTools;
 use crate::say;
 
@@ -111,12 +112,12 @@ pub fn backup(args: BackupArgs) -> Result<()> {
         bail!("`{}` is there already; name a new folder for the backup", args.folder.display());
     }
     // Whole or not at all: it has its name once everything is in it.
-    let part = Part::make(&args.folder)?;
+    let part = Part::make(&args.folder, &[DATABASE, DUMP, MANIFEST, MASTER_KEY, NEXT_KEY, CREDENTIALS])?;
     let with_key = !args.without_keys && !key_from_elsewhere;
     let mut tries = 0;
     let keys = loop {
         let before = if with_key { keys_of(&key_file)? } else { Vec::new() };
-        copy_database(&config, &args, &part.0)?;
+        copy_database(&config, &args, part.path())?;
         // The key may have been changed while the database was copied, more than once too: which one the copy is under, it does not say. Of keys
         // that are as they were before, a server takes both, and finds which one fits.
         if !with_key || keys_of(&key_file)? == before {
@@ -128,10 +129,10 @@ pub fn backup(args: BackupArgs) -> Result<()> {
         }
     };
     for (key, name) in keys.iter().zip([MASTER_KEY, NEXT_KEY]) {
-        write_private(&part.0.join(name), key).context("could not write the master key")?;
+        write_private(&part.path().join(name), key).context("could not write the master key")?;
     }
     if !args.without_keys && data.join(CREDENTIALS).is_file() {
-        copy_private(&data.join(CREDENTIALS), &part.0.join(CREDENTIALS))?;
+        copy_private(&data.join(CREDENTIALS), &part.path().join(CREDENTIALS))?;
     }
     let manifest = Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -140,7 +141,7 @@ pub fn backup(args: BackupArgs) -> Result<()> {
         keys: !args.without_keys,
         key_from_elsewhere,
     };
-    write_private(&part.0.join(MANIFEST), format!("{}\n", serde_json::to_string_pretty(&manifest)?).as_bytes())
+    write_private(&part.path().join(MANIFEST), format!("{}\n", serde_json::to_string_pretty(&manifest)?).as_bytes())
         .context("could not write the backup's manifest")?;
     part.finish(&args.folder)?;
     if args.keys_only {
@@ -258,34 +259,6 @@ fn empty_database(url: &str) -> Result<PostgresOptions> {
         bail!("the Postgres {place} has been used by Millrace, and nothing is restored over it; make an empty one");
     }
     Ok(options)
-}
-
-/// A folder that is being filled; it goes unless it was finished.
-struct Part(PathBuf);
-
-impl Part {
-    fn make(folder: &Path) -> Result<Self> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let mut name = folder.as_os_str().to_owned();
-        name.push(".part");
-        let part = PathBuf::from(name);
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&part)
-            .with_context(|| format!("could not make `{}`; if an earlier backup was broken off, remove it", part.display()))?;
-        Ok(Self(part))
-    }
-
-    fn finish(self, folder: &Path) -> Result<()> {
-        rename(&self.0, folder).with_context(|| format!("could not give the backup its name `{}`", folder.display()))
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        // Renamed by now where all went well.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// The master key of a file, and the one that is about to take its place.

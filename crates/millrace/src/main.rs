@@ -11,6 +11,7 @@ mod http;
 mod master_key;
 mod memory;
 mod outside;
+mod part;
 mod postgres_tools;
 mod serve;
 mod storage;
