@@ -22,8 +22,8 @@ const READ_AHEAD: usize = 4;
 const WAITING_BYTES: u32 = 1 << 20;
 /// About how many bytes a piece has beside its texts: ids, times, names of fields.
 const PIECE_BYTES: usize = 200;
-/// As many pieces as have these bytes.
-const WAITING_MAX: usize = WAITING_BYTES as usize / PIECE_BYTES;
+/// So many of the smallest fit into what may wait.
+const WAITING_PIECES: usize = WAITING_BYTES as usize / PIECE_BYTES;
 /// Exports under way at once, of all organizations: each holds a connection of the database for as long as its client reads.
 const EXPORTS_MAX: usize = 2;
 /// How long an export may wait for its client, and how many bytes that it takes bring a second of it back.
@@ -163,7 +163,7 @@ impl Engine {
         }
         let place = Arc::new(self.0.exports.enter(&caller.org_id)?);
         let (out, read) = mpsc::channel(READ_AHEAD);
-        let (give, pieces) = mpsc::channel(WAITING_MAX);
+        let (give, pieces) = mpsc::channel(WAITING_PIECES);
         let (tell, done) = oneshot::channel();
         let taken = Taken::default();
         let mut client = Client::of(&taken);
@@ -206,7 +206,8 @@ async fn hand_over(mut read: mpsc::Receiver<Exported>, give: mpsc::Sender<Waitin
     while let Some(piece) = read.recv().await {
         let bytes = u32::try_from(weight(&piece)).unwrap_or(WAITING_BYTES).min(WAITING_BYTES);
         let Some(Ok(part)) = client.lets(room.clone().acquire_many_owned(bytes)).await? else { return Ok(()) };
-        if give.send((piece, part)).await.is_err() {
+        // There is a place for whatever has its part of the bytes.
+        if give.try_send((piece, part)).is_err() {
             return Ok(());
         }
     }
@@ -256,13 +257,13 @@ mod tests {
     impl Handing {
         fn begin() -> Self {
             let (out, read) = mpsc::channel(READ_AHEAD);
-            let (give, pieces) = mpsc::channel(WAITING_MAX);
+            let (give, pieces) = mpsc::channel(WAITING_PIECES);
             let taken = Taken::default();
             let mut client = Client::of(&taken);
             Self { out, pieces, taken, task: tokio::spawn(async move { hand_over(read, give, &mut client).await }) }
         }
 
-        async fn is_cut_off(self) -> bool {
+        async fn ends_too_slow(self) -> bool {
             matches!(self.task.await.expect("ends"), Err(EngineError::ExportTooSlow { .. })) && self.out.send(line("a")).await.is_err()
         }
     }
@@ -302,12 +303,12 @@ mod tests {
         for _ in 0..2 {
             handing.out.send(line(&large)).await.expect("goes on");
         }
-        assert!(handing.is_cut_off().await);
+        assert!(handing.ends_too_slow().await);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_waits_for_a_client_is_bounded_by_its_bytes() {
-        for (text, most) in [("x".repeat(4 << 20), 1), ("x".repeat(400 << 10), 2), ("x".into(), WAITING_BYTES as usize / PIECE_BYTES)] {
+        for (text, most) in [("x".repeat(4 << 20), 1), ("x".repeat(400 << 10), 2), ("x".into(), WAITING_PIECES)] {
             let handing = Handing::begin();
             let piece = line(&text);
             while let Ok(sent) = tokio::time::timeout(Duration::from_secs(1), handing.out.send(piece.clone())).await {
@@ -356,7 +357,7 @@ mod tests {
         for _ in 0..2 {
             handing.out.send(large.clone()).await.expect("goes on");
         }
-        assert!(handing.is_cut_off().await);
+        assert!(handing.ends_too_slow().await);
         assert!(began.elapsed() <= TAKING_GRACE + Duration::from_secs(1), "{:?}", began.elapsed());
     }
 
