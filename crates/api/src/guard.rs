@@ -43,12 +43,15 @@ const DISCARDED_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Bodies {
     bytes: AtomicUsize,
+    /// What reading made of them beside their bytes. It has a room of its own, as large: a body of a few MiB may take nearly all of it, and what needs
+    /// none is not refused for that.
+    unfolded: AtomicUsize,
     max: usize,
 }
 
 impl Bodies {
     pub(crate) const fn new(max: usize) -> Self {
-        Self { bytes: AtomicUsize::new(0), max }
+        Self { bytes: AtomicUsize::new(0), unfolded: AtomicUsize::new(0), max }
     }
 
     /// How many bytes there may be before one more body finds no room.
@@ -93,24 +96,23 @@ impl Part {
         there + more <= self.bodies.max_of_bodies() || there == counted
     }
 
-    /// The body, all of which has come, takes so much memory more as it is read; false where there is no room for it.
+    /// The body, all of which has come, takes so much memory more as it is read; false where there is no room for it. One that takes more than all of the room has it
+    /// where no other is being read.
     pub(crate) fn unfold(&self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(UNCOUNTED_UNFOLDED_BYTES);
         if more == 0 {
             return true;
         }
         self.unfolded.fetch_add(more, Ordering::Relaxed);
-        let there = self.bodies.bytes.fetch_add(more, Ordering::Relaxed);
-        there + more <= self.bodies.max || there == self.counted.load(Ordering::Relaxed)
+        let there = self.bodies.unfolded.fetch_add(more, Ordering::Relaxed);
+        there + more <= self.bodies.max || there == 0
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        let counted = *self.counted.get_mut() + *self.unfolded.get_mut();
-        if counted > 0 {
-            self.bodies.bytes.fetch_sub(counted, Ordering::Relaxed);
-        }
+        self.bodies.bytes.fetch_sub(*self.counted.get_mut(), Ordering::Relaxed);
+        self.bodies.unfolded.fetch_sub(*self.unfolded.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -450,14 +452,15 @@ mod tests {
     }
 
     #[test]
-    fn what_reading_makes_of_a_body_is_counted_with_it() {
+    fn what_reading_makes_of_bodies_has_a_room_of_its_own() {
         let bodies = Arc::new(Bodies::new(1 << 20));
         let (first, second) = (Part::of(&bodies), Part::of(&bodies));
         assert!(first.add(UNCOUNTED_BYTES + 10) && first.unfold(8 << 20), "it is alone");
         assert!(second.add(UNCOUNTED_BYTES) && second.unfold(UNCOUNTED_UNFOLDED_BYTES), "a small one needs no room");
         assert!(!second.unfold(UNCOUNTED_UNFOLDED_BYTES + 1));
+        assert!(second.add(1 << 19) && Held::take(&bodies, 1 << 18, false).is_some(), "bodies and answers have their own room");
         drop((first, second));
-        assert_eq!(bodies.bytes.load(Ordering::Relaxed), 0);
+        assert_eq!((bodies.bytes.load(Ordering::Relaxed), bodies.unfolded.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[test]
