@@ -13,10 +13,11 @@ mod v1;
 mod wire;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -69,12 +70,14 @@ pub(crate) struct App {
     pub(crate) config: Arc<ApiConfig>,
     /// Bodies of requests under way.
     pub(crate) bodies: Arc<guard::Bodies>,
+    /// The OpenAPI document: it is long to make, and asks for no key.
+    openapi: Arc<OnceLock<Bytes>>,
 }
 
 /// All routes.
 pub fn router(engine: Engine, config: ApiConfig) -> Router {
     let bodies = Arc::new(guard::Bodies::new(config.bodies_bytes_max));
-    let app = App { engine, config: Arc::new(config), bodies };
+    let app = App { engine, config: Arc::new(config), bodies, openapi: Arc::default() };
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()

@@ -216,10 +216,10 @@ impl Bundler {
         }
     }
 
-    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. It waits however many do: who asks bounds how many trees there are at once. A server reads only the files anew that changed since it indexed the tree of that
-    /// name.
+    /// Indexes an uploaded tree (see [`Index::of`]), and gives its files back. A server reads only the files anew that changed since it indexed the tree of that
+    /// name. It waits however many do: who asks bounds how many trees there are at once.
     pub async fn index(&self, tree: &str, files: BTreeMap<String, String>) -> Result<(Index, BTreeMap<String, String>), BundleError> {
-        // Whoever let the tree in has bound how many there are; refused so late, all of its upload and unpacking was in vain.
+        // Refused so late, all of its upload and unpacking would be in vain.
         let _place = self.places.take(&self.organization, Share { places_max: BUNDLES_MAX, waiting_max: usize::MAX }).await?;
         match &self.work {
             Work::Here(_) => tokio::task::spawn_blocking(move || (Index::of(&files, None), files))

@@ -21,9 +21,7 @@ const ABOUT: &str = "Every success is `{\"data\": …}`, lists have `page_info` 
     POST, PUT or DELETE are read from the query and from a JSON body, which wins. Times are epoch seconds unless their name says otherwise.";
 
 pub(crate) async fn show(State(app): State<App>) -> Response {
-    // It is long to make and asks for no key.
-    static MADE: OnceLock<Bytes> = OnceLock::new();
-    let made = MADE.get_or_init(|| Bytes::from(document(&app.config.base_url).to_string()));
+    let made = app.openapi.get_or_init(|| Bytes::from(document(&app.config.base_url).to_string()));
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], made.clone()).into_response()
 }
 

@@ -86,10 +86,7 @@ impl Output {
     }
 
     fn write(&mut self, line: &[u8]) -> Result<(), CliError> {
-        let written = match self.file.is_none() {
-            true => self.to.write_all(escaped(&String::from_utf8_lossy(line)).as_bytes()),
-            false => self.to.write_all(line),
-        };
+        let written = if self.file.is_some() { self.to.write_all(line) } else { self.to.write_all(escaped(&String::from_utf8_lossy(line)).as_bytes()) };
         written.map_err(|e| self.failed(e))
     }
 

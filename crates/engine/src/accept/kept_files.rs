@@ -25,12 +25,16 @@ impl KeptFiles {
     /// # Errors
     /// `FilesFull` where the organization would have more than `max`; nothing is counted then.
     pub(crate) fn take(&self, org: &OrgId, bytes: usize, max: u64, now: Timestamp) -> Result<(), EngineError> {
-        let mut all = self.0.lock();
         // What a clock said that was put back is no nearer to its end.
-        all.retain(|_, steps| {
+        let keep = |steps: &mut VecDeque<(Timestamp, u64)>| {
             steps.retain(|(end, _)| *end > now && end.ms() <= now.ms() + KEPT_MS + STEP_MS);
             !steps.is_empty()
-        });
+        };
+        let mut all = self.0.lock();
+        // Of all of them once an organization comes anew: for each piece of a file its own are enough.
+        if !all.get_mut(org).is_some_and(keep) {
+            all.retain(|_, steps| keep(steps));
+        }
         let steps = all.entry(org.clone()).or_default();
         let (kept, bytes) = (steps.iter().map(|(_, bytes)| bytes).sum::<u64>(), bytes as u64);
         if kept.saturating_add(bytes) > max {
