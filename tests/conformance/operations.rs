@@ -446,7 +446,7 @@ async fn a_backup_that_was_broken_off_is_made_by_the_same_command() {
         assert!(status == Some(1) && said.contains(says), "{said}");
     };
     std::fs::create_dir(&part).expect("a folder");
-    for name in ["millrace.db", "master.part", "notes.txt"] {
+    for name in ["millrace.db", "millrace.db-journal", "master.part", "notes.txt"] {
         std::fs::write(part.join(name), "half").expect("writes");
     }
     refused("backup", "`notes.txt`");

@@ -43,6 +43,16 @@ impl Held {
         self.server.skew_clock(ms);
     }
 
+    /// A run that pauses for so long; where the runs of its workflow are.
+    async fn pause(&self, ms: u64) -> String {
+        let step = format!("export default defineComponent({{ run({{ $ }}) {{ $.flow.delay({ms}); return 1; }} }});");
+        let workflow = self.server.workflow("pauses", json!([{ "type": "http" }]), &[("a", &step)]).await;
+        let path = format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id"));
+        assert_eq!(answer(self.server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await.status, 200);
+        self.server.until("the pause", &format!("{path}?status=paused"), |l| l["page_info"]["total_count"] == 1).await;
+        path
+    }
+
     async fn count(&self, path: &str) -> u64 {
         self.server.get(path).await.json["page_info"]["total_count"].as_u64().expect("a count")
     }
@@ -100,6 +110,38 @@ async fn a_pause_is_not_prolonged_by_a_clock_that_goes_back_on_postgres() {
     end_their_pauses(&mut Held::start(&["--database-url", &database.url()]).await).await;
 }
 
+/// The one that was killed counts as another server for a while: the clock that goes back meanwhile is followed once it is known that nobody else is there.
+#[tokio::test]
+async fn a_pause_is_not_prolonged_by_a_clock_that_goes_back_after_a_kill() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    let mut held = Held::start(&["--database-url", &database.url()]).await;
+    let path = held.pause(20_000).await;
+    held.server.kill();
+    held.server.launch().await;
+    held.jump(-HOUR);
+    held.server.until_log("the clock went back").await;
+    held.server.until("its end", &format!("{path}?status=succeeded"), |l| l["page_info"]["total_count"] == 1).await;
+}
+
+/// Each step counts, also where the clock goes back again before it is known that nobody else is there.
+#[tokio::test]
+async fn a_pause_is_not_prolonged_by_a_clock_that_goes_back_twice_after_a_kill() {
+    let Some(cluster) = cluster() else { return };
+    let database = cluster.database().await;
+    let mut held = Held::start(&["--database-url", &database.url()]).await;
+    // Its ticks make the server look at the clock: both steps are seen before it is known.
+    let ticks = held.server.source(TICKS, json!({})).await;
+    held.server.until("a first tick", &runs(&ticks), |l| l["page_info"]["total_count"] == 1).await;
+    let path = held.pause(25_000).await;
+    held.server.kill();
+    held.server.launch().await;
+    held.jump(-HOUR);
+    held.server.until_log("the clock went back").await;
+    held.jump(-3 * HOUR);
+    held.server.until("its end", &format!("{path}?status=succeeded"), |l| l["page_info"]["total_count"] == 1).await;
+}
+
 /// Where others share the database, whose clock may be right, the pauses stay as they are: they end by the clocks of those.
 #[tokio::test]
 async fn a_clock_that_goes_back_beside_another_ends_no_pause_before_its_time() {
@@ -107,11 +149,7 @@ async fn a_clock_that_goes_back_beside_another_ends_no_pause_before_its_time() {
     let database = cluster.database().await;
     let first = Held::start(&["--database-url", &database.url()]).await;
     let mut second = first.beside(&["--database-url", &database.url()]).await;
-    let pauses = "export default defineComponent({ run({ $ }) { $.flow.delay(7_200_000); return 1; } });";
-    let workflow = first.server.workflow("pauses", json!([{ "type": "http" }]), &[("a", pauses)]).await;
-    assert_eq!(answer(first.server.raw(Method::POST, &endpoint(&workflow)).json(&json!({}))).await.status, 200);
-    let path = format!("/workflows/{}/runs", workflow["id"].as_str().expect("an id"));
-    first.server.until("the pause", &format!("{path}?status=paused"), |l| l["page_info"]["total_count"] == 1).await;
+    let path = first.pause(7_200_000).await;
     // A timer shows that the second has seen its clock go back.
     let ticks = runs(&first.server.source(TICKS, json!({})).await);
     second.jump(-3 * HOUR);

@@ -8,6 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
+use crate::resources::memory;
 use crate::support::Field;
 
 /// Far beyond what any answer here needs.
@@ -65,6 +66,128 @@ async fn answers_that_nobody_reads_are_bounded_as_requests_are() {
         }
     };
     tokio::time::timeout(LONG, again).await.expect("there is room again");
+}
+
+#[tokio::test]
+async fn pages_of_large_events_are_made_where_there_is_memory_for_them() {
+    let field = Field::start_with(&["--requests-memory-mb", "32"]).await;
+    let code = "export default { name: 'large', version: '1', props: { http: '$.interface.http' }, run() { for (let n = 0; n < 4; n++) this.$emit({ n, text: 'x'.repeat(400_000) }); } };";
+    let source = field.server.source(code, json!({})).await;
+    let events = format!("/sources/{}/event_summaries", source["id"].as_str().expect("an id"));
+    for _ in 0..10 {
+        assert_eq!(answer(field.server.raw(Method::POST, &endpoint(&source))).await.status, 200);
+    }
+    field.server.until("all are stored", &events, |l| l["page_info"]["total_count"] == 40).await;
+    let before = memory(&field, "VmHWM");
+    // 16 MB each, of which the server makes several times as much.
+    let whole = format!("{events}?expand=event&limit=100");
+    let (mut shown, mut refused) = (0, 0);
+    for page in futures::future::join_all((0..30).map(|_| field.server.get(&whole))).await {
+        match page.status {
+            200 => {
+                assert_eq!(page.json["data"].as_array().map(Vec::len), Some(40));
+                shown += 1;
+            }
+            _ => {
+                assert_eq!(page.refusal(), (503, "overloaded"));
+                assert!(page.text.contains("--requests-memory-mb") && page.text.contains("ask for less at once"), "{}", page.text);
+                refused += 1;
+            }
+        }
+    }
+    assert!(shown > 0, "one that is alone has its room; {refused} were refused");
+    let grown = memory(&field, "VmHWM").saturating_sub(before);
+    assert!(grown < 200, "the server took {grown} MiB more; {shown} pages were shown, {refused} refused");
+    // What needs less is shown: summaries, and the large ones a few at a time.
+    assert_eq!(field.server.get(&events).await.json["data"].as_array().map(Vec::len), Some(40));
+    assert_eq!(field.server.get(&format!("{events}?expand=event&limit=2")).await.json["page_info"]["count"], 2);
+    field.healthy().await;
+}
+
+#[tokio::test]
+async fn a_stream_of_runs_that_says_nothing_takes_no_memory_of_others() {
+    let field = Field::start_with(&["--requests-memory-mb", "16"]).await;
+    let code = "export default { name: 'large', version: '1', props: { http: '$.interface.http' }, run() { this.$emit({ text: 'x'.repeat(400_000) }); } };";
+    let source = field.server.source(code, json!({})).await;
+    let path = format!("/sources/{}", source["id"].as_str().expect("an id"));
+    for _ in 0..8 {
+        let sent = field.server.raw(Method::POST, &endpoint(&source)).header("content-type", "text/plain").body("x".repeat(500_000));
+        assert_eq!(answer(sent).await.status, 200);
+    }
+    field.server.until("all are over", &format!("{path}/runs?status=succeeded&limit=1"), |l| l["page_info"]["total_count"] == 8).await;
+    // 4 MB of runs: as a page they take more than all of the room, which it has where it is alone.
+    let mut stream = field.server.raw(Method::GET, &format!("/v1{path}/runs/sse?from=0")).bearer_auth(&field.server.api_key).send().await.expect("an answer");
+    let mut shown = Vec::new();
+    while shown.windows(10).filter(|bytes| *bytes == b"event: run").count() < 8 || !shown.ends_with(b"\n\n") {
+        shown.extend(tokio::time::timeout(LONG, stream.chunk()).await.expect("more of it").expect("reads").expect("it goes on"));
+    }
+    // It goes on, and looks for more every two seconds.
+    for _ in 0..25 {
+        assert_eq!(field.server.get(&format!("{path}/event_summaries?expand=event&limit=1")).await.status, 200);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    drop(stream);
+}
+
+/// A server with one run of 6 MB, and the run's path.
+async fn with_a_large_run() -> (Field, String) {
+    let field = Field::start_with(&["--requests-memory-mb", "32", "--http-body-max-bytes", "3000000"]).await;
+    let code = "export default { name: 'large', version: '1', props: { http: '$.interface.http' }, run() {} };";
+    let source = field.server.source(code, json!({})).await;
+    let sent = field.server.raw(Method::POST, &endpoint(&source)).header("content-type", "text/plain").body("x".repeat(3_000_000));
+    assert_eq!(answer(sent).await.status, 200);
+    let runs = format!("/sources/{}/runs?status=succeeded", source["id"].as_str().expect("an id"));
+    let run = field.server.until("it is over", &runs, |l| l["page_info"]["total_count"] == 1).await["data"][0]["id"].clone();
+    (field, format!("/runs/{}", run.as_str().expect("an id")))
+}
+
+#[tokio::test]
+async fn streams_that_nobody_reads_are_bounded_as_answers_are() {
+    let (field, run) = with_a_large_run().await;
+    let path = format!("/v1{run}/sse");
+    let address = field.server.url.trim_start_matches("http://").parse().expect("an address");
+    let asked = format!("GET {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\n\r\n", field.server.api_key);
+    // 6 MB each, which is more than the system takes of it.
+    let before = memory(&field, "VmRSS");
+    let mut lazy = Vec::new();
+    for _ in 0..40 {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(4096).expect("is set");
+        let mut stream = socket.connect(address).await.expect("connects");
+        stream.write_all(asked.as_bytes()).await.expect("writes");
+        let mut first = [0; 12];
+        tokio::time::timeout(LONG, stream.read_exact(&mut first)).await.expect("an answer").expect("reads");
+        assert_eq!(&first, b"HTTP/1.1 200");
+        lazy.push(stream);
+    }
+    let grown = memory(&field, "VmRSS").saturating_sub(before);
+    // The allocator keeps what was read for a while, for each thread that did.
+    assert!(grown < 250, "the server took {grown} MiB more");
+    // Where there is no room a stream ends before what would need it: its client connects again.
+    let shown = || async { answer(field.server.raw(Method::GET, &path).bearer_auth(&field.server.api_key)).await.text };
+    assert!(shown().await.ends_with(": connected\n\n"));
+    field.healthy().await;
+    drop(lazy);
+    let again = async {
+        while !shown().await.contains("event: run") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(LONG, again).await.expect("there is room again");
+}
+
+#[tokio::test]
+async fn large_runs_are_read_where_there_is_memory_for_them() {
+    let (field, path) = with_a_large_run().await;
+    let before = memory(&field, "VmHWM");
+    // 6 MB each.
+    for shown in futures::future::join_all((0..100).map(|_| field.server.get(&path))).await {
+        assert!(shown.status == 200 || shown.refusal() == (503, "overloaded"), "{}", shown.status);
+    }
+    let grown = memory(&field, "VmHWM").saturating_sub(before);
+    assert!(grown < 200, "the server took {grown} MiB more");
+    assert_eq!(field.server.get(&path).await.status, 200, "one that is alone has its room");
+    field.healthy().await;
 }
 
 #[tokio::test]

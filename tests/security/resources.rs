@@ -168,6 +168,18 @@ async fn files_without_number_end_their_process() {
     panic!("{:?} files are left", left());
 }
 
+/// To enter a folder far down takes as long as the way there: a look at few thousands of them would take seconds, and what is written meanwhile is not seen.
+#[tokio::test]
+async fn folders_far_down_end_their_process_before_they_keep_the_server_busy() {
+    let field = Field::start().await;
+    let far_down = "process.chdir(os.tmpdir()); for (let n = 0; n < 1000; n++) { fs.mkdirSync('d'); process.chdir('d'); } for (let n = 0; n < 1500; n++) fs.mkdirSync('x' + n); await new Promise(() => setInterval(() => {}, 1000));";
+    let error = field.ends(&field.begin(far_down, 60_000).await).await;
+    assert_eq!(error["code"], "PayloadTooLarge", "{error}");
+    // What can be counted goes on being so.
+    let plain = "fs.mkdirSync('/tmp/' + 'd/'.repeat(50), { recursive: true }); for (let n = 0; n < 5000; n++) fs.mkdirSync('/tmp/d/d/d/d/x' + n); await new Promise((y) => setTimeout(y, 5000)); return 'counted';";
+    assert_eq!(field.send(&field.deploy(plain).await).await.text, "open: counted");
+}
+
 #[tokio::test]
 async fn a_hundred_thousand_sockets_are_not_to_be_had() {
     let field = Field::start().await;
@@ -267,7 +279,7 @@ fn memory_of(pid: &str, name: &str) -> Option<u64> {
 }
 
 /// A number of the server's memory, MiB.
-fn memory(field: &Field, name: &str) -> u64 {
+pub(crate) fn memory(field: &Field, name: &str) -> u64 {
     memory_of(&field.server.pid().to_string(), name).expect("a number")
 }
 

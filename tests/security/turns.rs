@@ -175,7 +175,8 @@ async fn an_archive_s_long_names_are_read_and_endless_ones_refused_unread() {
         let refused = upload(&field.server, "endless", &archive).await;
         assert_eq!(refused.refusal(), (422, "invalid_archive"), "{}", refused.text);
         assert!(refused.json["error"].as_str().is_some_and(|said| said.contains("67108864 bytes; allowed are 65536")), "{}", refused.text);
-        let taken = most_memory_kib(field.server.pid()) - before;
+        // The kernel adds up what each processor counted only now and then: the most may be told as a little less later.
+        let taken = most_memory_kib(field.server.pid()).saturating_sub(before);
         assert!(taken < 32 << 10, "{} bytes took {taken} KiB", archive.len());
     }
     field.healthy().await;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_engine::{ASKED_BY, Asker, EngineError, Standing};
-use millrace_model::ids::{SourceId, WorkflowId};
+use millrace_model::ids::{OrgId, SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
 use serde::de::DeserializeOwned;
@@ -23,6 +23,7 @@ use crate::audit::Trail;
 use crate::contract::routes::Needs;
 use crate::error::ApiError;
 use crate::guard::Part;
+use crate::room::{PageMemory, Share};
 use crate::{App, KEYLESS_BODY_BYTES_MAX, V1_BODY_BYTES_MAX};
 
 /// The one parameter of a path. Unlike axum's own, it answers in our form of errors.
@@ -107,8 +108,17 @@ impl FromRequestParts<App> for Auth {
         if let Some(trail) = parts.extensions.get::<Trail>() {
             trail.begin(app, &caller).await?;
         }
+        parts.extensions.insert(OfOrg(caller.org_id.clone()));
         Ok(Self(caller))
     }
+}
+
+/// Whose request it is, once its key is known, for what is shared between organizations.
+#[derive(Clone)]
+struct OfOrg(OrgId);
+
+fn of_org(request: &Extensions) -> Option<OrgId> {
+    request.get::<OfOrg>().map(|org| org.0.clone())
 }
 
 /// The key that a request shows; None: none.
@@ -144,6 +154,7 @@ impl FromRequest<App> for Params {
             _ => V1_BODY_BYTES_MAX,
         };
         let part = request.extensions().get::<Arc<Part>>().cloned();
+        let share = Share::of(&app.unfolded, of_org(request.extensions()));
         let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(limit, ""),
             _ => ApiError::body_unreadable(),
@@ -154,8 +165,11 @@ impl FromRequest<App> for Params {
             if memory > UNFOLDED_BYTES_MAX {
                 return Err(ApiError::body_unfolds(memory, UNFOLDED_BYTES_MAX));
             }
-            if part.is_some_and(|part| !part.unfold(memory)) {
-                return Err(ApiError::no_memory_for_body());
+            if let Some(part) = part {
+                if !share.grow(memory) {
+                    return Err(ApiError::no_memory_for_body());
+                }
+                part.unfolds_to(share);
             }
             if is_form {
                 // OAuth asks for it (RFC 6749, 4.4.2), and `curl -d` says it of whatever it sends.
@@ -192,7 +206,7 @@ const NEST_BYTES: usize = 400;
 
 /// About how much memory a body takes as it is read, beside its texts: each of its values takes far more than the two bytes that it may be written in.
 /// Of a form the fields are counted.
-fn unfolded(body: &[u8], is_form: bool) -> usize {
+pub(crate) fn unfolded(body: &[u8], is_form: bool) -> usize {
     if is_form && !is_object(body) {
         return body.iter().filter(|byte| **byte == b'&').count() * VALUE_BYTES;
     }
@@ -322,13 +336,16 @@ fn short(value: &Value) -> String {
 pub(crate) struct ListQuery {
     pub(crate) page: Page,
     pub(crate) params: Params,
+    /// What the page takes, to be kept until its answer is made.
+    pub(crate) memory: Arc<PageMemory>,
 }
 
 impl FromRequestParts<App> for ListQuery {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let params = Params(query(parts.uri.query()));
+        let memory = PageMemory::of(&app.unfolded, of_org(&parts.extensions));
         let limit = match params.text("limit")? {
             None => Page::LIMIT_DEFAULT,
             Some(text) => text.parse().ok().filter(|n| (1..=Page::LIMIT_MAX).contains(n)).ok_or_else(|| {
@@ -336,7 +353,7 @@ impl FromRequestParts<App> for ListQuery {
             })?,
         };
         let cursor = |field| params.text(field).map(|c| c.filter(|text| !text.is_empty()).map(|text| decode_cursor(&text)));
-        Ok(Self { page: Page { limit, after: cursor("after")?, before: cursor("before")? }, params })
+        Ok(Self { page: Page { limit, after: cursor("after")?, before: cursor("before")?, room: memory.room() }, params, memory })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use millrace_model::upload::PART_BYTES;
 use tokio::time::{Instant, Sleep};
 
 use crate::error::ApiError;
+use crate::room::Share;
 use crate::{App, V1_BODY_BYTES_MAX};
 
 /// Beyond its grace a body has to come at this rate at least, bytes a second: who sends one byte at a time gets no further.
@@ -26,8 +27,6 @@ const BODY_RATE_MIN: u64 = 8 << 10;
 /// The first bytes of each body are not counted: how many there are of these is bounded by the connections, and so small requests are let in
 /// where large ones have taken all the room.
 const UNCOUNTED_BYTES: usize = 16 << 10;
-/// The same of what reading a body makes of it.
-const UNCOUNTED_UNFOLDED_BYTES: usize = 64 << 10;
 /// No more is counted of a body: what is larger is not kept in memory as a whole, but in the parts in which it is stored.
 const COUNTED_BYTES_MAX: usize = V1_BODY_BYTES_MAX;
 /// The same of one that is stored as it comes: the part that is being stored, and the one that is being filled.
@@ -43,15 +42,12 @@ const DISCARDED_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Bodies {
     bytes: AtomicUsize,
-    /// What reading made of them beside their bytes. It has a room of its own, as large: a body of a few MiB may take nearly all of it, and what needs
-    /// none is not refused for that.
-    unfolded: AtomicUsize,
     max: usize,
 }
 
 impl Bodies {
     pub(crate) const fn new(max: usize) -> Self {
-        Self { bytes: AtomicUsize::new(0), unfolded: AtomicUsize::new(0), max }
+        Self { bytes: AtomicUsize::new(0), max }
     }
 
     /// How many bytes there may be before one more body finds no room.
@@ -68,7 +64,7 @@ pub(crate) struct Part {
     /// How many of its bytes count.
     counted_max: AtomicUsize,
     /// What reading it made of it beside its bytes.
-    unfolded: AtomicUsize,
+    unfolded: OnceLock<Share>,
     is_late: AtomicBool,
     is_too_much: AtomicBool,
     /// What was not read of it.
@@ -77,7 +73,7 @@ pub(crate) struct Part {
 
 impl Part {
     fn of(bodies: &Arc<Bodies>) -> Self {
-        let (came, counted, unfolded) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (came, counted, unfolded) = (AtomicUsize::new(0), AtomicUsize::new(0), OnceLock::new());
         let (is_late, is_too_much) = (AtomicBool::new(false), AtomicBool::new(false));
         let counted_max = AtomicUsize::new(COUNTED_BYTES_MAX);
         Self { bodies: bodies.clone(), came, counted, counted_max, unfolded, is_late, is_too_much, rest: Mutex::new(None) }
@@ -96,23 +92,16 @@ impl Part {
         there + more <= self.bodies.max_of_bodies() || there == counted
     }
 
-    /// The body, all of which has come, takes so much memory more as it is read; false where there is no room for it. One that takes more than all of the room has it
-    /// where no other is being read.
-    pub(crate) fn unfold(&self, bytes: usize) -> bool {
-        let more = bytes.saturating_sub(UNCOUNTED_UNFOLDED_BYTES);
-        if more == 0 {
-            return true;
-        }
-        self.unfolded.fetch_add(more, Ordering::Relaxed);
-        let there = self.bodies.unfolded.fetch_add(more, Ordering::Relaxed);
-        there + more <= self.bodies.max || there == 0
+    /// What the body, all of which has come, takes as it is read: until its request is answered.
+    pub(crate) fn unfolds_to(&self, share: Share) {
+        // A body is read once.
+        let _ = self.unfolded.set(share);
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
         self.bodies.bytes.fetch_sub(*self.counted.get_mut(), Ordering::Relaxed);
-        self.bodies.unfolded.fetch_sub(*self.unfolded.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -212,10 +201,53 @@ impl http_body::Body for Counted {
     }
 }
 
+/// A stream of events, each of which has its room once it is made. Where there is none the stream ends behind the one before: its client connects again and
+/// goes on from there.
+struct CountedStream {
+    body: Body,
+    bodies: Arc<Bodies>,
+    is_over: bool,
+}
+
+impl http_body::Body for CountedStream {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let bytes = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
+            _ => 0,
+        };
+        if bytes <= UNCOUNTED_BYTES {
+            return Poll::Ready(frame);
+        }
+        let Some(held) = Held::take(&self.bodies, bytes, false).map(Arc::new) else {
+            self.is_over = true;
+            return Poll::Ready(None);
+        };
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| Bytes::from_owner(Piece { bytes, _held: held })))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 /// The answer with its part of the memory, or what is said where there is none: else clients that read nothing would fill it with what they asked for.
-/// Answers that are made piece by piece, as streams are, are never in memory as a whole, and not counted. `changes`: whether something was changed, the
+/// Answers that are made piece by piece are never in memory as a whole, and not counted, but for the events of a stream, which may be large. `changes`: whether something was changed, the
 /// answer of which is not kept back.
 pub(crate) fn counted(bodies: &Arc<Bodies>, changes: bool, response: Response) -> Response {
+    if response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") && response.body().size_hint().exact().is_none() {
+        return response.map(|body| Body::new(CountedStream { body, bodies: bodies.clone(), is_over: false }));
+    }
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
     if bytes <= UNCOUNTED_BYTES {
         return response;
@@ -449,18 +481,6 @@ mod tests {
         drop(alone);
         let endless = Body::from_stream(futures::stream::repeat_with(|| Ok::<_, std::io::Error>("x")));
         assert_eq!((counted(&bodies, false, Response::new(endless)).status().as_u16(), taken()), (200, 0));
-    }
-
-    #[test]
-    fn what_reading_makes_of_bodies_has_a_room_of_its_own() {
-        let bodies = Arc::new(Bodies::new(1 << 20));
-        let (first, second) = (Part::of(&bodies), Part::of(&bodies));
-        assert!(first.add(UNCOUNTED_BYTES + 10) && first.unfold(8 << 20), "it is alone");
-        assert!(second.add(UNCOUNTED_BYTES) && second.unfold(UNCOUNTED_UNFOLDED_BYTES), "a small one needs no room");
-        assert!(!second.unfold(UNCOUNTED_UNFOLDED_BYTES + 1));
-        assert!(second.add(1 << 19) && Held::take(&bodies, 1 << 18, false).is_some(), "bodies and answers have their own room");
-        drop((first, second));
-        assert_eq!((bodies.bytes.load(Ordering::Relaxed), bodies.unfolded.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod guard;
 mod health;
 mod metrics;
 mod pages;
+mod room;
 mod v1;
 mod wire;
 
@@ -70,6 +71,8 @@ pub(crate) struct App {
     pub(crate) config: Arc<ApiConfig>,
     /// Bodies of requests under way.
     pub(crate) bodies: Arc<guard::Bodies>,
+    /// What is made of them, and pages.
+    pub(crate) unfolded: Arc<room::Unfolded>,
     /// The OpenAPI document: it is long to make, and asks for no key.
     openapi: Arc<OnceLock<Bytes>>,
 }
@@ -77,7 +80,8 @@ pub(crate) struct App {
 /// All routes.
 pub fn router(engine: Engine, config: ApiConfig) -> Router {
     let bodies = Arc::new(guard::Bodies::new(config.bodies_bytes_max));
-    let app = App { engine, config: Arc::new(config), bodies, openapi: Arc::default() };
+    let unfolded = room::Unfolded::new(config.bodies_bytes_max);
+    let app = App { engine, config: Arc::new(config), bodies, unfolded, openapi: Arc::default() };
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
     Router::new()

@@ -6,7 +6,7 @@ use millrace_engine::{AccountView, Delivery, DeploymentView, EngineError, Interf
 use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{ComponentType, PropDef, SavedComponent};
-use millrace_model::event::Event;
+use millrace_model::event::{Event, ListedEvent, PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
 use millrace_model::json::shown as shown_json;
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::timer_value;
@@ -21,13 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::ApiConfig;
 use crate::audit::Shown;
 use crate::error::ApiError;
-use crate::extract::{Params, encode_cursor};
-
-/// An event's data is shown without `expand=event` up to this size (reference 2).
-const EVENT_SHOWN_BYTES: usize = 1024;
-
-/// Of a larger one, so much of its JSON text.
-const EVENT_PREVIEW_BYTES: usize = 512;
+use crate::extract::{Params, encode_cursor, unfolded};
 
 /// `include` and `exclude`: names of fields of the record or of each item.
 #[derive(Default)]
@@ -201,7 +195,21 @@ pub(crate) fn webhook_delivery(d: &WebhookDelivery) -> Value {
 }
 
 /// An event summary; `metadata` stands beside `event` (reference 2).
-pub(crate) fn event(e: &Event, expand: bool) -> Value {
+pub(crate) fn listed_event(e: &ListedEvent, expand: bool) -> Value {
+    if expand || e.payload_bytes <= PAYLOAD_SHOWN_BYTES {
+        return event(&e.event);
+    }
+    let payload = &e.event.payload;
+    let preview = &payload[..payload.floor_char_boundary(PAYLOAD_PREVIEW_BYTES)];
+    summary(&e.event, json!({ "$truncated": true, "$bytes": e.payload_bytes, "$preview": preview }))
+}
+
+/// The same with all of its data.
+pub(crate) fn event(e: &Event) -> Value {
+    summary(e, shown_json(&e.payload))
+}
+
+fn summary(e: &Event, payload: Value) -> Value {
     let mut metadata: Map<String, Value> = serde_json::from_str(&e.metadata).unwrap_or_default();
     if e.name == DEFERRED {
         // What it is delivered with is the engine's.
@@ -210,14 +218,12 @@ pub(crate) fn event(e: &Event, expand: bool) -> Value {
     metadata.insert("emitter_id".into(), json!(e.emitter_id));
     metadata.insert("emit_id".into(), json!(e.emit_id));
     metadata.insert("name".into(), json!(e.name));
-    let mut shown = json!({ "id": e.id.to_string(), "indexed_at_ms": e.id.ms, "metadata": metadata });
-    if expand || e.payload.len() <= EVENT_SHOWN_BYTES {
-        shown["event"] = shown_json(&e.payload);
-    } else {
-        let preview = &e.payload[..e.payload.floor_char_boundary(EVENT_PREVIEW_BYTES)];
-        shown["event"] = json!({ "$truncated": true, "$bytes": e.payload.len(), "$preview": preview });
-    }
-    shown
+    json!({ "id": e.id.to_string(), "indexed_at_ms": e.id.ms, "metadata": metadata, "event": payload })
+}
+
+/// About how many bytes the values take that are read to show it.
+pub(crate) fn event_values(e: &Event) -> usize {
+    [&e.payload, &e.metadata].map(|text| unfolded(text.as_bytes(), false)).iter().sum()
 }
 
 /// Triggers; `times`: when what they belong to was made and changed.
@@ -283,6 +289,11 @@ pub(crate) fn whole_deployment(view: &DeploymentView, config: &ApiConfig) -> Val
     shown["steps"] = view.steps.iter().map(step).collect();
     shown["settings"] = json!(d.content.settings);
     shown
+}
+
+/// About how many bytes the values take that are read to show it.
+pub(crate) fn run_values(r: &Run) -> usize {
+    [Some(&r.event), Some(&r.context), r.result.as_ref(), r.error.as_ref()].into_iter().flatten().map(|text| unfolded(text.as_bytes(), false)).sum()
 }
 
 pub(crate) fn run(r: &Run) -> Value {
@@ -359,19 +370,21 @@ mod tests {
             "id": "1606511826306-0", "indexed_at_ms": 1_606_511_826_306_i64, "event": { "b": 1, "a": 2 },
             "metadata": { "id": "a", "summary": "An a", "ts": 5, "emitter_id": "dc_1", "emit_id": "1ktF96gAMsLqdYSRWYL9KFS5QqW", "name": "added" },
         });
-        let shown = event(&some_event(r#"{"b":1,"a":2}"#.into()), false);
+        let shown = event(&some_event(r#"{"b":1,"a":2}"#.into()));
         assert_eq!(shown, expected);
         assert!(shown["event"].to_string().starts_with(r#"{"b""#), "the order of keys is kept");
     }
 
     #[test]
     fn a_large_event_is_cut_unless_asked_for() {
-        let large = some_event(json!({ "text": "é".repeat(EVENT_SHOWN_BYTES) }).to_string());
-        let cut = event(&large, false);
-        assert_eq!((&cut["event"]["$truncated"], &cut["event"]["$bytes"]), (&json!(true), &json!(large.payload.len())));
+        let event = some_event(json!({ "text": "é".repeat(PAYLOAD_SHOWN_BYTES) }).to_string());
+        let payload_bytes = event.payload.len();
+        let large = ListedEvent { event, payload_bytes };
+        let cut = listed_event(&large, false);
+        assert_eq!((&cut["event"]["$truncated"], &cut["event"]["$bytes"]), (&json!(true), &json!(payload_bytes)));
         let preview = cut["event"]["$preview"].as_str().unwrap();
-        assert!(preview.len() <= EVENT_PREVIEW_BYTES && large.payload.starts_with(preview));
-        assert_eq!(event(&large, true)["event"]["text"].as_str().map(str::len), Some(2 * EVENT_SHOWN_BYTES));
+        assert!(preview.len() <= PAYLOAD_PREVIEW_BYTES && large.event.payload.starts_with(preview));
+        assert_eq!(listed_event(&large, true)["event"]["text"].as_str().map(str::len), Some(2 * PAYLOAD_SHOWN_BYTES));
     }
 
     #[tokio::test]

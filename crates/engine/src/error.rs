@@ -145,6 +145,11 @@ pub enum EngineError {
     /// Try again later.
     #[error("the server is at its limit of waiting work; try again in a moment")]
     Overloaded,
+    /// There is no memory for what was asked for.
+    #[error(
+        "the server has as much of requests and answers in memory as it may (--requests-memory-mb), and this answer is large; try again, or ask for less at once"
+    )]
+    NoMemory,
     /// As many exports are handed over as may be at once.
     #[error("{0}")]
     ExportUnderWay(&'static str),
@@ -222,7 +227,7 @@ impl EngineError {
             Self::Gone { .. } | Self::ExportTooSlow { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull | Self::DeploysWaiting { .. } | Self::FilesFull { .. } => ErrorKind::TooMany,
-            Self::Overloaded | Self::ExportUnderWay(_) | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
+            Self::Overloaded | Self::NoMemory | Self::ExportUnderWay(_) | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
             Self::StorageFull => ErrorKind::StorageFull,
             Self::Internal { .. } => ErrorKind::Internal,
         }
@@ -243,7 +248,7 @@ impl EngineError {
             Self::QueueFull => "queue_full",
             Self::DeploysWaiting { .. } => "deploys_waiting",
             Self::FilesFull { .. } => "files_full",
-            Self::Overloaded => "overloaded",
+            Self::Overloaded | Self::NoMemory => "overloaded",
             Self::ExportUnderWay(_) => "export_under_way",
             Self::ExportTooSlow { .. } => "export_too_slow",
             Self::NoProcess => "no_process",
@@ -259,7 +264,7 @@ impl EngineError {
             Self::TooMany { wait, .. } | Self::WrongKeys { wait } | Self::FilesFull { wait, .. } => {
                 Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1))
             }
-            Self::Overloaded | Self::NoProcess | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
+            Self::Overloaded | Self::NoMemory | Self::NoProcess | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
             Self::DeploysWaiting { .. } => Some(5),
             Self::StorageFull | Self::ExportUnderWay(_) => Some(10),
             _ => None,
@@ -285,6 +290,7 @@ impl From<StoreError> for EngineError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Overloaded => Self::Overloaded,
+            StoreError::NoMemory => Self::NoMemory,
             StoreError::QueueFull => Self::QueueFull,
             StoreError::StorageFull => Self::StorageFull,
             StoreError::Unavailable(cause) => {

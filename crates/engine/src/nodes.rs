@@ -19,7 +19,7 @@ use crate::{Engine, StepEnd, StreamItem};
 /// How often this server says that it is there.
 const CHECK_IN_EVERY: Duration = Duration::from_secs(2);
 /// For how long that is believed, milliseconds.
-const ALIVE_MS: i64 = 10_000;
+pub(crate) const ALIVE_MS: i64 = 10_000;
 /// How long news are gathered, so that many go together.
 const GATHERED: Duration = Duration::from_millis(20);
 /// News that wait to be told, beyond which the oldest are left out.

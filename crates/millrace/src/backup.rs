@@ -21,6 +21,8 @@ use crate::postgres_tools::PostgresTools;
 use crate::say;
 
 const DATABASE: &str = "millrace.db";
+/// What SQLite keeps beside its copy while it writes that.
+const JOURNAL: &str = "millrace.db-journal";
 /// What `pg_dump` writes.
 const DUMP: &str = "millrace.pgdump";
 /// How often the database is copied at most, where the master key is changed meanwhile.
@@ -112,7 +114,7 @@ pub fn backup(args: BackupArgs) -> Result<()> {
         bail!("`{}` is there already; name a new folder for the backup", args.folder.display());
     }
     // Whole or not at all: it has its name once everything is in it.
-    let part = Part::make(&args.folder, &[DATABASE, DUMP, MANIFEST, MASTER_KEY, NEXT_KEY, CREDENTIALS])?;
+    let part = Part::make(&args.folder, &[DATABASE, JOURNAL, DUMP, MANIFEST, MASTER_KEY, NEXT_KEY, CREDENTIALS])?;
     let with_key = !args.without_keys && !key_from_elsewhere;
     let mut tries = 0;
     let keys = loop {

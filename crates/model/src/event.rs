@@ -20,3 +20,17 @@ pub struct Event {
     /// What the emitter said of it (`id`, `summary`, `ts`), JSON text of an object.
     pub metadata: String,
 }
+
+/// An event as a list has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedEvent {
+    /// The event. Where summaries were asked for, a payload beyond [`PAYLOAD_SHOWN_BYTES`] is its beginning only.
+    pub event: Event,
+    /// Bytes of the whole payload.
+    pub payload_bytes: usize,
+}
+
+/// A summary has the data of an event up to this size, in bytes (reference 2).
+pub const PAYLOAD_SHOWN_BYTES: usize = 1024;
+/// Of larger data, so much of its JSON text, in bytes.
+pub const PAYLOAD_PREVIEW_BYTES: usize = 512;

@@ -1,4 +1,6 @@
-//! Pages of lists (reference 1): `limit`, `after`, `before`.
+//! Pages of lists (reference 1): `limit`, `after`, `before`, and the memory that they may take.
+
+use std::sync::Arc;
 
 /// Which part of a list is asked for.
 #[derive(Clone, Debug)]
@@ -9,11 +11,35 @@ pub struct Page {
     pub after: Option<String>,
     /// Items before this cursor (exclusive); without `after` the page is the one that ends right before it.
     pub before: Option<String>,
+    /// The memory for it.
+    pub room: Room,
+}
+
+/// The memory that a page may take: it is asked before texts are read that may be large. By default there is always enough.
+#[derive(Clone, Default)]
+pub struct Room(Option<Arc<dyn Fn(u64) -> bool + Send + Sync>>);
+
+impl Room {
+    /// `take` is asked for so many bytes more; false: there is no room for them.
+    pub fn new(take: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(take)))
+    }
+
+    /// Whether there is room for texts of so many bytes; until the last clone is gone it is theirs.
+    pub fn take(&self, bytes: u64) -> bool {
+        self.0.as_ref().is_none_or(|take| take(bytes))
+    }
+}
+
+impl std::fmt::Debug for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Room(bounded)" } else { "Room" })
+    }
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self { limit: Self::LIMIT_DEFAULT, after: None, before: None }
+        Self { limit: Self::LIMIT_DEFAULT, after: None, before: None, room: Room::default() }
     }
 }
 

@@ -2,15 +2,15 @@
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
-use millrace_model::event::Event;
+use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::{LogLine, Run};
 use millrace_model::subscription::DEFERRED;
-use millrace_store::{RunFilter, StoreError, StoreResult, status_text};
+use millrace_store::{RunFilter, RunState, StoreError, StoreResult, payload_columns, status_text};
 
 use crate::db::{database, text};
-use crate::rows::{self, Cursors, Params, counted_first, execute, known, many, newest_first, number, one, order};
+use crate::rows::{self, Cursors, Params, counted_first, execute, known, make_room, many, newest_first, number, one, order};
 
 /// Events that a stream shows (spec 2.5, 8).
 const EVENTS_SHOWN: i64 = 100;
@@ -32,7 +32,7 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, pa
     let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
     let mut params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&owner, &org, &status, &from, &to];
     let (clause, order) = (cursors.clause("runs", 2, params.len() + 2), order(page));
-    let sql = format!("SELECT {} FROM runs WHERE {filter} AND org_id = $2{clause} ORDER BY created_at {order}, id {order} LIMIT $6", rows::RUN);
+    let of_page = |columns: &str| format!("SELECT {columns} FROM runs WHERE {filter} AND org_id = $2{clause} ORDER BY created_at {order}, id {order} LIMIT $6");
     params.push(&limit);
     let mut counted = params.clone();
     cursors.push(&mut params);
@@ -40,12 +40,29 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, pa
     // An owner is of one organization: what its first run says holds for all, and no row is read for the count.
     let count =
         format!("SELECT count(*) FROM (SELECT 1 FROM runs WHERE {filter} AND (SELECT org_id FROM runs WHERE owner_id = $1 LIMIT 1) = $2 LIMIT $6) AS r");
-    let mut listing = counted_first(number(c, &count, &counted), many(c, &sql, &params, rows::run)).await?;
+    let sizes = "octet_length(event) + octet_length(context) + coalesce(octet_length(result), 0) + coalesce(octet_length(error), 0) AS bytes";
+    make_room(c, &of_page(sizes), &params, page).await?;
+    let items = of_page(rows::RUN);
+    let mut listing = counted_first(number(c, &count, &counted), many(c, &items, &params, rows::run)).await?;
     if listing.items.is_empty() {
         known(c, "runs", &org, page).await?;
     }
     newest_first(&mut listing.items, page);
     Ok(listing)
+}
+
+pub(crate) async fn run_bytes(c: &Client, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
+    let sql = "SELECT octet_length(event) + octet_length(context) + coalesce(octet_length(result), 0) + coalesce(octet_length(error), 0)
+           + (SELECT coalesce(sum(octet_length(text)), 0) FROM logs WHERE run_id = $1)
+         FROM runs WHERE id = $1 AND org_id = $2";
+    let bytes = one(c, sql, &[&id.as_str(), &org.as_str()], |row| row.try_get::<_, i64>(0).map_err(database)).await?;
+    Ok(bytes.map(|bytes| u64::try_from(bytes).unwrap_or(0)))
+}
+
+pub(crate) async fn run_states(c: &Client, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
+    let sql =
+        "SELECT id, status, attempt, created_at FROM runs WHERE owner_id = $1 AND org_id = $2 AND created_at >= $3 ORDER BY created_at DESC, id DESC LIMIT $4";
+    many(c, sql, &[&text(owner), &org.as_str(), &from.ms(), &i64::from(limit)], rows::run_state).await
 }
 
 pub(crate) async fn logs(c: &Client, id: &RunId) -> StoreResult<Vec<LogLine>> {
@@ -60,7 +77,7 @@ pub(crate) async fn owner_logs(c: &Client, org: &OrgId, owner: &str, limit: u32)
     Ok(lines)
 }
 
-pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
     // The id tells the place, whether the event is there still or not.
     let bound = |name, cursor: &Option<String>, none: i64| match cursor {
         Some(text) => text.parse::<EventId>().map(EventId::ordinal).map_err(|_| StoreError::UnknownCursor(name)),
@@ -74,12 +91,16 @@ pub(crate) async fn events(c: &Client, org: &OrgId, emitter: &str, name: Option<
     };
     // What waits is not history: all of it is shown.
     let shown_max = if name == Some(DEFERRED) { i64::MAX } else { EVENTS_SHOWN };
-    let shown = format!("SELECT {} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} ORDER BY ordinal DESC LIMIT $4", rows::EVENT);
+    let shown = |columns: &str| format!("SELECT {columns} FROM events WHERE emitter_id = $1 AND org_id = $2 AND {stream} ORDER BY ordinal DESC LIMIT $4");
     let (emitter, name, org, limit) = (text(emitter), name.map(text), org.as_str(), i64::from(page.limit));
-    let items = format!("SELECT * FROM ({shown}) AS e WHERE ordinal < $5 AND ordinal > $6 ORDER BY ordinal {} LIMIT $7", order(page));
-    let count = format!("SELECT count(*) FROM ({shown}) AS e");
+    let of_page =
+        |columns: &str| format!("SELECT * FROM ({}) AS e WHERE ordinal < $5 AND ordinal > $6 ORDER BY ordinal {} LIMIT $7", shown(columns), order(page));
+    let count = format!("SELECT count(*) FROM ({}) AS e", shown("1"));
     let all: Params<'_> = &[&emitter, &org, &name, &shown_max, &below, &above, &limit];
-    let mut listing = counted_first(number(c, &count, &all[..4]), many(c, &items, all, rows::event)).await?;
+    let (payload, bytes) = payload_columns(whole);
+    make_room(c, &of_page(&format!("ordinal, octet_length(metadata) + {bytes} AS bytes")), all, page).await?;
+    let items = of_page(&format!("emitter_id, ordinal, org_id, name, emit_id, metadata, {payload} AS payload, octet_length(payload) AS payload_bytes"));
+    let mut listing = counted_first(number(c, &count, &all[..4]), many(c, &items, all, rows::listed_event)).await?;
     newest_first(&mut listing.items, page);
     Ok(listing)
 }

@@ -127,10 +127,14 @@ pub(crate) async fn tell(client: &mut Client, node: &str, news: &[News]) -> Stor
 }
 
 /// By the database's clock, so that servers need not agree on the time. Who ended without a word is taken out.
+/// Where that clock went back, who did so would count as there until it has caught up, and keep runs and seats: none is left longer than whoever
+/// checks in now, by when those that are there have said so again.
 pub(crate) async fn check_in(c: &Client, node: &str, for_ms: i64) -> StoreResult<u64> {
     let sql = "WITH here AS (
            INSERT INTO nodes (id, alive_until) VALUES ($1, now() + $2::bigint * interval '1 millisecond')
            ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until),
+         ahead AS (UPDATE nodes SET alive_until = now() + $2::bigint * interval '1 millisecond'
+           WHERE id IN (SELECT id FROM nodes WHERE id <> $1 AND alive_until > now() + 2 * $2::bigint * interval '1 millisecond' FOR UPDATE SKIP LOCKED)),
          gone AS (DELETE FROM nodes WHERE id IN (SELECT id FROM nodes WHERE alive_until < now() - interval '1 hour' FOR UPDATE SKIP LOCKED))
          SELECT count(*) FROM nodes WHERE id <> $1 AND alive_until > now()";
     Ok(u64::try_from(number(c, sql, &[&node, &for_ms]).await?).unwrap_or(0))

@@ -1,16 +1,16 @@
 //! Reading and pruning history. The newest of anything costs what is read, not what is stored.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::event::Event;
-use millrace_model::ids::{EventId, OrgId};
+use millrace_model::event::{Event, ListedEvent};
+use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
 use millrace_model::subscription::DEFERRED;
-use millrace_store::{RunFilter, StoreError, StoreResult, status_text};
+use millrace_store::{RunFilter, RunState, StoreError, StoreResult, payload_columns, status_text};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
-use crate::rows::{self, execute, many, newest_first, number, one, order};
+use crate::rows::{self, execute, make_room, many, newest_first, number, one, order};
 
 /// Events that a stream shows (spec 2.5, 8).
 const EVENTS_SHOWN: i64 = 100;
@@ -39,17 +39,22 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page
     };
     let newest = time_of("after", &page.after, i64::MAX)?.min(to.saturating_sub(1));
     let oldest = time_of("before", &page.before, i64::MIN)?.max(from);
-    let mut items = many(
-        c,
-        &format!(
-            "SELECT * FROM runs WHERE {narrow} owner_id = ?1 AND org_id = ?2 AND created_at >= ?4 AND created_at <= ?5
+    let of_page = |columns: &str| {
+        format!(
+            "SELECT {columns} FROM runs WHERE {narrow} owner_id = ?1 AND org_id = ?2 AND created_at >= ?4 AND created_at <= ?5
            AND (?6 IS NULL OR (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?6))
            AND (?7 IS NULL OR (created_at, id) > (SELECT created_at, id FROM runs WHERE id = ?7))
          ORDER BY created_at {order}, id {order} LIMIT ?8"
-        ),
-        params![owner, org.as_str(), status, oldest, newest, page.after, page.before, page.limit],
-        rows::run,
+        )
+    };
+    let which = params![owner, org.as_str(), status, oldest, newest, page.after, page.before, page.limit];
+    make_room(
+        c,
+        &of_page("octet_length(event) + octet_length(context) + ifnull(octet_length(result), 0) + ifnull(octet_length(error), 0) AS bytes"),
+        which,
+        page,
     )?;
+    let mut items = many(c, &of_page("*"), which, rows::run)?;
     newest_first(&mut items, page);
     // An owner is of one organization: what its first run says holds for all, and no row is read for the count.
     let total = number(
@@ -63,7 +68,23 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
 
-pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+pub(crate) fn run_bytes(c: &Connection, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
+    let sql = "SELECT octet_length(event) + octet_length(context) + ifnull(octet_length(result), 0) + ifnull(octet_length(error), 0)
+           + (SELECT ifnull(sum(octet_length(text)), 0) FROM logs WHERE run_id = ?1)
+         FROM runs WHERE id = ?1 AND org_id = ?2";
+    one(c, sql, [id.as_str(), org.as_str()], |row| row.get::<_, i64>(0).map_err(database).map(|bytes| u64::try_from(bytes).unwrap_or(0)))
+}
+
+pub(crate) fn run_states(c: &Connection, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
+    many(
+        c,
+        "SELECT id, status, attempt, created_at FROM runs WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 ORDER BY created_at DESC, id DESC LIMIT ?4",
+        params![owner, org.as_str(), from.ms(), limit],
+        rows::run_state,
+    )
+}
+
+pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
     // The id tells the place, whether the event is there still or not.
     let bound = |name, cursor: &Option<String>, none: i64| match cursor {
         Some(text) => text.parse::<EventId>().map(EventId::ordinal).map_err(|_| StoreError::UnknownCursor(name)),
@@ -78,16 +99,18 @@ pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&s
         Some(_) => ("events_stream", "name = ?3"),
         None => ("events_shown", "name <> '$errors' AND name <> '$test' AND name <> '$in' AND ?3 IS NULL"),
     };
-    let shown = format!("SELECT * FROM events INDEXED BY {index} WHERE emitter_id = ?1 AND org_id = ?2 AND {stream} ORDER BY ordinal DESC LIMIT ?4");
+    let shown = |columns: &str| {
+        format!("SELECT {columns} FROM events INDEXED BY {index} WHERE emitter_id = ?1 AND org_id = ?2 AND {stream} ORDER BY ordinal DESC LIMIT ?4")
+    };
     let order = order(page);
-    let mut items = many(
-        c,
-        &format!("SELECT * FROM ({shown}) WHERE ordinal < ?5 AND ordinal > ?6 ORDER BY ordinal {order} LIMIT ?7"),
-        params![emitter, org.as_str(), name, shown_max, below, above, page.limit],
-        rows::event,
-    )?;
+    let of_page = |columns: &str| format!("SELECT * FROM ({}) WHERE ordinal < ?5 AND ordinal > ?6 ORDER BY ordinal {order} LIMIT ?7", shown(columns));
+    let which = params![emitter, org.as_str(), name, shown_max, below, above, page.limit];
+    let (payload, bytes) = payload_columns(whole);
+    make_room(c, &of_page(&format!("ordinal, octet_length(metadata) + {bytes} AS bytes")), which, page)?;
+    let columns = format!("emitter_id, ordinal, org_id, name, emit_id, metadata, {payload} AS payload, octet_length(payload) AS payload_bytes");
+    let mut items = many(c, &of_page(&columns), which, rows::listed_event)?;
     newest_first(&mut items, page);
-    let total = number(c, &format!("SELECT count(*) FROM ({shown})"), params![emitter, org.as_str(), name, shown_max])?;
+    let total = number(c, &format!("SELECT count(*) FROM ({})", shown("1")), params![emitter, org.as_str(), name, shown_max])?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
 

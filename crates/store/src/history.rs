@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::event::Event;
+use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
@@ -76,19 +76,37 @@ pub enum Exported {
     Event(Event),
 }
 
+/// What changes of a run as it goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunState {
+    /// Which.
+    pub id: RunId,
+    /// Where it is.
+    pub status: RunStatus,
+    /// The attempt under way, or the last.
+    pub attempt: i64,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+}
+
 /// What was: runs, logs, events.
 #[async_trait]
 pub trait History: Send + Sync + 'static {
     /// A run of the organization.
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>>;
-    /// Runs of a workflow or source, newest first. Cursor: id.
+    /// How many bytes the texts of a run and its logs have; none where there is no such run.
+    async fn run_bytes(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>>;
+    /// Runs of a workflow or source, newest first. Cursor: id. `NoMemory` where the page has no room.
     async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>>;
+    /// The newest `limit` runs of a workflow or source from a time on, newest first: as little of each as tells whether it changed.
+    async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>>;
     /// Logs of a run, in order.
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
     /// The newest `limit` log lines of a workflow or source, oldest of them first, with their runs.
     async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>>;
     /// The newest events of a stream within the page, newest first; `total_count` is at most 100 (spec 2.5), but of `$in`. `name` None: all streams but `$errors` and `$in`.
-    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>>;
+    /// Not `whole`: summaries. `NoMemory` where the page has no room.
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>>;
     /// Events after `after`, oldest first, at most `limit`: for streams that resume.
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>>;
     /// Deferred events (stream `$in`) whose `delivery_ts` is no later than `now`, the longest due first. [`Effects::deferred`] takes one out.

@@ -24,6 +24,7 @@ mod webhooks;
 mod workflows;
 
 use async_trait::async_trait;
+use millrace_model::event::{PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
 use millrace_model::run::RunStatus;
 pub use millrace_model::webhook::DeliveryStatus;
 
@@ -34,11 +35,11 @@ pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, M
 pub use errors::{Errors, FailedRuns, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
-pub use history::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter};
+pub use history::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, RunState};
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use pulse::{Condition, Pulse};
 pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};
-pub use sources::{Fired, Interfaces, MapFate, SourceChange, SourceState, SourceWrites, Sources};
+pub use sources::{ClockMark, Fired, Interfaces, MapFate, SourceChange, SourceState, SourceWrites, Sources};
 pub use tenants::{DataKey, NewTenant, Tenants};
 pub use webhooks::{WebhookReplay, WebhookTry, Webhooks};
 pub use workflows::{ListenerChange, NewDeployment, SubscriptionKey, Workflows};
@@ -94,6 +95,9 @@ pub enum StoreError {
     /// The queue of writes is full.
     #[error("the store is overloaded")]
     Overloaded,
+    /// There is no memory for the page that was asked for.
+    #[error("there is no memory for the page")]
+    NoMemory,
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -132,4 +136,27 @@ pub use millrace_model as model;
 /// Whether a status filter fits, for engines that filter in SQL by its text.
 pub fn status_text(status: Option<RunStatus>) -> Option<&'static str> {
     status.map(RunStatus::as_str)
+}
+
+/// What a list reads of an event's payload, and how many bytes that are at most, for engines in whose SQL it says both; not `whole`: as much as a summary shows.
+pub fn payload_columns(whole: bool) -> (String, String) {
+    if whole {
+        return ("payload".into(), "octet_length(payload)".into());
+    }
+    // A character has four bytes at most.
+    let beginning = PAYLOAD_PREVIEW_BYTES;
+    let of = |small: &str, large: &str| format!("CASE WHEN octet_length(payload) <= {PAYLOAD_SHOWN_BYTES} THEN {small} ELSE {large} END");
+    (of("payload", &format!("substr(payload, 1, {beginning})")), of("octet_length(payload)", &(4 * beginning).to_string()))
+}
+
+/// The bytes of a row's texts, for engines in whose SQL they are called so, where rows of the table may be large.
+pub fn row_bytes(table: &str) -> Option<&'static str> {
+    Some(match table {
+        "components" => "octet_length(code) + octet_length(manifest) + coalesce(octet_length(files), 0)",
+        "deployments" => "octet_length(content)",
+        "mail" => "octet_length(text)",
+        "sources" => "octet_length(configured_props)",
+        "webhook_deliveries" => "octet_length(body)",
+        _ => return None,
+    })
 }

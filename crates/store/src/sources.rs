@@ -89,6 +89,10 @@ pub enum Fired {
     Skipped,
 }
 
+/// A moment among the writes of a database, as its engine writes it.
+#[derive(Clone, Debug, Default)]
+pub struct ClockMark(pub String);
+
 /// Sources, the interfaces of sources and workflows, and forms that are being filled in.
 #[async_trait]
 pub trait Sources: Send + Sync + 'static {
@@ -129,8 +133,13 @@ pub trait Sources: Send + Sync + 'static {
     async fn late_timers(&self, after: Timestamp, limit: u32) -> StoreResult<Vec<Timer>>;
     /// Moves the next tick of a timer, where it still is at `from`; nothing fires. Says whether it did.
     async fn move_timer(&self, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool>;
-    /// Moves whatever else waits for a later time than `now` by so much towards it: ends of pauses, next tries of mails and deliveries.
-    async fn clock_went_back(&self, now: Timestamp, by_ms: i64) -> StoreResult<()>;
+    /// Moves whatever else waits for a later time than `now` by so much towards it: ends of pauses, next tries of mails and deliveries; with a mark, what
+    /// was written before it. An engine with one node knows at once that no other shares the database, and needs no marks.
+    async fn clock_went_back(&self, now: Timestamp, by_ms: i64, before: Option<&ClockMark>) -> StoreResult<()>;
+    /// A moment among the writes.
+    async fn clock_mark(&self) -> StoreResult<ClockMark> {
+        Ok(ClockMark::default())
+    }
     /// When the next active timer is due.
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>>;
     /// Counts a tick as fired: moves `next_at` from `due_at` to `next_at` and accepts the run; a tick whose owner has an unfinished run of the same timer moves on without one (reference 3: no overlap). `Skipped` too when another node fired it.

@@ -23,6 +23,8 @@ const FIOSETOWN: u64 = 0x8901;
 const SIOCSPGRP: u64 = 0x8902;
 /// `FS_IOC_SETFLAGS`, its form of 32 bits, `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, `FS_IOC_ENABLE_VERITY`, `FS_IOC_SET_ENCRYPTION_POLICY`.
 const ATTRIBUTES_OF_FILES: [u64; 6] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685, 0x800c_6613];
+/// `FS_IOC_RESVSP`, `FS_IOC_UNRESVSP`, their forms of 64 bits, `FS_IOC_ZERO_RANGE`: `fallocate` by other names, and without regard to how large a file may be.
+const ROOM_IN_FILES: [u64; 5] = [0x4030_5828, 0x4030_5829, 0x4030_582a, 0x4030_582b, 0x4030_5839];
 const F_SETPIPE_SZ: i32 = 1031;
 const F_OFD_SETLKW: i32 = 38;
 /// `SO_SNDTIMEO` in both its forms: how long a connect waits, which the egress guard says.
@@ -352,6 +354,8 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
     let rule = |conditions: Vec<SeccompCondition>| SeccompRule::new(conditions);
     const SHARED_MEMORY: u64 = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
     const GROWS_DOWN: u64 = libc::MAP_GROWSDOWN as u64;
+    // Of the machine's pool of large pages, which no limit of a process counts.
+    const LARGE_PAGES: u64 = libc::MAP_HUGETLB as u64;
     let (inet, inet6, netlink) = (number(libc::AF_INET), number(libc::AF_INET6), number(libc::AF_NETLINK));
     // Local sockets too: they lead to the services of the machine. Names are looked up without them. The routing table stays open: without it
     // `os.networkInterfaces()` throws, and reading is all that can be done with it.
@@ -432,18 +436,26 @@ fn by_arguments() -> Result<Rules, seccompiler::BackendError> {
         ),
         (libc::SYS_close_range, vec![rule(vec![arg(2, MaskedEq(CLOSE_RANGE_UNSHARE), CLOSE_RANGE_UNSHARE)?])?]),
         // Memory that the limit of a process's data does not count: shared with nobody, and stacks that grow by themselves.
-        (libc::SYS_mmap, vec![rule(vec![arg(3, MaskedEq(SHARED_MEMORY), SHARED_MEMORY)?])?, rule(vec![arg(3, MaskedEq(GROWS_DOWN), GROWS_DOWN)?])?]),
+        (
+            libc::SYS_mmap,
+            [SHARED_MEMORY, GROWS_DOWN, LARGE_PAGES]
+                .into_iter()
+                .map(|flags| rule(vec![arg(3, MaskedEq(flags), flags)?]))
+                .collect::<Result<_, seccompiler::BackendError>>()?,
+        ),
         // Signals to itself only. Landlock says the same, on newer kernels.
         (libc::SYS_kill, vec![rule(vec![arg(0, Ne, OWN_PID)?])?]),
         (libc::SYS_tgkill, vec![rule(vec![arg(0, Ne, OWN_PID)?])?]),
         (libc::SYS_prlimit64, vec![rule(vec![arg(0, Ne, 0)?, arg(0, Ne, OWN_PID)?])?]),
         (libc::SYS_fcntl, commands),
-        // Typing into a terminal, and its clipboard; the owner of a descriptor by another way; attributes of files, also of an artifact that it only reads.
+        // Typing into a terminal, and its clipboard; the owner of a descriptor by another way; attributes of files, also of an artifact that it only reads; disk
+        // without writing.
         (
             libc::SYS_ioctl,
             [libc::TIOCSTI, libc::TIOCLINUX, FIOSETOWN, SIOCSPGRP]
                 .into_iter()
                 .chain(ATTRIBUTES_OF_FILES)
+                .chain(ROOM_IN_FILES)
                 .map(|request| rule(vec![arg(1, Eq, request)?]))
                 .collect::<Result<_, seccompiler::BackendError>>()?,
         ),

@@ -20,8 +20,8 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
         has_actions: query.params.flag("has_actions")?,
         has_triggers: query.params.flag("has_triggers")?,
     };
-    let Page { limit, after, before } = query.page;
-    let page = Page { limit, after: after.map(slug_cursor), before: before.map(slug_cursor) };
+    let Page { after, before, .. } = query.page;
+    let page = Page { after: after.map(slug_cursor), before: before.map(slug_cursor), ..query.page };
     let listing = app.engine.list_apps(&caller, &filter, &page).await?;
     let items = listing.items.iter().map(|a| (encode_cursor(&a.name_slug), wire::app(a))).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))

@@ -5,6 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SourceView, SubscriptionKey, UpdateSource};
+use millrace_model::event::ListedEvent;
 use millrace_model::ids::{AccountId, SourceId, WebhookId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::tenant::Caller;
@@ -220,10 +221,14 @@ pub(crate) async fn events(State(app): State<App>, Auth(caller): Auth, Paths([pr
     if !(1..=Page::LIMIT_MAX).contains(&limit) {
         return Err(ApiError::field("n", format!("`n` is {limit}, allowed are 1 to {}", Page::LIMIT_MAX)));
     }
-    let listing = app.engine.list_events(&caller, source.as_str(), None, &Page { limit, ..Page::default() }).await?;
-    let shown = listing.items.iter().map(|event| {
-        let summary = wire::event(event, true);
-        json!({ "e": summary["event"], "k": "emit", "ts": event.id.ms, "id": event.id.to_string() })
-    });
-    Ok(Json(json!({ "data": shown.collect::<Vec<_>>() })).into_response())
+    let page = Page { limit, room: query.memory.room(), ..Page::default() };
+    let listing = app.engine.list_events(&caller, source.as_str(), None, true, &page).await?;
+    let show = |listing: Listing<ListedEvent>| {
+        let shown = listing.items.iter().map(|listed| {
+            let (id, mut summary) = (listed.event.id, wire::event(&listed.event));
+            json!({ "e": summary["event"].take(), "k": "emit", "ts": id.ms, "id": id.to_string() })
+        });
+        Json(json!({ "data": shown.collect::<Vec<_>>() })).into_response()
+    };
+    query.memory.make(listing, |page| page.items.iter().map(|e| wire::event_values(&e.event)).sum(), show).await
 }

@@ -2,8 +2,9 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use millrace_model::event::ListedEvent;
 use millrace_model::ids::EventId;
-use millrace_model::page::Page;
+use millrace_model::page::{Listing, Page};
 use millrace_model::subscription::ERRORS;
 
 use crate::App;
@@ -32,11 +33,15 @@ async fn summaries(app: &App, auth: &Auth, emitter: &str, name: Option<&str>, mu
     if !query.params.0.contains_key("limit") {
         query.page.limit = Page::LIMIT_MAX;
     }
-    let listing = app.engine.list_events(&auth.0, emitter, name, &query.page).await?;
     let expand = query.params.text("expand")?.is_some_and(|e| e.split(',').any(|part| part.trim() == "event"));
+    let listing = app.engine.list_events(&auth.0, emitter, name, expand, &query.page).await?;
+    let fields = Fields::of(&query.params);
     // Cursors of events are the id itself (facts 0).
-    let items = listing.items.iter().map(|e| (e.id.to_string(), wire::event(e, expand))).collect();
-    Ok(Fields::of(&query.params).list(listing.total_count, items))
+    let show = move |listing: Listing<ListedEvent>| {
+        let items = listing.items.into_iter().map(|e| (e.event.id.to_string(), wire::listed_event(&e, expand))).collect();
+        fields.list(listing.total_count, items)
+    };
+    query.memory.make(listing, |page| page.items.iter().map(|e| wire::event_values(&e.event)).sum(), show).await
 }
 
 /// Removes an inclusive range; either bound may be missing.

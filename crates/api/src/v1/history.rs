@@ -167,7 +167,7 @@ impl Counts {
             }
             Exported::Event(event) => {
                 self.events += 1;
-                json!({ "type": "event", "data": wire::event(event, true) })
+                json!({ "type": "event", "data": wire::event(event) })
             }
         }
     }

@@ -1,13 +1,14 @@
 //! A run as it goes on (`/runs/{id}/sse`), and all runs of a workflow or source (`/workflows/{id}/runs/sse`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
 use futures::stream;
-use millrace_engine::{Engine, RunFilter, StepEnd, StreamItem};
+use millrace_engine::{EngineError, ErrorKind, RunState, RunView, StepEnd, StreamItem};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
 use millrace_model::json::shown;
@@ -22,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
+use crate::room::PageMemory;
 use crate::v1::runs;
 use crate::v1::sse::{lag_frame, lasting, respond};
 use crate::wire;
@@ -32,29 +34,30 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The first time sooner: steps that ended before the stream began are stored a moment after their end.
 const LOOK_FIRST: Duration = Duration::from_millis(100);
 
+/// After so long it is tried again, where there was no room for what is to be shown.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// The run, and what it takes until its frame is made. `NoMemory` where there is no room for it.
+async fn read(app: &App, caller: &Caller, id: &RunId) -> Result<(RunView, Arc<PageMemory>), EngineError> {
+    let memory = PageMemory::of(&app.unfolded, Some(caller.org_id.clone()));
+    let view = app.engine.run_with_room(caller, id, &memory.room()).await?;
+    if memory.grow(wire::run_values(&view.run)) { Ok((view, memory)) } else { Err(EngineError::NoMemory) }
+}
+
 /// First the run as it is; then `step`, `log`, and `run` whenever its state changes, until it is over.
 pub(crate) async fn run(State(app): State<App>, Auth(caller): Auth, Lasting(key): Lasting, Path(run): Path) -> Result<Response, ApiError> {
     let run: RunId = id("run", &run)?;
-    let owner = app.engine.run(&caller, &run).await?.run.owner.as_str().to_owned();
+    let owner = read(&app, &caller, &run).await?.0.run.owner.as_str().to_owned();
     // Listened to before the run is read for the first frame, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
-    let mut feed = Feed {
-        engine: app.engine,
-        caller,
-        run,
-        live,
-        next_look: Instant::now() + LOOK_FIRST,
-        shown: None,
-        steps: HashSet::new(),
-        ended: false,
-        waiting: VecDeque::new(),
-    };
+    let mut feed =
+        Feed { app, caller, run, live, next_look: Instant::now() + LOOK_FIRST, shown: None, steps: HashSet::new(), ended: false, waiting: VecDeque::new() };
     feed.look().await?;
     Ok(respond(lasting(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key)))
 }
 
 struct Feed {
-    engine: Engine,
+    app: App,
     caller: Caller,
     run: RunId,
     live: broadcast::Receiver<StreamItem>,
@@ -89,20 +92,22 @@ impl Feed {
                 Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..) | StreamItem::Step(..))) => {}
                 Ok(Err(RecvError::Lagged(skipped))) => return Some(lag_frame(skipped)),
                 Ok(Err(RecvError::Closed)) => return None,
-                Ok(Ok(StreamItem::Run(_))) | Err(_) => {
-                    if let Err(error) = self.look().await {
+                Ok(Ok(StreamItem::Run(_))) | Err(_) => match self.look().await {
+                    Ok(()) => {}
+                    Err(EngineError::NoMemory) => self.next_look = Instant::now() + LOOK_AGAIN,
+                    Err(error) => {
                         // The client connects again, and gets a 404 where the run is gone.
                         tracing::warn!(run.id = %self.run, ?error, "a stream of a run ended: the run could not be read");
                         return None;
                     }
-                }
+                },
             }
         }
     }
 
     /// Shows the run where its state is another than the one shown last, or a step ended that was not shown.
-    async fn look(&mut self) -> Result<(), ApiError> {
-        let view = self.engine.run(&self.caller, &self.run).await?;
+    async fn look(&mut self) -> Result<(), EngineError> {
+        let (view, _memory) = read(&self.app, &self.caller, &self.run).await?;
         self.next_look = Instant::now() + LOOK_EVERY;
         let state = (view.run.status, view.run.attempt);
         let shown = wire::run_with_logs(&view);
@@ -131,7 +136,8 @@ pub(crate) async fn runs<E: Emitter>(
     let from = runs::time(&query.params, "from")?;
     // Listened to before the runs are read, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
-    let mut feed = OwnerFeed { engine: app.engine, caller, owner, from: from.unwrap_or_default(), live, shown: HashMap::new(), waiting: VecDeque::new() };
+    let (shown, waiting) = (HashMap::new(), VecDeque::new());
+    let mut feed = OwnerFeed { app, caller, owner, from: from.unwrap_or_default(), live, shown, waiting };
     match from {
         Some(_) => feed.look().await?,
         None => feed.begin().await?,
@@ -139,8 +145,15 @@ pub(crate) async fn runs<E: Emitter>(
     Ok(respond(lasting(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key)))
 }
 
+/// What an [`OwnerFeed`] is to say.
+enum Waiting {
+    Frame(SseEvent),
+    /// A run, where it is not as it was shown last. It is read once its turn has come: of all that wait, one is in memory.
+    Run(RunId),
+}
+
 struct OwnerFeed {
-    engine: Engine,
+    app: App,
     caller: Caller,
     owner: String,
     /// Runs accepted before are shown only where something is heard of them.
@@ -148,32 +161,42 @@ struct OwnerFeed {
     live: broadcast::Receiver<StreamItem>,
     /// The status and attempt shown last.
     shown: HashMap<RunId, (RunStatus, i64)>,
-    waiting: VecDeque<SseEvent>,
+    waiting: VecDeque<Waiting>,
 }
 
 impl OwnerFeed {
     async fn next(&mut self) -> Option<SseEvent> {
         loop {
-            if let Some(frame) = self.waiting.pop_front() {
-                return Some(frame);
-            }
-            let looked = match tokio::time::timeout(LOOK_EVERY, self.live.recv()).await {
-                Ok(Ok(StreamItem::Run(run))) => self.look_at(&run).await,
-                Ok(Ok(StreamItem::Step(run, namespace, end))) => {
-                    let known = if self.shown.contains_key(&run) { Ok(()) } else { self.look_at(&run).await };
-                    let mut step = step(&namespace, end.as_ref());
-                    step["run_id"] = json!(run);
-                    self.waiting.push_back(frame("step", &step));
-                    known
-                }
-                Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..))) => Ok(()),
-                Ok(Err(RecvError::Lagged(skipped))) => {
-                    self.waiting.push_back(lag_frame(skipped));
-                    self.look().await
-                }
-                Ok(Err(RecvError::Closed)) => return None,
-                // Another server may have them.
-                Err(_) => self.look().await,
+            let looked = match self.waiting.pop_front() {
+                Some(Waiting::Frame(frame)) => return Some(frame),
+                Some(Waiting::Run(run)) => match self.look_at(&run).await {
+                    Ok(Some(frame)) => return Some(frame),
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(error),
+                },
+                None => match tokio::time::timeout(LOOK_EVERY, self.live.recv()).await {
+                    Ok(Ok(StreamItem::Run(run))) => {
+                        self.waiting.push_back(Waiting::Run(run));
+                        Ok(())
+                    }
+                    Ok(Ok(StreamItem::Step(run, namespace, end))) => {
+                        let mut step = step(&namespace, end.as_ref());
+                        step["run_id"] = json!(run);
+                        if !self.shown.contains_key(&run) {
+                            self.waiting.push_back(Waiting::Run(run));
+                        }
+                        self.waiting.push_back(Waiting::Frame(frame("step", &step)));
+                        Ok(())
+                    }
+                    Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..))) => Ok(()),
+                    Ok(Err(RecvError::Lagged(skipped))) => {
+                        self.waiting.push_back(Waiting::Frame(lag_frame(skipped)));
+                        self.look().await
+                    }
+                    Ok(Err(RecvError::Closed)) => return None,
+                    // Another server may have them.
+                    Err(_) => self.look().await,
+                },
             };
             if let Err(error) = looked {
                 tracing::warn!(emitter.id = self.owner, ?error, "a stream of runs ended: they could not be read");
@@ -183,43 +206,51 @@ impl OwnerFeed {
     }
 
     /// What there is already is not shown.
-    async fn begin(&mut self) -> Result<(), ApiError> {
+    async fn begin(&mut self) -> Result<(), EngineError> {
         let newest = self.newest(1).await?;
         self.from = newest.first().map_or(self.from, |run| run.created_at);
         self.shown.extend(newest.into_iter().map(|run| (run.id, (run.status, run.attempt))));
         Ok(())
     }
 
-    async fn newest(&self, limit: u32) -> Result<Vec<Run>, ApiError> {
-        let filter = RunFilter { from: Some(self.from), ..RunFilter::default() };
-        let page = Page { limit, ..Page::default() };
-        Ok(self.engine.list_runs(&self.caller, &self.owner, &filter, &page).await?.items)
+    async fn newest(&self, limit: u32) -> Result<Vec<RunState>, EngineError> {
+        self.app.engine.run_states(&self.caller, &self.owner, self.from, limit).await
     }
 
-    async fn look(&mut self) -> Result<(), ApiError> {
+    async fn look(&mut self) -> Result<(), EngineError> {
         for run in self.newest(Page::LIMIT_MAX).await?.into_iter().rev() {
-            self.show(&run);
+            if self.shown.get(&run.id) != Some(&(run.status, run.attempt)) {
+                self.waiting.push_back(Waiting::Run(run.id));
+            }
         }
         Ok(())
     }
 
-    async fn look_at(&mut self, id: &RunId) -> Result<(), ApiError> {
-        let run = self.engine.run(&self.caller, id).await?.run;
-        self.show(&run);
-        Ok(())
+    /// The run, where it is not as it was shown last.
+    async fn look_at(&mut self, id: &RunId) -> Result<Option<SseEvent>, EngineError> {
+        match read(&self.app, &self.caller, id).await {
+            Ok((view, _memory)) => Ok(self.show(&view.run)),
+            Err(EngineError::NoMemory) => {
+                self.waiting.push_front(Waiting::Run(id.clone()));
+                tokio::time::sleep(LOOK_AGAIN).await;
+                Ok(None)
+            }
+            // It was removed while it waited.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    fn show(&mut self, run: &Run) {
+    fn show(&mut self, run: &Run) -> Option<SseEvent> {
         let state = (run.status, run.attempt);
-        if self.shown.insert(run.id.clone(), state) != Some(state) {
-            self.waiting.push_back(frame("run", &wire::run(run)));
-        }
+        let changed = self.shown.insert(run.id.clone(), state) != Some(state);
         if self.shown.len() > REMEMBERED_MAX {
             let from = &mut self.from;
             *from = (*from).max(run.created_at);
             self.shown.retain(|_, (status, _)| !status.is_final());
             self.shown.insert(run.id.clone(), state);
         }
+        changed.then(|| frame("run", &wire::run(run)))
     }
 }
 

@@ -17,14 +17,16 @@ use crate::wire::{self, Fields};
 const LOGS_SHOWN: u32 = 100;
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(run): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let view = app.engine.run(&caller, &id("run", &run)?).await?;
-    Ok(Fields::of(&query.params).data(wire::run_with_logs(&view)))
+    let view = app.engine.run_with_room(&caller, &id("run", &run)?, &query.page.room).await?;
+    let fields = Fields::of(&query.params);
+    query.memory.make(view, |view| wire::run_values(&view.run), move |view| fields.data(wire::run_with_logs(&view))).await
 }
 
 /// Runs of a source or workflow.
 pub(crate) async fn list<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
     let listing = app.engine.list_runs(&caller, &emitter::<E>(owner)?, &filter(&query.params)?, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |r| wire::run(&r)))
+    let fields = Fields::of(&query.params);
+    query.memory.make(listing, |page| page.items.iter().map(wire::run_values).sum(), move |listing| fields.records(listing, |r| wire::run(&r))).await
 }
 
 fn filter(params: &Params) -> Result<RunFilter, ApiError> {

@@ -26,8 +26,10 @@ use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, Lasting, ListQuery, Path, emitter, id};
 use crate::wire;
 
-/// Events read at once from the history, for a stream that resumes: they wait in memory until its client takes them, however large they are.
-const RESUME_PAGE: u32 = 16;
+/// Events read at once from the history, for a stream that resumes, where they are small: they wait in memory until its client takes them.
+const RESUME_PAGE_MAX: u32 = 16;
+/// Beyond so many bytes a page is large: the next has one event.
+const RESUME_BYTES: usize = 64 << 10;
 /// Ids of sent events that are remembered: more than the live stream holds, so that none is sent twice.
 const REMEMBERED_MAX: usize = 4096;
 
@@ -87,19 +89,7 @@ pub(crate) async fn events<E: Emitter>(
     let name = query.params.text("event_name")?;
     // Subscribed before the history is read, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
-    let feed = Feed {
-        engine: app.engine,
-        caller,
-        owner,
-        name,
-        live,
-        last: since,
-        behind: since.is_some(),
-        sent: Sent::default(),
-        waiting: VecDeque::new(),
-        frame: event_frame,
-    };
-    Ok(feed.respond(key))
+    Ok(Feed { name, ..Feed::new(app.engine, caller, owner, live, since, event_frame) }.respond(key))
 }
 
 /// What a workflow sent with `$.send.sse`. A client that resumes nothing first gets the last hundred (reference 2).
@@ -111,16 +101,14 @@ pub(crate) async fn sends(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let owner = app.engine.sse_emitter(&id::<WorkflowId>("workflow", &workflow)?);
-    let since = last_event_id(&headers)?;
+    let mut since = last_event_id(&headers)?;
     let live = app.engine.stream(&caller, &owner).await?;
-    let mut waiting = VecDeque::new();
     if since.is_none() {
         let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
-        waiting.extend(app.engine.list_events(&caller, &owner, None, &page).await?.items.into_iter().rev());
+        let newest = app.engine.list_events(&caller, &owner, None, false, &page).await?.items;
+        since = newest.last().map(|oldest| EventId::from_ordinal(oldest.event.id.ordinal() - 1));
     }
-    let behind = since.is_some();
-    let feed = Feed { engine: app.engine, caller, owner, name: None, live, last: since, behind, sent: Sent::default(), waiting, frame: send_frame };
-    Ok(feed.respond(key))
+    Ok(Feed::new(app.engine, caller, owner, live, since, send_frame).respond(key))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
@@ -146,11 +134,26 @@ struct Feed {
     sent: Sent,
     /// Read from the history and not yet sent; at most a page.
     waiting: VecDeque<Event>,
+    /// How many events the next page has.
+    page: u32,
     /// How an event is written.
     frame: fn(&Event) -> SseEvent,
 }
 
 impl Feed {
+    /// Of all channels; `since`: from the history what came after.
+    fn new(
+        engine: Engine,
+        caller: Caller,
+        owner: String,
+        live: broadcast::Receiver<StreamItem>,
+        since: Option<EventId>,
+        frame: fn(&Event) -> SseEvent,
+    ) -> Self {
+        let (sent, waiting) = (Sent::default(), VecDeque::new());
+        Self { engine, caller, owner, name: None, live, last: since, behind: since.is_some(), sent, waiting, page: 1, frame }
+    }
+
     fn respond(self, key: Standing) -> Response {
         respond(lasting(stream::unfold(self, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key))
     }
@@ -163,8 +166,10 @@ impl Feed {
                 }
             }
             if let (true, Some(last)) = (self.behind, self.last) {
-                match self.engine.events_after(&self.caller, &self.owner, last, RESUME_PAGE).await {
+                match self.engine.events_after(&self.caller, &self.owner, last, self.page).await {
                     Ok(events) => {
+                        let bytes: usize = events.iter().map(|event| event.payload.len() + event.metadata.len()).sum();
+                        self.page = if bytes > RESUME_BYTES { 1 } else { RESUME_PAGE_MAX.min(self.page * 2) };
                         self.behind = !events.is_empty();
                         self.waiting = events.into();
                         continue;

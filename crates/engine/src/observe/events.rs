@@ -1,11 +1,12 @@
 //! The history: events, runs, logs, mail.
 
-use millrace_model::event::Event;
+use millrace_model::clock::Timestamp;
+use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, RunId, SourceId, WorkflowId};
-use millrace_model::page::{Listing, Page};
+use millrace_model::page::{Listing, Page, Room};
 use millrace_model::run::{LogLine, Run};
 use millrace_model::tenant::Caller;
-use millrace_store::{Mail, RunFilter};
+use millrace_store::{Mail, RunFilter, RunState};
 
 use crate::observe::views::RunView;
 use crate::settle::sends::{owner_of, sse_emitter};
@@ -31,10 +32,10 @@ impl Engine {
         if exists { Ok(()) } else { Err(EngineError::not_found(what, owner)) }
     }
 
-    /// The newest events of a stream, newest first (spec 4.2).
-    pub async fn list_events(&self, caller: &Caller, emitter: &str, name: Option<&str>, page: &Page) -> Result<Listing<Event>, EngineError> {
+    /// The newest events of a stream, newest first (spec 4.2); not `whole`: summaries. `NoMemory` where the page has no room.
+    pub async fn list_events(&self, caller: &Caller, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> Result<Listing<ListedEvent>, EngineError> {
         self.check_owner(caller, emitter).await?;
-        Ok(self.0.store.list_events(&caller.org_id, emitter, name, page).await?)
+        Ok(self.0.store.list_events(&caller.org_id, emitter, name, whole, page).await?)
     }
 
     /// Events after one, oldest first, for streams that resume.
@@ -79,10 +80,25 @@ impl Engine {
         Ok(RunView { run, logs, deliveries })
     }
 
-    /// Runs of a source or workflow, newest first.
+    /// The same where there is room for it, `NoMemory` where not.
+    pub async fn run_with_room(&self, caller: &Caller, id: &RunId, room: &Room) -> Result<RunView, EngineError> {
+        let bytes = self.0.store.run_bytes(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
+        if !room.take(bytes) {
+            return Err(EngineError::NoMemory);
+        }
+        self.run(caller, id).await
+    }
+
+    /// Runs of a source or workflow, newest first. `NoMemory` where the page has no room.
     pub async fn list_runs(&self, caller: &Caller, owner: &str, filter: &RunFilter, page: &Page) -> Result<Listing<Run>, EngineError> {
         self.check_owner(caller, owner).await?;
         Ok(self.0.store.list_runs(&caller.org_id, owner, filter, page).await?)
+    }
+
+    /// The newest runs of a source or workflow from a time on, newest first, as far as it shows whether they changed.
+    pub async fn run_states(&self, caller: &Caller, owner: &str, from: Timestamp, limit: u32) -> Result<Vec<RunState>, EngineError> {
+        self.check_owner(caller, owner).await?;
+        Ok(self.0.store.run_states(&caller.org_id, owner, from, limit).await?)
     }
 
     /// The outbox, newest first.

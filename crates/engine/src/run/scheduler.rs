@@ -1,15 +1,16 @@
 //! What happens at its time: ticks of timers, ends of pauses, and deferred events. A tick counts as fired once its run is durable; each fires once, however many nodes look.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use millrace_model::error_chain;
 use millrace_model::run::Start;
 use millrace_model::schedule::Schedule;
 use millrace_model::source::Timer;
-use millrace_store::{Fired, fail_point};
+use millrace_store::{ClockMark, Fired, fail_point};
 use serde_json::{Value, json};
 
+use crate::nodes::ALIVE_MS;
 use crate::run::context::Origin;
 use crate::{Engine, EngineError};
 
@@ -19,14 +20,30 @@ const SLEEP_MAX: Duration = Duration::from_secs(5);
 const ROUND_MAX: u32 = 100;
 /// Ticks looked at after the clock went back.
 const LATE_MAX: u32 = 100_000;
+/// How often the clock is looked at for a step back.
+const LOOK_AT_CLOCK: Duration = Duration::from_millis(100);
 /// A clock that is put right by less was not moved.
 const CLOCK_TOLERANCE_MS: i64 = 1_000;
+
+/// After so long it is known whether another server is there, or was killed.
+const FORGOTTEN: Duration = Duration::from_millis(2 * ALIVE_MS.unsigned_abs());
+
+/// A step of the clock back beside what may be another server.
+struct StepBack {
+    from_ms: i64,
+    /// With those that came after it: who is moved once is newer than the marks of those, and is not moved by them.
+    by_ms: i64,
+    /// What was written since goes by the new time.
+    mark: ClockMark,
+    known_by: Instant,
+}
 
 impl Engine {
     pub(crate) fn spawn_scheduler(&self) {
         self.keep_going("scheduler", |engine, stop| async move {
+            let mut steps = Vec::new();
             loop {
-                if let Err(error) = engine.follow_clock().await {
+                if let Err(error) = engine.follow_clock(&mut steps).await {
                     tracing::error!(error = error_chain(&error), "could not follow the clock back; trying again");
                 }
                 if let Err(error) = engine.wake_due().await {
@@ -43,6 +60,7 @@ impl Engine {
                     biased;
                     () = stop.cancelled() => return,
                     () = engine.0.wake_scheduler.notified() => {}
+                    () = engine.clock_steps_back() => {}
                     () = tokio::time::sleep(sleep) => {}
                 }
             }
@@ -51,7 +69,8 @@ impl Engine {
 
     /// Where the clock went back, also while the server was down, moves ticks that would else wait until it has caught up. Pauses and tries are
     /// moved by as much as was seen, where no other server shares them: its clock may be right.
-    async fn follow_clock(&self) -> Result<(), EngineError> {
+    /// One that was killed counts as another until it has not been heard of for a while: so long, `steps` wait.
+    async fn follow_clock(&self, steps: &mut Vec<StepBack>) -> Result<(), EngineError> {
         let (now, latest) = (self.now(), self.0.latest.load(Ordering::SeqCst));
         let first = latest == i64::MIN;
         let back_ms = latest.saturating_sub(now.ms()).max(0);
@@ -64,14 +83,34 @@ impl Engine {
             if !first {
                 tracing::warn!(back_ms, "the clock went back; what waits for its time is moved");
                 // Last: done twice, it would move twice.
-                if self.is_alone() {
-                    self.0.store.clock_went_back(now, back_ms).await?;
+                if self.is_alone() && steps.is_empty() {
+                    self.0.store.clock_went_back(now, back_ms, None).await?;
+                } else {
+                    let mark = self.0.store.clock_mark().await?;
+                    steps.iter_mut().for_each(|step| step.by_ms = step.by_ms.saturating_add(back_ms));
+                    steps.push(StepBack { from_ms: latest, by_ms: back_ms, mark, known_by: Instant::now() + FORGOTTEN });
                 }
             }
             self.0.latest.store(now.ms(), Ordering::SeqCst);
         }
         self.0.latest.fetch_max(now.ms(), Ordering::SeqCst);
+        steps.retain(|step| now.ms() < step.from_ms && Instant::now() < step.known_by);
+        while let Some(step) = steps.first().filter(|_| self.is_alone()) {
+            self.0.store.clock_went_back(now, step.by_ms, Some(&step.mark)).await?;
+            steps.remove(0);
+        }
         Ok(())
+    }
+
+    /// Ends once the clock went back. What is written until then goes by the new time and is moved all the same.
+    async fn clock_steps_back(&self) {
+        loop {
+            tokio::time::sleep(LOOK_AT_CLOCK).await;
+            let now = self.now().ms();
+            if self.0.latest.fetch_max(now, Ordering::SeqCst) > now + CLOCK_TOLERANCE_MS {
+                return;
+            }
+        }
     }
 
     /// Ends the pauses whose time has come.

@@ -17,6 +17,9 @@ use super::private::{Usage, below};
 
 /// Files and folders below `tmp` that a host may have.
 const ENTRIES_MAX: usize = 100_000;
+/// Parts of paths that are gone through to enter folders: a folder costs as many as it is deep, so that few of them far down would keep the server busy for
+/// minutes, while nobody counts what is written. A hundred thousand folders may be ten deep.
+const PARTS_MAX: usize = 1_000_000;
 /// How often folders that are gone are looked for. One that was not found then was removed.
 const HUNTS: usize = 12;
 /// Between these: who makes and removes folders all the time gets on with it.
@@ -31,14 +34,14 @@ const LISTED_BYTES: usize = 1 << 10;
 /// # Errors
 /// Where they cannot be counted.
 pub(super) fn count(root: &OwnedFd, mut meanwhile: impl FnMut()) -> Result<u64, Usage> {
-    let mut walk = Walk { bytes: 0, entries: 0, gone: HashMap::new(), meanwhile: &mut meanwhile };
+    let mut walk = Walk { bytes: 0, entries: 0, parts: 0, gone: HashMap::new(), meanwhile: &mut meanwhile };
     walk.below(root, true)?;
     for _ in 0..HUNTS {
         if walk.gone.is_empty() {
             break;
         }
         std::thread::sleep(PAUSE);
-        walk.entries = 0;
+        (walk.entries, walk.parts) = (0, 0);
         walk.below(root, false)?;
     }
     Ok(walk.bytes)
@@ -47,6 +50,7 @@ pub(super) fn count(root: &OwnedFd, mut meanwhile: impl FnMut()) -> Result<u64, 
 struct Walk<'a> {
     bytes: u64,
     entries: usize,
+    parts: usize,
     /// Numbers of folders that were listed and not entered, and how often they got away since.
     gone: HashMap<u64, usize>,
     meanwhile: &'a mut dyn FnMut(),
@@ -58,6 +62,10 @@ impl Walk<'_> {
         let mut listed = [MaybeUninit::uninit(); LISTED_BYTES];
         let mut folders = vec![(Vec::new(), None)];
         while let Some((path, number)) = folders.pop() {
+            self.parts += path.split(|byte| *byte == b'/').count();
+            if self.parts > PARTS_MAX {
+                return Err(Usage::Uncountable);
+            }
             (self.meanwhile)();
             let folder = match below(root, &path) {
                 Ok(Some(folder)) => folder,

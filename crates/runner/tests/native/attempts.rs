@@ -166,6 +166,7 @@ fn kernel(rows: &mut Vec<Row>) {
     attempt!(rows, "EINVAL", "memory that is looked through for what others have", libc::SYS_madvise, 0, 0, libc::MADV_MERGEABLE);
     attempt!(rows, "EPERM", "memory that counts as shared", libc::SYS_mmap, 0, 4096, 3, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
     attempt!(rows, "EPERM", "memory that grows by itself", libc::SYS_mmap, 0, 4096, 3, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN, -1, 0);
+    attempt!(rows, "EPERM", "memory of the machine's pool", libc::SYS_mmap, 0, 2 << 20, 3, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB, -1, 0);
     let more = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     attempt!(rows, "EPERM", "a stack without end", libc::SYS_prlimit64, 0, libc::RLIMIT_STACK, &raw const more, 0);
     attempt!(rows, "EPERM", "userfaultfd", libc::SYS_userfaultfd, 1);
@@ -505,6 +506,13 @@ fn files(rows: &mut Vec<Row>, server: c_int) {
         [("flags", 0x4008_6602u64), ("a project", 0x401c_5820), ("a version", 0x4008_7602), ("a seal (verity)", 0x4080_6685), ("a cipher", 0x800c_6613)]
     {
         attempt!(rows, "EPERM", &format!("attributes of a file: {name}"), libc::SYS_ioctl, own, request, &raw const flags);
+    }
+    // `struct space_resv`, with 1 MiB from the beginning.
+    let room = [0u64, 0, 1 << 20, 0, 0, 0];
+    for (name, request) in
+        [("take", 0x4030_5828u64), ("give back", 0x4030_5829), ("take (64 bits)", 0x4030_582a), ("give back (64 bits)", 0x4030_582b), ("zeros", 0x4030_5839)]
+    {
+        attempt!(rows, "EPERM", &format!("disk in no time by another way: {name}"), libc::SYS_ioctl, own, request, room.as_ptr());
     }
     // SAFETY: as above.
     unsafe { libc::unlink(link.as_ptr()) };

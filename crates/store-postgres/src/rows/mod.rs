@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use deadpool_postgres::{Client, GenericClient};
 use millrace_model::clock::Timestamp;
 use millrace_model::page::{Listing, Page};
-use millrace_store::{StoreError, StoreResult};
+use millrace_store::{StoreError, StoreResult, row_bytes};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, ToSql};
@@ -110,13 +110,14 @@ pub(crate) async fn list<T>(c: &Client, table: &Table, filter: Params<'_>, page:
     params.push(&limit);
     let (clause, order) = (cursors.clause(table.name, 1, params.len() + 1), order(page));
     cursors.push(&mut params);
-    let items = format!(
-        "SELECT {} FROM {} WHERE {}{clause} ORDER BY created_at {order}, id {order} LIMIT ${}",
-        table.columns,
-        table.name,
-        table.filter,
-        filter.len() + 1
-    );
+    let of_page = |columns: &str| {
+        let (name, rows, n) = (table.name, table.filter, filter.len() + 1);
+        format!("SELECT {columns} FROM {name} WHERE {rows}{clause} ORDER BY created_at {order}, id {order} LIMIT ${n}")
+    };
+    if let Some(bytes) = row_bytes(table.name) {
+        make_room(c, &of_page(&format!("{bytes} AS bytes")), &params, page).await?;
+    }
+    let items = of_page(table.columns);
     let counted = if LONG.contains(&table.name) { COUNTED_MAX } else { i64::MAX };
     let count = format!("SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT {counted}) AS counted", table.name, table.filter);
     let mut listing = counted_first(number(c, &count, filter), many(c, &items, &params, read)).await?;
@@ -173,6 +174,12 @@ pub(crate) async fn execute(c: &impl GenericClient, sql: &str, params: Params<'_
 pub(crate) async fn number(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<i64> {
     let statement = c.prepare_cached(sql).await.map_err(database)?;
     c.query_one(&statement, params).await.and_then(|row| row.try_get(0)).map_err(database)
+}
+
+/// That the page has room for its texts; `sizes` gives their `bytes`, row by row.
+pub(crate) async fn make_room(c: &Client, sizes: &str, params: Params<'_>, page: &Page) -> StoreResult<()> {
+    let bytes = number(c, &format!("SELECT coalesce(sum(bytes), 0)::bigint FROM ({sizes}) AS sizes"), params).await?;
+    if page.room.take(u64::try_from(bytes).unwrap_or(0)) { Ok(()) } else { Err(StoreError::NoMemory) }
 }
 
 /// The order in which a page is read: from its end where it goes back.

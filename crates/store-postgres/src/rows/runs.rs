@@ -2,12 +2,12 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::error_event::ErrorGroup;
-use millrace_model::event::Event;
+use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
-use millrace_store::StoreResult;
+use millrace_store::{RunState, StoreResult};
 use tokio_postgres::Row;
 
 use super::{corrupt, get, json, time};
@@ -39,6 +39,15 @@ pub(crate) fn run(row: &Row) -> StoreResult<Run> {
     })
 }
 
+pub(crate) fn run_state(row: &Row) -> StoreResult<RunState> {
+    Ok(RunState {
+        id: RunId::from_row(get(row, "id")?),
+        status: RunStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempt: get(row, "attempt")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
 pub(crate) fn log_line(row: &Row) -> StoreResult<(RunId, LogLine)> {
     let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(get(row, "level")?), text: get(row, "text")? };
     Ok((RunId::from_row(get(row, "run_id")?), line))
@@ -54,6 +63,12 @@ pub(crate) fn event(row: &Row) -> StoreResult<Event> {
         payload: get(row, "payload")?,
         metadata: get(row, "metadata")?,
     })
+}
+
+/// One of a list.
+pub(crate) fn listed_event(row: &Row) -> StoreResult<ListedEvent> {
+    let payload_bytes = usize::try_from(get::<i32>(row, "payload_bytes")?).unwrap_or(0);
+    Ok(ListedEvent { event: event(row)?, payload_bytes })
 }
 
 pub(crate) fn error_group(row: &Row) -> StoreResult<ErrorGroup> {

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::event::Event;
+use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, Run};
-use millrace_store::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, StoreResult};
+use millrace_store::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, RunState, StoreResult};
 
 use crate::db::transaction;
 use crate::rows::one;
@@ -18,8 +18,14 @@ impl History for PostgresStore {
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
         by_id!(self, "runs", rows::RUN, org, id, rows::run)
     }
+    async fn run_bytes(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
+        history::run_bytes(&self.db.client().await?, org, id).await
+    }
     async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
         history::runs(&self.db.client().await?, org, owner, filter, page).await
+    }
+    async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
+        history::run_states(&self.db.client().await?, org, owner, from, limit).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         history::logs(&self.db.client().await?, id).await
@@ -27,8 +33,8 @@ impl History for PostgresStore {
     async fn owner_logs(&self, org: &OrgId, owner: &str, limit: u32) -> StoreResult<Vec<(RunId, LogLine)>> {
         history::owner_logs(&self.db.client().await?, org, owner, limit).await
     }
-    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
-        history::events(&self.db.client().await?, org, emitter, name, page).await
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
+        history::events(&self.db.client().await?, org, emitter, name, whole, page).await
     }
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
         history::events_after(&self.db.client().await?, org, emitter, after, limit).await

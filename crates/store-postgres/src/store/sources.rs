@@ -8,7 +8,7 @@ use millrace_model::ids::{FormId, HttpInterfaceId, OrgId, SourceId, TimerId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::NewRun;
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
-use millrace_store::{Fired, Interfaces, SourceState, Sources, StoreResult};
+use millrace_store::{ClockMark, Fired, Interfaces, SourceState, Sources, StoreResult};
 
 use crate::db::{database, text, transaction};
 use crate::rows::{Table, list, many, one};
@@ -87,8 +87,11 @@ impl Sources for PostgresStore {
     async fn move_timer(&self, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool> {
         clock::move_timer(&self.db.client().await?, id, from, to).await
     }
-    async fn clock_went_back(&self, now: Timestamp, by_ms: i64) -> StoreResult<()> {
-        transaction!(self.db, |t| clock::went_back(&t, now, by_ms))
+    async fn clock_went_back(&self, now: Timestamp, by_ms: i64, before: Option<&ClockMark>) -> StoreResult<()> {
+        transaction!(self.db, |t| clock::went_back(&t, now, by_ms, before))
+    }
+    async fn clock_mark(&self) -> StoreResult<ClockMark> {
+        clock::mark(&self.db.client().await?).await
     }
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>> {
         interfaces::next_timer_at(&self.db.client().await?).await

@@ -1,6 +1,7 @@
 //! What Postgres alone must do: servers that share a database.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use millrace_model::account::Account;
 use millrace_model::clock::Timestamp;
@@ -191,27 +192,45 @@ async fn sources_that_settle_at_once_never_lose_a_change() {
     assert_eq!(a.source_db(&source_id).await.expect("reads").len(), 5);
 }
 
+/// A mail, as an error of an owner sends it.
+fn notice(ids: &IdSource, org_id: &OrgId, owner: &str) -> Effects {
+    let mail = Mail {
+        id: MailId::generate(ids),
+        org_id: org_id.clone(),
+        recipient: String::new(),
+        subject: String::new(),
+        text: String::new(),
+        html: None,
+        status: MailStatus::Queued,
+        attempts: 0,
+        last_error: None,
+        created_at: NOW,
+    };
+    let notice = Notice { owner: owner.into(), class: "Error".into(), at: mail.created_at, unless_since: NOW.plus_ms(-1), mails: vec![mail] };
+    Effects { notice: Some(notice), ..Effects::default() }
+}
+
+#[tokio::test]
+async fn where_the_clock_went_back_what_was_written_since_goes_by_the_new_time() {
+    let Some(database) = fresh().await else { return };
+    let (ids, store) = (IdSource::default(), database.open().await);
+    let org_id = OrgId::generate(&ids);
+    store.settle_effects(notice(&ids, &org_id, "p_before")).await.expect("settles");
+    let mark = store.clock_mark().await.expect("marks");
+    store.settle_effects(notice(&ids, &org_id, "p_after")).await.expect("settles");
+    let hour = 3_600_000;
+    store.clock_went_back(NOW.plus_ms(-hour), hour, Some(&mark)).await.expect("moves");
+    let due = store.claim_mail(NOW.plus_ms(-hour), NOW, 10, None).await.expect("claims");
+    assert_eq!(due.len(), 1, "the one that was written before");
+    assert_eq!(store.claim_mail(NOW, NOW.plus_ms(1), 10, None).await.expect("claims").len(), 2);
+}
+
 #[tokio::test]
 async fn errors_at_once_on_many_servers_are_one_mail() {
     let Some(database) = fresh().await else { return };
     let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
     let org_id = OrgId::generate(&ids);
-    let notice = || {
-        let mail = Mail {
-            id: MailId::generate(&ids),
-            org_id: org_id.clone(),
-            recipient: String::new(),
-            subject: String::new(),
-            text: String::new(),
-            html: None,
-            status: MailStatus::Queued,
-            attempts: 0,
-            last_error: None,
-            created_at: NOW,
-        };
-        let notice = Notice { owner: "p_a".into(), class: "Error".into(), at: mail.created_at, unless_since: NOW.plus_ms(-1), mails: vec![mail] };
-        Effects { notice: Some(notice), ..Effects::default() }
-    };
+    let notice = || notice(&ids, &org_id, "p_a");
     let (w, x, y, z) = tokio::join!(a.settle_effects(notice()), b.settle_effects(notice()), a.settle_effects(notice()), b.settle_effects(notice()));
     for settled in [w, x, y, z] {
         settled.expect("settles");
@@ -353,6 +372,24 @@ async fn servers_tell_each_other_and_know_how_many_they_are() {
     // One that is over is not counted, though nobody took it out.
     b.check_in("c", 0).await.expect("checks in");
     assert_eq!(a.check_in("a", 60_000).await.expect("checks in"), 0);
+}
+
+/// As the rows say it after the clock of the database went back by an hour.
+#[tokio::test]
+async fn who_ended_before_the_clock_of_the_database_went_back_is_not_there_until_it_has_caught_up() {
+    let Some(database) = fresh().await else { return };
+    let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
+    a.check_in("a", 60_000).await.expect("checks in");
+    let new = run(&ids, 0);
+    a.accept_queued(new.clone(), 10, Some("a")).await.expect("accepted");
+    database.client().await.execute("UPDATE nodes SET alive_until = alive_until + interval '1 hour'", &[]).await.expect("moves");
+    // It may be there, and has yet to say so again.
+    assert_eq!(b.check_in("b", 300).await.expect("checks in"), 1);
+    assert_eq!(b.check_in("b", 300).await.expect("checks in"), 1);
+    assert!(claim(&*b, "b", 10).await.is_empty());
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert_eq!(b.check_in("b", 300).await.expect("checks in"), 0);
+    assert_eq!(claim(&*b, "b", 10).await, [new.id]);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ mod tenants;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::OrgId;
 use millrace_model::page::{Listing, Page};
-use millrace_store::{StoreError, StoreResult};
+use millrace_store::{StoreError, StoreResult, row_bytes};
 use rusqlite::{Connection, Row, ToSql};
 use serde::de::DeserializeOwned;
 
@@ -89,6 +89,12 @@ pub(crate) fn number(connection: &rusqlite::Connection, sql: &str, params: impl 
     connection.prepare_cached(sql).and_then(|mut s| s.query_row(params, |row| row.get(0))).map_err(database)
 }
 
+/// That the page has room for its texts; `sizes` gives their `bytes`, row by row.
+pub(crate) fn make_room(c: &Connection, sizes: &str, params: &[&dyn ToSql], page: &Page) -> StoreResult<()> {
+    let bytes = number(c, &format!("SELECT ifnull(sum(bytes), 0) FROM ({sizes})"), params)?;
+    if page.room.take(u64::try_from(bytes).unwrap_or(0)) { Ok(()) } else { Err(StoreError::NoMemory) }
+}
+
 /// The order in which a page is read: from its end where it goes back.
 pub(crate) fn order(page: &Page) -> &'static str {
     if page.from_end() { "ASC" } else { "DESC" }
@@ -133,8 +139,11 @@ pub(crate) fn list<T>(
             clause.push_str(&format!(" AND (created_at, id) {than} (SELECT created_at, id FROM {table} WHERE id = ?{} AND org_id = ?1)", params.len()));
         }
     }
-    let sql = format!("SELECT * FROM {table} WHERE {filter}{clause} ORDER BY created_at {order}, id {order} LIMIT ?{}", n + 1);
-    let mut items = many(c, &sql, params.as_slice(), read)?;
+    let of_page = |columns: &str| format!("SELECT {columns} FROM {table} WHERE {filter}{clause} ORDER BY created_at {order}, id {order} LIMIT ?{}", n + 1);
+    if let Some(bytes) = row_bytes(table) {
+        make_room(c, &of_page(&format!("{bytes} AS bytes")), params.as_slice(), page)?;
+    }
+    let mut items = many(c, &of_page("*"), params.as_slice(), read)?;
     if items.is_empty() {
         known(c, table, keys[0], page)?;
     }

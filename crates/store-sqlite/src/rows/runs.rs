@@ -2,12 +2,12 @@
 
 use millrace_model::clock::Timestamp;
 use millrace_model::error_event::ErrorGroup;
-use millrace_model::event::Event;
+use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
-use millrace_store::StoreResult;
+use millrace_store::{RunState, StoreResult};
 use rusqlite::Row;
 
 use super::{corrupt, get, json, time};
@@ -32,6 +32,15 @@ pub(crate) fn run(row: &Row<'_>) -> StoreResult<Run> {
     })
 }
 
+pub(crate) fn run_state(row: &Row<'_>) -> StoreResult<RunState> {
+    Ok(RunState {
+        id: RunId::from_row(get(row, "id")?),
+        status: RunStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        attempt: get(row, "attempt")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
 pub(crate) fn log_line(row: &Row<'_>) -> StoreResult<(RunId, LogLine)> {
     let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(&get::<String>(row, "level")?), text: get(row, "text")? };
     Ok((RunId::from_row(get(row, "run_id")?), line))
@@ -47,6 +56,11 @@ pub(crate) fn event(row: &Row<'_>) -> StoreResult<Event> {
         payload: get(row, "payload")?,
         metadata: get(row, "metadata")?,
     })
+}
+
+/// One of a list.
+pub(crate) fn listed_event(row: &Row<'_>) -> StoreResult<ListedEvent> {
+    Ok(ListedEvent { event: event(row)?, payload_bytes: usize::try_from(get::<i64>(row, "payload_bytes")?).unwrap_or(0) })
 }
 
 pub(crate) fn error_group(row: &Row<'_>) -> StoreResult<ErrorGroup> {

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::event::Event;
+use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, Run};
-use millrace_store::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, StoreResult, fail_point};
+use millrace_store::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, RunState, StoreResult, fail_point};
 use rusqlite::params;
 
 use crate::rows::{many, one};
@@ -18,9 +18,17 @@ impl History for SqliteStore {
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>> {
         by_id!(self, "runs", org, id, rows::run)
     }
+    async fn run_bytes(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.read_history(move |c| history::run_bytes(c, &org, &id)).await
+    }
     async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
         let (org, owner, filter, page) = (org.clone(), owner.to_owned(), filter.clone(), page.clone());
         self.db.read_history(move |c| history::runs(c, &org, &owner, &filter, &page)).await
+    }
+    async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
+        let (org, owner) = (org.clone(), owner.to_owned());
+        self.db.read_history(move |c| history::run_states(c, &org, &owner, from, limit)).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         let id = id.to_string();
@@ -44,9 +52,9 @@ impl History for SqliteStore {
         lines.reverse();
         Ok(lines)
     }
-    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, page: &Page) -> StoreResult<Listing<Event>> {
+    async fn list_events(&self, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {
         let (org, emitter, name, page) = (org.clone(), emitter.to_owned(), name.map(str::to_owned), page.clone());
-        self.db.read_history(move |c| history::events(c, &org, &emitter, name.as_deref(), &page)).await
+        self.db.read_history(move |c| history::events(c, &org, &emitter, name.as_deref(), whole, &page)).await
     }
     async fn events_after(&self, org: &OrgId, emitter: &str, after: EventId, limit: u32) -> StoreResult<Vec<Event>> {
         let (org, emitter) = (org.clone(), emitter.to_owned());

@@ -8,7 +8,7 @@ use millrace_model::ids::{FormId, HttpInterfaceId, OrgId, SourceId, TimerId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::NewRun;
 use millrace_model::source::{HttpInterface, Owner, Source, Timer};
-use millrace_store::{Fired, Interfaces, SourceState, Sources, StoreResult, fail_point};
+use millrace_store::{ClockMark, Fired, Interfaces, SourceState, Sources, StoreResult, fail_point};
 use rusqlite::params;
 
 use crate::db::database;
@@ -97,7 +97,7 @@ impl Sources for SqliteStore {
         let id = id.clone();
         self.db.write(move |c| clock::move_timer(c, &id, from, to)).await
     }
-    async fn clock_went_back(&self, now: Timestamp, by_ms: i64) -> StoreResult<()> {
+    async fn clock_went_back(&self, now: Timestamp, by_ms: i64, _before: Option<&ClockMark>) -> StoreResult<()> {
         self.db.write(move |c| clock::went_back(c, now, by_ms)).await
     }
     async fn next_timer_at(&self) -> StoreResult<Option<Timestamp>> {

@@ -43,7 +43,7 @@ pub async fn what_waits_is_moved_with_the_clock(database: &dyn Database) {
     org.store.pause_run(pausing).await.expect("pauses");
     let mail = org.add_mail(hour).await;
     // A second later the clock is an hour back: half of what is left of the wait goes by there.
-    org.store.clock_went_back(at(1_000), hour).await.expect("moves");
+    org.store.clock_went_back(at(1_000), hour, None).await.expect("moves");
     assert_eq!(org.store.wake_runs(at(59_999), 10).await.expect("wakes"), Woken::default());
     assert_eq!(org.store.wake_runs(at(60_000), 10).await.expect("wakes"), Woken { resumed: 1, cancelled: 0 });
     assert_eq!(org.stored(&id).await.status, RunStatus::Queued);
@@ -55,7 +55,7 @@ pub async fn tries_of_deliveries_are_moved_with_the_clock(database: &dyn Databas
     let delivery = sent(&org, "a", 1).await.remove(0);
     let later = DeliveryResult { response_status: Some(503), error: Some("busy".into()), retry_at: Some(at(DAY_MS + 5_000)), at: at(DAY_MS) };
     org.store.delivery_result(&delivery.id, later).await.expect("records");
-    org.store.clock_went_back(at(1), DAY_MS).await.expect("moves");
+    org.store.clock_went_back(at(1), DAY_MS, None).await.expect("moves");
     assert!(org.store.claim_deliveries(at(4_999), at(9_999), 10, &super::deliveries::nobody()).await.expect("claims").is_empty());
     assert_eq!(org.store.claim_deliveries(at(5_000), at(9_999), 10, &super::deliveries::nobody()).await.expect("claims").len(), 1);
 }

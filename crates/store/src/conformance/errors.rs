@@ -54,7 +54,7 @@ pub async fn a_failed_run_counts_in_its_group(database: &dyn Database) {
     assert_eq!((two.owner.as_str(), two.class.as_str(), two.count), ("p_b", "Error", 1));
     let of_a = org.store.list_error_groups(&org.id, Some("p_a"), &page(10)).await.expect("lists").items;
     assert_eq!(of_a, [one.clone()]);
-    let next = Page { limit: 1, after: Some(one.id.to_string()), before: None };
+    let next = Page { limit: 1, after: Some(one.id.to_string()), ..Page::default() };
     assert_eq!(org.store.list_error_groups(&org.id, None, &next).await.expect("lists").items, [two]);
     assert_eq!(org.store.error_group(&org.id, &one.id).await.expect("reads"), Some(one.clone()));
     assert_eq!(other.store.error_group(&other.id, &one.id).await.expect("reads"), None);
@@ -190,7 +190,7 @@ pub async fn what_became_of_replayed_runs_is_told(database: &dyn Database) {
         .collect();
     expected.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(statuses, expected);
-    let after = Page { limit: 1, after: Some(listed.items[0].original_id.to_string()), before: None };
+    let after = Page { limit: 1, after: Some(listed.items[0].original_id.to_string()), ..Page::default() };
     assert_eq!(org.store.replayed_runs(&replay.id, &after).await.expect("lists").items, [listed.items[1].clone()]);
     // Neither what a replay mended nor a replay itself is replayed by the next.
     assert_eq!(failed(&org, &which(&org, &a)).await, [originals[1].clone(), originals[2].clone()]);

@@ -1,18 +1,21 @@
 //! Reading and pruning history.
 
-use millrace_model::event::Event;
-use millrace_model::ids::EventId;
-use millrace_model::page::Page;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millrace_model::event::{Event, PAYLOAD_PREVIEW_BYTES};
+use millrace_model::ids::{EventId, RunId};
+use millrace_model::page::{Page, Room};
 use millrace_model::run::RunStatus;
 use millrace_model::source::Owner;
 
 use super::Database;
 use super::sample::{LEASE_MS, NODE, Org, at, event_id, log, page, settlement};
-use crate::{Effects, RunFilter, Settlement, StoreError};
+use crate::{Effects, RunFilter, RunState, Settlement, StoreError};
 
 const EMITTER: &str = "dc_emitter";
 
-async fn settle_with_logs(org: &Org, owner: &Owner, ms: i64, texts: &[&str]) -> millrace_model::ids::RunId {
+async fn settle_with_logs(org: &Org, owner: &Owner, ms: i64, texts: &[&str]) -> RunId {
     let id = org.start(owner, ms).await;
     let logs = texts.iter().map(|text| log(ms, text)).collect();
     let effects = Effects { logs, log_owner: Some((org.id.clone(), owner.as_str().to_owned(), id.clone())), ..Effects::default() };
@@ -21,7 +24,7 @@ async fn settle_with_logs(org: &Org, owner: &Owner, ms: i64, texts: &[&str]) -> 
 }
 
 async fn shown(org: &Org, name: Option<&str>, page: &Page) -> Vec<EventId> {
-    org.store.list_events(&org.id, EMITTER, name, page).await.expect("lists").items.into_iter().map(|event| event.id).collect()
+    org.store.list_events(&org.id, EMITTER, name, true, page).await.expect("lists").items.into_iter().map(|listed| listed.event.id).collect()
 }
 
 pub async fn a_run_is_of_its_organization(database: &dyn Database) {
@@ -62,6 +65,22 @@ pub async fn runs_are_listed_by_owner_and_filter(database: &dyn Database) {
     assert_eq!(list(RunFilter { status: Some(RunStatus::Failed), ..range }).await, [failed]);
 }
 
+pub async fn states_of_runs_are_the_newest_from_a_time_on(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (owner, another) = (Owner::Workflow(org.add_workflow("a").await.id), Owner::Workflow(org.add_workflow("b").await.id));
+    let (succeeded, running, queued) = (org.start(&owner, 10).await, org.start(&owner, 20).await, org.accept(&owner, 30).await);
+    org.accept(&another, 25).await;
+    org.store.settle(settlement(&succeeded, 1, 50)).await.expect("settles");
+    let states = async |id, from, limit| org.store.run_states(id, owner.as_str(), at(from), limit).await.expect("reads");
+    let state = |id: &RunId, status, attempt, ms| RunState { id: id.clone(), status, attempt, created_at: at(ms) };
+    let all = [state(&queued, RunStatus::Queued, 0, 30), state(&running, RunStatus::Running, 1, 20), state(&succeeded, RunStatus::Succeeded, 1, 10)];
+    assert_eq!(states(&org.id, 0, 10).await, all);
+    assert_eq!(states(&org.id, 20, 10).await, all[..2]);
+    assert_eq!(states(&org.id, 0, 1).await, all[..1]);
+    assert!(states(&other.id, 0, 10).await.is_empty());
+}
+
 pub async fn logs_come_in_order(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
@@ -71,16 +90,65 @@ pub async fn logs_come_in_order(database: &dyn Database) {
     settle_with_logs(&org, &another, 7, &["x"]).await;
     let lines = org.store.run_logs(&first).await.expect("reads");
     assert_eq!(lines, [log(0, "a"), log(0, "b"), log(0, "c")]);
+    let lines_of = first.clone();
     let newest = org.store.owner_logs(&org.id, owner.as_str(), 3).await.expect("reads");
     assert_eq!(newest, [(first, log(0, "c")), (second.clone(), log(5, "d")), (second, log(5, "e"))]);
     assert!(org.store.owner_logs(&other.id, owner.as_str(), 3).await.expect("reads").is_empty());
     assert!(org.store.run_logs(&org.run(&owner, 0).id).await.expect("reads").is_empty());
+    // What is to be read is known before: the logs count with their run, which is its organization's only.
+    let bytes = async |org_id, id| org.store.run_bytes(org_id, id).await.expect("reads");
+    let run = org.store.run(&org.id, &lines_of).await.expect("reads").expect("is there");
+    let texts = run.event.len() + run.context.len() + run.result.map_or(0, |text| text.len()) + run.error.map_or(0, |text| text.len());
+    assert_eq!(bytes(&org.id, &lines_of).await, Some(texts as u64 + 3));
+    assert_eq!((bytes(&other.id, &lines_of).await, bytes(&org.id, &org.run(&owner, 0).id).await), (None, None));
+}
+
+pub async fn pages_are_read_where_they_have_room(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = Owner::Source(org.add_source("a").await.id);
+    let text = "ü".repeat(50_000);
+    let large = |n| Event { payload: format!("\"{text}\""), ..org.event(EMITTER, "", n, 0) };
+    org.emit(vec![org.event(EMITTER, "", 1, 0), large(2), large(3)]).await;
+    for n in 0..3 {
+        let run = org.start(&owner, n).await;
+        org.store.settle(Settlement { result: format!("\"{text}\""), ..settlement(&run, 1, n + 1) }).await.expect("settles");
+    }
+    let asked = Arc::new(AtomicU64::new(0));
+    let with_room = |limit, room: u64| {
+        let asked = asked.clone();
+        let take = move |bytes| {
+            asked.store(bytes, Ordering::Relaxed);
+            bytes <= room
+        };
+        Page { room: Room::new(take), ..page(limit) }
+    };
+    let events = async |whole, page: Page| org.store.list_events(&org.id, EMITTER, None, whole, &page).await;
+    let runs = async |page: Page| org.store.list_runs(&org.id, owner.as_str(), &RunFilter::default(), &page).await;
+
+    let whole = events(true, with_room(10, 250_000)).await.expect("lists");
+    let bytes: usize = whole.items.iter().map(|e| e.payload_bytes + e.event.metadata.len()).sum();
+    assert_eq!((whole.items.len(), asked.load(Ordering::Relaxed)), (3, bytes as u64));
+    assert!(whole.items.iter().all(|e| e.payload_bytes == e.event.payload.len()));
+    // Of a summary, as much is read as it shows.
+    let summaries = events(false, with_room(10, 5_000)).await.expect("lists").items;
+    assert_eq!(summaries[2], whole.items[2]);
+    assert_eq!(summaries[0].payload_bytes, 100_002);
+    assert!(whole.items[0].event.payload.starts_with(&summaries[0].event.payload), "{}", summaries[0].event.payload);
+    assert!((PAYLOAD_PREVIEW_BYTES..5_000).contains(&summaries[0].event.payload.len()));
+    // A page asks for itself, not for its list.
+    assert_eq!(events(true, with_room(1, 150_000)).await.expect("lists").items.len(), 1);
+    assert!(matches!(events(true, with_room(10, 150_000)).await, Err(StoreError::NoMemory)));
+    assert_eq!(runs(with_room(3, 310_000)).await.expect("lists").items.len(), 3);
+    assert!((300_000..310_000).contains(&asked.load(Ordering::Relaxed)));
+    assert!(matches!(runs(with_room(3, 300_000)).await, Err(StoreError::NoMemory)));
+    assert!(matches!(org.store.list_sources(&org.id, &with_room(1, 1)).await, Err(StoreError::NoMemory)));
+    assert_eq!(org.store.list_sources(&org.id, &with_room(1, 1 << 20)).await.expect("lists").items.len(), 1);
 }
 
 pub async fn events_are_the_newest_hundred_of_a_stream(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await;
-    assert_eq!(org.store.list_events(&org.id, EMITTER, None, &page(10)).await.expect("lists").total_count, 0);
+    assert_eq!(org.store.list_events(&org.id, EMITTER, None, true, &page(10)).await.expect("lists").total_count, 0);
     let mut events: Vec<Event> = (0..110).map(|n| org.event(EMITTER, if n % 2 == 0 { "" } else { "odd" }, n, 0)).collect();
     events.push(org.event(EMITTER, "$errors", 200, 0));
     events.push(org.event("dc_another", "", 201, 0));
@@ -91,7 +159,7 @@ pub async fn events_are_the_newest_hundred_of_a_stream(database: &dyn Database) 
     assert_eq!(shown(&org, Some(""), &page(2)).await, ids(&[108, 106]));
     assert_eq!(shown(&org, Some("$errors"), &page(3)).await, ids(&[200]));
     assert!(shown(&org, Some("none"), &page(3)).await.is_empty());
-    let total = async |org_id, name| org.store.list_events(org_id, EMITTER, name, &page(1)).await.expect("lists").total_count;
+    let total = async |org_id, name| org.store.list_events(org_id, EMITTER, name, true, &page(1)).await.expect("lists").total_count;
     assert_eq!(total(&org.id, None).await, 100);
     assert_eq!(total(&org.id, Some("odd")).await, 55);
     assert_eq!(total(&other.id, None).await, 0);
@@ -115,7 +183,7 @@ pub async fn events_are_paged_by_their_ids(database: &dyn Database) {
     assert_eq!(shown(&org, None, &Page { after: cursor(3), ..page(1) }).await, ids(&[2]));
     assert_eq!(shown(&org, None, &Page { before: cursor(3), ..page(1) }).await, ids(&[4]));
     for unknown in [Page { after: Some("x".into()), ..page(5) }, Page { before: Some("x".into()), ..page(5) }] {
-        let listed = org.store.list_events(&org.id, EMITTER, None, &unknown).await;
+        let listed = org.store.list_events(&org.id, EMITTER, None, true, &unknown).await;
         assert!(matches!(listed, Err(StoreError::UnknownCursor(_))));
     }
 }

@@ -280,9 +280,10 @@ macro_rules! suite {
             }
             history {
                 a_run_is_of_its_organization,
-                runs_are_listed_by_owner_and_filter,
+                runs_are_listed_by_owner_and_filter, states_of_runs_are_the_newest_from_a_time_on,
                 logs_come_in_order,
                 events_are_the_newest_hundred_of_a_stream,
+                pages_are_read_where_they_have_room,
                 events_are_paged_by_their_ids,
                 events_after_one_resume_a_stream,
                 events_are_deleted_in_an_inclusive_range,

@@ -409,7 +409,7 @@ pub(super) fn log(ms: i64, text: &str) -> LogLine {
 }
 
 pub(super) fn page(limit: u32) -> millrace_model::page::Page {
-    millrace_model::page::Page { limit, after: None, before: None }
+    millrace_model::page::Page { limit, ..Default::default() }
 }
 
 /// A mark of a workflow or source that was made from a file.
