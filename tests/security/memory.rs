@@ -145,29 +145,28 @@ async fn with_a_large_run() -> (Field, String) {
 async fn streams_that_nobody_reads_are_bounded_as_answers_are() {
     let (field, run) = with_a_large_run().await;
     let path = format!("/v1{run}/sse");
-    let address = field.server.url.trim_start_matches("http://").parse().expect("an address");
-    let asked = format!("GET {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\n\r\n", field.server.api_key);
-    // 6 MB each, which is more than the system takes of it.
-    let before = memory(&field, "VmRSS");
+    let address = field.server.url.trim_start_matches("http://");
+    let asked = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Bearer {}\r\n\r\n", field.server.api_key);
     let mut lazy = Vec::new();
-    for _ in 0..40 {
-        let socket = TcpSocket::new_v4().expect("a socket");
-        socket.set_recv_buffer_size(4096).expect("is set");
-        let mut stream = socket.connect(address).await.expect("connects");
+    for _ in 0..12 {
+        let mut stream = TcpStream::connect(address).await.expect("connects");
         stream.write_all(asked.as_bytes()).await.expect("writes");
         let mut first = [0; 12];
         tokio::time::timeout(LONG, stream.read_exact(&mut first)).await.expect("an answer").expect("reads");
         assert_eq!(&first, b"HTTP/1.1 200");
         lazy.push(stream);
     }
-    let grown = memory(&field, "VmRSS").saturating_sub(before);
-    // The allocator keeps what was read for a while, for each thread that did.
-    assert!(grown < 250, "the server took {grown} MiB more");
-    // Where there is no room a stream ends before what would need it: its client connects again.
-    let shown = || async { answer(field.server.raw(Method::GET, &path).bearer_auth(&field.server.api_key)).await.text };
-    assert!(shown().await.ends_with(": connected\n\n"));
     field.healthy().await;
-    drop(lazy);
+    // 6 MB each, which is more than the system takes of it: of half of 32 MiB two have room. The others end before it: their clients connect again.
+    let read = lazy.into_iter().map(|mut stream| async move {
+        let mut text = Vec::new();
+        // One that lay for a minute was cut.
+        let _ = tokio::time::timeout(LONG, stream.read_to_end(&mut text)).await.expect("it ends");
+        text.windows(10).any(|bytes| bytes == b"event: run")
+    });
+    let showed = futures::future::join_all(read).await.into_iter().filter(|showed| *showed).count();
+    assert!((1..=2).contains(&showed), "{showed} of 12 were shown the run");
+    let shown = || async { answer(field.server.raw(Method::GET, &path).bearer_auth(&field.server.api_key)).await.text };
     let again = async {
         while !shown().await.contains("event: run") {
             tokio::time::sleep(Duration::from_millis(20)).await;
