@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millrace_tests::{answer, endpoint};
+use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -40,20 +40,43 @@ async fn bodies_that_grow_as_they_are_read_are_refused_before() {
     field.healthy().await;
 }
 
+/// A client that reads no more of the answer than its status.
+async fn lazy(server: &Server, url: &str) -> (TcpStream, String) {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("is set");
+    let address = server.url.trim_start_matches("http://").parse().expect("an address");
+    let mut lazy = socket.connect(address).await.expect("connects");
+    lazy.write_all(format!("GET {} HTTP/1.1\r\nhost: a\r\n\r\n", url.trim_start_matches(&server.url)).as_bytes()).await.expect("writes");
+    let mut first = [0; 12];
+    tokio::time::timeout(LONG, lazy.read_exact(&mut first)).await.expect("an answer").expect("reads");
+    (lazy, String::from_utf8_lossy(&first[9..]).into_owned())
+}
+
+/// Answers with 5 MiB.
+const LARGE: &str = "export default { name: 'large', version: '1', props: { http: { type: '$.interface.http', customResponse: true } },
+    run() { this.http.respond({ status: 200, body: 'x'.repeat(5 << 20) }); } };";
+
+#[tokio::test]
+async fn answers_that_one_organization_reads_slowly_leave_room_to_others() {
+    // Half of it is for bodies and answers.
+    let server = Server::start_with(&["--requests-memory-mb", "32"]).await;
+    let other = server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
+    let key = other["api_key"].as_str().expect("a key");
+    let crowded = endpoint(&server.source(LARGE, json!({})).await);
+    let neighbour = endpoint(&server.call_as(key, Method::POST, "/sources", Some(&json!({ "component_code": LARGE }))).await.data());
+    let held = [lazy(&server, &crowded).await, lazy(&server, &crowded).await];
+    assert_eq!(held.each_ref().map(|(_, status)| status.as_str()), ["200", "200"]);
+    assert_eq!(lazy(&server, &crowded).await.1, "503", "it has three quarters of the room at most");
+    assert_eq!(answer(server.raw(Method::GET, &neighbour)).await.text.len(), 5 << 20);
+    drop(held);
+}
+
 #[tokio::test]
 async fn answers_that_nobody_reads_are_bounded_as_requests_are() {
     let field = Field::start_with(&["--requests-memory-mb", "16"]).await;
-    let code = "export default { name: 'large', version: '1', props: { http: { type: '$.interface.http', customResponse: true } },
-        run() { this.http.respond({ status: 200, body: 'x'.repeat(5 << 20) }); } };";
-    let url = endpoint(&field.server.source(code, json!({})).await);
-    let socket = TcpSocket::new_v4().expect("a socket");
-    socket.set_recv_buffer_size(4096).expect("is set");
-    let address = field.server.url.trim_start_matches("http://").parse().expect("an address");
-    let mut lazy = socket.connect(address).await.expect("connects");
-    lazy.write_all(format!("GET {} HTTP/1.1\r\nhost: a\r\n\r\n", url.trim_start_matches(&field.server.url)).as_bytes()).await.expect("writes");
-    let mut first = [0; 12];
-    tokio::time::timeout(LONG, lazy.read_exact(&mut first)).await.expect("an answer").expect("reads");
-    assert_eq!(&first, b"HTTP/1.1 200");
+    let url = endpoint(&field.server.source(LARGE, json!({})).await);
+    let (lazy, status) = lazy(&field.server, &url).await;
+    assert_eq!(status, "200");
     let refused = field.server.raw(Method::GET, &url).send().await.expect("an answer");
     assert_eq!((refused.status().as_u16(), refused.headers()["retry-after"].to_str().ok()), (503, Some("1")));
     assert!(refused.text().await.expect("reads").contains("--requests-memory-mb"));

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_engine::{ASKED_BY, Asker, EngineError, Standing};
-use millrace_model::ids::{OrgId, SourceId, WorkflowId};
+use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ use crate::audit::Trail;
 use crate::contract::routes::Needs;
 use crate::error::ApiError;
 use crate::guard::Part;
-use crate::room::{PageMemory, Share};
+use crate::room::{PageMemory, Share, Use, Whose};
 use crate::{App, KEYLESS_BODY_BYTES_MAX, V1_BODY_BYTES_MAX};
 
 /// The one parameter of a path. Unlike axum's own, it answers in our form of errors.
@@ -108,17 +108,9 @@ impl FromRequestParts<App> for Auth {
         if let Some(trail) = parts.extensions.get::<Trail>() {
             trail.begin(app, &caller).await?;
         }
-        parts.extensions.insert(OfOrg(caller.org_id.clone()));
+        Whose::of(&parts.extensions).is(&caller.org_id);
         Ok(Self(caller))
     }
-}
-
-/// Whose request it is, once its key is known, for what is shared between organizations.
-#[derive(Clone)]
-struct OfOrg(OrgId);
-
-fn of_org(request: &Extensions) -> Option<OrgId> {
-    request.get::<OfOrg>().map(|org| org.0.clone())
 }
 
 /// The key that a request shows; None: none.
@@ -154,7 +146,7 @@ impl FromRequest<App> for Params {
             _ => V1_BODY_BYTES_MAX,
         };
         let part = request.extensions().get::<Arc<Part>>().cloned();
-        let share = Share::of(&app.unfolded, of_org(request.extensions()));
+        let share = Share::of(&app.unfolded, Use::Reading, Whose::of(request.extensions()));
         let bytes = Bytes::from_request(request, app).await.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::body_too_large(limit, ""),
             _ => ApiError::body_unreadable(),
@@ -345,7 +337,7 @@ impl FromRequestParts<App> for ListQuery {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let params = Params(query(parts.uri.query()));
-        let memory = PageMemory::of(&app.unfolded, of_org(&parts.extensions));
+        let memory = PageMemory::of(&app.unfolded, Whose::of(&parts.extensions));
         let limit = match params.text("limit")? {
             None => Page::LIMIT_DEFAULT,
             Some(text) => text.parse().ok().filter(|n| (1..=Page::LIMIT_MAX).contains(n)).ok_or_else(|| {

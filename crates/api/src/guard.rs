@@ -18,49 +18,27 @@ use millrace_model::upload::PART_BYTES;
 use tokio::time::{Instant, Sleep};
 
 use crate::error::ApiError;
-use crate::room::Share;
+use crate::room::{Memory, Share, Use, Whose};
 use crate::{App, V1_BODY_BYTES_MAX};
 
 /// Beyond its grace a body has to come at this rate at least, bytes a second: who sends one byte at a time gets no further.
 const BODY_RATE_MIN: u64 = 8 << 10;
 
-/// The first bytes of each body are not counted: how many there are of these is bounded by the connections, and so small requests are let in
-/// where large ones have taken all the room.
-const UNCOUNTED_BYTES: usize = 16 << 10;
+/// Answers and events of streams up to this are not counted, bytes.
+const SMALL_BYTES: usize = 16 << 10;
 /// No more is counted of a body: what is larger is not kept in memory as a whole, but in the parts in which it is stored.
 const COUNTED_BYTES_MAX: usize = V1_BODY_BYTES_MAX;
 /// The same of one that is stored as it comes: the part that is being stored, and the one that is being filled.
 const STORED_BYTES_MAX: usize = 2 * PART_BYTES;
-/// Bodies leave a part of the room to answers, a fourth.
-const FOR_ANSWERS: usize = 4;
 
 /// How much is read of a body that was refused, or that nobody asked for: a client that writes all before it reads would find the connection
 /// broken in the place of its answer.
 const DISCARDED_BYTES_MAX: u64 = 64 << 20;
 
-/// How much of bodies is in memory.
-#[derive(Debug)]
-pub(crate) struct Bodies {
-    bytes: AtomicUsize,
-    max: usize,
-}
-
-impl Bodies {
-    pub(crate) const fn new(max: usize) -> Self {
-        Self { bytes: AtomicUsize::new(0), max }
-    }
-
-    /// How many bytes there may be before one more body finds no room.
-    const fn max_of_bodies(&self) -> usize {
-        self.max - self.max / FOR_ANSWERS
-    }
-}
-
-/// One body's part of it, until its request is answered: until then what came is in memory, in one form or another. And what it was refused for.
+/// One body's part of the memory, until its request is answered: until then what came is in memory, in one form or another. And what it was refused for.
 pub(crate) struct Part {
-    bodies: Arc<Bodies>,
+    share: Share,
     came: AtomicUsize,
-    counted: AtomicUsize,
     /// How many of its bytes count.
     counted_max: AtomicUsize,
     /// What reading it made of it beside its bytes.
@@ -72,36 +50,24 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn of(bodies: &Arc<Bodies>) -> Self {
-        let (came, counted, unfolded) = (AtomicUsize::new(0), AtomicUsize::new(0), OnceLock::new());
+    fn of(memory: &Arc<Memory>, whose: Whose) -> Self {
+        let (share, came, unfolded) = (Share::of(memory, Use::Body, whose), AtomicUsize::new(0), OnceLock::new());
         let (is_late, is_too_much) = (AtomicBool::new(false), AtomicBool::new(false));
         let counted_max = AtomicUsize::new(COUNTED_BYTES_MAX);
-        Self { bodies: bodies.clone(), came, counted, counted_max, unfolded, is_late, is_too_much, rest: Mutex::new(None) }
+        Self { share, came, counted_max, unfolded, is_late, is_too_much, rest: Mutex::new(None) }
     }
 
-    /// More of the body has come; false where there is no room for it. One that is larger than all of the room has it where it is alone.
+    /// More of the body has come; false where there is no room for it.
     fn add(&self, bytes: usize) -> bool {
-        let came = self.came.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let counts = came.min(self.counted_max.load(Ordering::Relaxed)).saturating_sub(UNCOUNTED_BYTES);
-        let counted = self.counted.swap(counts, Ordering::Relaxed);
-        let more = counts - counted;
-        if more == 0 {
-            return true;
-        }
-        let there = self.bodies.bytes.fetch_add(more, Ordering::Relaxed);
-        there + more <= self.bodies.max_of_bodies() || there == counted
+        let before = self.came.fetch_add(bytes, Ordering::Relaxed);
+        let max = self.counted_max.load(Ordering::Relaxed);
+        self.share.grow((before + bytes).min(max) - before.min(max))
     }
 
     /// What the body, all of which has come, takes as it is read: until its request is answered.
     pub(crate) fn unfolds_to(&self, share: Share) {
         // A body is read once.
         let _ = self.unfolded.set(share);
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        self.bodies.bytes.fetch_sub(*self.counted.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -117,7 +83,7 @@ pub(crate) fn bounded(app: &App, request: Request) -> (Request, Option<Arc<Part>
     if request.body().is_end_stream() {
         return (request, None);
     }
-    let part = Arc::new(Part::of(&app.bodies));
+    let part = Arc::new(Part::of(&app.bodies, Whose::of(request.extensions())));
     let (grace, told) = (app.config.body_timeout, part.clone());
     // Who expects to be told whether to send the body sends none before.
     let comes = !request.headers().contains_key(header::EXPECT);
@@ -143,31 +109,11 @@ pub(crate) fn unless_given_up(app: &App, part: Option<Arc<Part>>, response: Resp
     response
 }
 
-/// Room that a large answer takes until all of it was handed to the system, or its connection ended.
-struct Held {
-    bodies: Arc<Bodies>,
-    bytes: usize,
-}
-
-impl Held {
-    /// None where there is no room. One that is larger than all of the room has it where it is alone; `anyway`: whatever room there is.
-    fn take(bodies: &Arc<Bodies>, bytes: usize, anyway: bool) -> Option<Self> {
-        let held = Self { bodies: bodies.clone(), bytes };
-        let there = bodies.bytes.fetch_add(bytes, Ordering::Relaxed);
-        (anyway || there == 0 || there + bytes <= bodies.max).then_some(held)
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.bodies.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
 /// A piece of an answer, which the library keeps until it is written: longer than the body that it came of.
 struct Piece {
     bytes: Bytes,
-    _held: Arc<Held>,
+    /// Until all of it was handed to the system, or its connection ended.
+    _held: Arc<Share>,
 }
 
 impl AsRef<[u8]> for Piece {
@@ -179,7 +125,7 @@ impl AsRef<[u8]> for Piece {
 /// An answer that has its room.
 struct Counted {
     body: Body,
-    held: Arc<Held>,
+    held: Arc<Share>,
 }
 
 impl http_body::Body for Counted {
@@ -205,7 +151,8 @@ impl http_body::Body for Counted {
 /// goes on from there.
 struct CountedStream {
     body: Body,
-    bodies: Arc<Bodies>,
+    memory: Arc<Memory>,
+    whose: Whose,
     is_over: bool,
 }
 
@@ -222,13 +169,14 @@ impl http_body::Body for CountedStream {
             Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
             _ => 0,
         };
-        if bytes <= UNCOUNTED_BYTES {
+        if bytes <= SMALL_BYTES {
             return Poll::Ready(frame);
         }
-        let Some(held) = Held::take(&self.bodies, bytes, false).map(Arc::new) else {
+        let held = Arc::new(Share::of(&self.memory, Use::Answer, self.whose.clone()));
+        if !held.grow(bytes) {
             self.is_over = true;
             return Poll::Ready(None);
-        };
+        }
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| Bytes::from_owner(Piece { bytes, _held: held })))))
     }
 
@@ -244,18 +192,19 @@ impl http_body::Body for CountedStream {
 /// The answer with its part of the memory, or what is said where there is none: else clients that read nothing would fill it with what they asked for.
 /// Answers that are made piece by piece are never in memory as a whole, and not counted, but for the events of a stream, which may be large. `changes`: whether something was changed, the
 /// answer of which is not kept back.
-pub(crate) fn counted(bodies: &Arc<Bodies>, changes: bool, response: Response) -> Response {
+pub(crate) fn counted(memory: &Arc<Memory>, whose: Whose, changes: bool, response: Response) -> Response {
     if response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") && response.body().size_hint().exact().is_none() {
-        return response.map(|body| Body::new(CountedStream { body, bodies: bodies.clone(), is_over: false }));
+        return response.map(|body| Body::new(CountedStream { body, memory: memory.clone(), whose, is_over: false }));
     }
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0);
-    if bytes <= UNCOUNTED_BYTES {
+    if bytes <= SMALL_BYTES {
         return response;
     }
-    match Held::take(bodies, bytes, changes) {
-        Some(held) => response.map(|body| Body::new(Counted { body, held: Arc::new(held) })),
-        None => ApiError::no_memory_for_answer().into_response(),
+    let held = Share::of(memory, Use::Answer, whose);
+    if !held.take(bytes, changes) {
+        return ApiError::no_memory_for_answer().into_response();
     }
+    response.map(|body| Body::new(Counted { body, held: Arc::new(held) }))
 }
 
 /// Reads what is left of a body while its client gets the answer. It takes no memory, and no longer than a client may say nothing.
@@ -385,7 +334,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             Some((Ok::<_, std::io::Error>(vec![b'x'; bytes]), pieces))
         });
-        let part = Arc::new(Part::of(&Arc::new(Bodies::new(usize::MAX))));
+        let part = Arc::new(Part::of(&Memory::new(usize::MAX), Whose::default()));
         let body = Bounded {
             body: Body::from_stream(stream),
             started: Instant::now(),
@@ -438,38 +387,42 @@ mod tests {
         assert_eq!(discarded(Duration::from_secs(4), 1, 1_000).await, (8, 30), "each piece comes, but not for ever");
     }
 
+    /// Bytes of a body that are not counted.
+    const FIRST: usize = Use::Body.uncounted();
+
     #[test]
     fn large_bodies_share_a_room_and_small_ones_need_none() {
-        let bodies = Arc::new(Bodies::new((100 << 10) * 4 / 3));
-        let (first, second, small) = (Part::of(&bodies), Part::of(&bodies), Part::of(&bodies));
-        assert!(first.add(UNCOUNTED_BYTES + (60 << 10)) && second.add(UNCOUNTED_BYTES) && second.add(40 << 10));
+        let memory = Memory::new(400 << 10);
+        let part = || Part::of(&memory, Whose::default());
+        let (first, second, small) = (part(), part(), part());
+        assert!(first.add(FIRST + (150 << 10)) && second.add(FIRST) && second.add(75 << 10));
         assert!(!first.add(1), "there is no more");
-        assert!(small.add(1_000) && small.add(UNCOUNTED_BYTES - 1_000));
+        assert!(small.add(1_000) && small.add(FIRST - 1_000));
         drop(first);
-        assert!(second.add(60 << 10));
+        assert!(second.add(150 << 10));
         drop(second);
-        let (large, other) = (Part::of(&bodies), Part::of(&bodies));
-        assert!(large.add(UNCOUNTED_BYTES + (100 << 10)) && large.add(100 << 10), "it is alone");
-        assert!(!other.add(UNCOUNTED_BYTES + 1) && !large.add(1), "now it is not");
+        let (large, other) = (part(), part());
+        assert!(large.add(FIRST + (300 << 10)) && large.add(100 << 10), "it is alone");
+        assert!(!other.add(FIRST + 1), "now it is not");
         drop((large, other, small));
-        assert_eq!(bodies.bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(memory.taken(), 0);
         // Of a file that is stored as it comes, two parts are in memory.
-        let bodies = Arc::new(Bodies::new(usize::MAX));
-        let file = Part::of(&bodies);
+        let memory = Memory::new(usize::MAX);
+        let file = Part::of(&memory, Whose::default());
         file.counted_max.store(STORED_BYTES_MAX, Ordering::Relaxed);
         assert!((0..100).all(|_| file.add(1 << 20)));
-        assert_eq!(bodies.bytes.load(Ordering::Relaxed), STORED_BYTES_MAX - UNCOUNTED_BYTES);
+        assert_eq!(memory.taken(), STORED_BYTES_MAX - FIRST);
     }
 
     #[tokio::test]
     async fn large_answers_are_counted_until_they_are_sent() {
-        let bodies = Arc::new(Bodies::new(100 << 10));
-        let sent = |bytes: usize, changes| counted(&bodies, changes, Response::new(Body::from(vec![b'x'; bytes])));
-        let taken = || bodies.bytes.load(Ordering::Relaxed);
+        let memory = Memory::new(100 << 10);
+        let sent = |bytes: usize, changes| counted(&memory, Whose::default(), changes, Response::new(Body::from(vec![b'x'; bytes])));
+        let taken = || memory.taken();
         let first = sent(60 << 10, false);
         assert_eq!((first.body().size_hint().exact(), taken()), (Some(60 << 10), 60 << 10));
         assert_eq!(sent(60 << 10, false).status().as_u16(), 503);
-        assert_eq!((sent(UNCOUNTED_BYTES, false).status().as_u16(), sent(60 << 10, true).status().as_u16()), (200, 200));
+        assert_eq!((sent(SMALL_BYTES, false).status().as_u16(), sent(60 << 10, true).status().as_u16()), (200, 200));
         let mut pieces = first.into_body().into_data_stream();
         let piece = pieces.next().await.unwrap().unwrap();
         drop(pieces);
@@ -480,7 +433,7 @@ mod tests {
         assert_eq!(alone.status().as_u16(), 200);
         drop(alone);
         let endless = Body::from_stream(futures::stream::repeat_with(|| Ok::<_, std::io::Error>("x")));
-        assert_eq!((counted(&bodies, false, Response::new(endless)).status().as_u16(), taken()), (200, 0));
+        assert_eq!((counted(&memory, Whose::default(), false, Response::new(endless)).status().as_u16(), taken()), (200, 0));
     }
 
     #[test]

@@ -69,18 +69,19 @@ pub struct Cut(pub CancellationToken);
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) config: Arc<ApiConfig>,
-    /// Bodies of requests under way.
-    pub(crate) bodies: Arc<guard::Bodies>,
-    /// What is made of them, and pages.
-    pub(crate) unfolded: Arc<room::Unfolded>,
+    /// Bodies of requests under way, and answers that are being sent.
+    pub(crate) bodies: Arc<room::Memory>,
+    /// What is made of bodies, and pages. It has a room of its own, as large: a body of a few MiB may take all that its organization has of it, and what
+    /// needs none is not refused for that.
+    pub(crate) unfolded: Arc<room::Memory>,
     /// The OpenAPI document: it is long to make, and asks for no key.
     openapi: Arc<OnceLock<Bytes>>,
 }
 
 /// All routes.
 pub fn router(engine: Engine, config: ApiConfig) -> Router {
-    let bodies = Arc::new(guard::Bodies::new(config.bodies_bytes_max));
-    let unfolded = room::Unfolded::new(config.bodies_bytes_max);
+    let bodies = room::Memory::new(config.bodies_bytes_max);
+    let unfolded = room::Memory::new(config.bodies_bytes_max);
     let app = App { engine, config: Arc::new(config), bodies, unfolded, openapi: Arc::default() };
     let endpoints =
         Router::new().route("/e/{key}", any(endpoints::handle)).route("/e/{key}/", any(endpoints::handle)).route("/e/{key}/{*path}", any(endpoints::handle));
@@ -132,17 +133,19 @@ fn name(response: &mut Response, id: error::RequestId) {
 
 /// What holds for every request: it is counted, its body comes in time and fits into memory, a panic is answered, its host says whose it is, its
 /// answer bears its id and what browsers are told. One layer: each one more is a copy of all within it for every request.
-async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let counted = metrics::Counted::begin(request.uri().path());
     let path = request.uri().path().to_owned();
     let id = error::RequestId::new();
     let changes = path.starts_with("/v1/") && !matches!(*request.method(), Method::GET | Method::HEAD);
+    let whose = room::Whose::default();
+    request.extensions_mut().insert(whose.clone());
     let (request, part) = guard::bounded(&app, request);
     let answer = AssertUnwindSafe(v1::domains::by_host(&app, request, next)).catch_unwind();
     let answer = async { answer.await.unwrap_or_else(error::panicked) };
     let response = error::with_request_id(id, answer).await;
     let response = guard::unless_given_up(&app, part, response);
-    let mut response = guard::counted(&app.bodies, changes, response);
+    let mut response = guard::counted(&app.bodies, whose, changes, response);
     name(&mut response, id);
     guard::tell_browsers(response.headers_mut(), &path, app.config.base_url.starts_with("https:"));
     counted.end(&app, &response);

@@ -1,12 +1,12 @@
-//! The memory that reading makes of bodies, and that pages take while they are read and made into answers. Bodies as they came, and answers that are there, have
-//! a room of their own (`guard::Bodies`).
+//! The memory that requests take: their bodies and answers, what reading makes of bodies, and pages while they are read and made into answers.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use axum::http::Extensions;
 use axum::response::Response;
 use millrace_engine::EngineError;
 use millrace_model::ids::OrgId;
@@ -17,8 +17,6 @@ use crate::error::ApiError;
 
 /// What a text takes as it is read and shown, beside its values: itself, what is made of it, and the answer that is being written, in multiples of its bytes.
 const COPIES: usize = 3;
-/// So much of each body and page is not counted: how many small ones there are is bounded by the connections.
-const UNCOUNTED_BYTES: usize = 64 << 10;
 /// A page beyond this is made beside the threads that serve all others, bytes of its texts.
 const MADE_AT_ONCE_BYTES_MAX: usize = 256 << 10;
 /// How many of these at once.
@@ -26,11 +24,58 @@ static LARGE_PAGES: Semaphore = Semaphore::const_new(2);
 
 /// An organization leaves a part of the room to others, a fourth.
 const FOR_OTHERS: usize = 4;
+/// So much of the room is left to answers: what is done is to be told.
+const FOR_ANSWERS: usize = 4;
 
-/// Room for what reading makes of bodies beside their bytes, and for what pages take until they are answers. It stands beside that for bodies and answers, as
-/// large: a body of a few MiB may take all that its organization has of it, and what needs none is not refused for that.
+/// Whose request it is, once that is known: memory is shared by organization.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Whose(Arc<OnceLock<OrgId>>);
+
+impl Whose {
+    pub(crate) fn of(request: &Extensions) -> Self {
+        request.get::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// It is this organization's.
+    pub(crate) fn is(&self, org: &OrgId) {
+        // A request is of one organization.
+        let _ = self.0.set(org.clone());
+    }
+}
+
+impl From<OrgId> for Whose {
+    fn from(org: OrgId) -> Self {
+        Self(Arc::new(OnceLock::from(org)))
+    }
+}
+
+/// What memory is taken for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Use {
+    /// A body as it came, until its request is answered.
+    Body,
+    /// A large answer, or event of a stream, until it is sent.
+    Answer,
+    /// What reading makes of a body, or a page until it is an answer.
+    Reading,
+}
+
+impl Use {
+    /// So much of each is not counted: how many small ones there are is bounded by the connections, and so these are let in where large ones have taken
+    /// all the room.
+    pub(crate) const fn uncounted(self) -> usize {
+        match self {
+            Self::Body => 16 << 10,
+            // Small ones are not counted at all, see `guard`.
+            Self::Answer => 0,
+            Self::Reading => 64 << 10,
+        }
+    }
+}
+
+/// Memory that requests share: one organization has three quarters of it at most, as have all whose organization is not known.
 #[derive(Debug)]
-pub(crate) struct Unfolded {
+pub(crate) struct Memory {
     max: usize,
     taken: Mutex<Taken>,
 }
@@ -41,49 +86,72 @@ struct Taken {
     by_org: HashMap<Option<OrgId>, usize>,
 }
 
-impl Unfolded {
+impl Memory {
     pub(crate) fn new(max: usize) -> Arc<Self> {
         Arc::new(Self { max, taken: Mutex::default() })
     }
 
-    /// What an organization has at most.
-    const fn max_of_org(&self) -> usize {
-        self.max - self.max / FOR_OTHERS
+    /// How much may be taken before no more is for this.
+    const fn max_for(&self, purpose: Use) -> usize {
+        match purpose {
+            Use::Body => self.max - self.max / FOR_ANSWERS,
+            Use::Answer | Use::Reading => self.max,
+        }
     }
 
-    /// How much counts of what one body or page takes: what needs more than an organization may have has it where that has nothing else.
-    fn counts(&self, bytes: usize) -> usize {
-        bytes.saturating_sub(UNCOUNTED_BYTES).min(self.max_of_org())
+    /// What an organization has of that at most.
+    const fn max_of_org(&self, purpose: Use) -> usize {
+        let max = self.max_for(purpose);
+        max - max / FOR_OTHERS
+    }
+
+    /// How much counts of what one body, answer or page takes: what needs more than an organization may have has it where that has nothing else.
+    fn counts(&self, purpose: Use, bytes: usize) -> usize {
+        bytes.saturating_sub(purpose.uncounted()).min(self.max_of_org(purpose))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.lock().unwrap().all
     }
 }
 
-/// What one body or page takes of it, until it is dropped.
+/// What one body, answer or page takes of it, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
-    room: Arc<Unfolded>,
-    /// Whose request it is; none: nobody's that is known.
-    org: Option<OrgId>,
+    memory: Arc<Memory>,
+    purpose: Use,
+    whose: Whose,
+    /// Whose it was when it was counted first.
+    counted_for: OnceLock<Option<OrgId>>,
     bytes: AtomicUsize,
 }
 
 impl Share {
-    pub(crate) fn of(room: &Arc<Unfolded>, org: Option<OrgId>) -> Self {
-        Self { room: room.clone(), org, bytes: AtomicUsize::new(0) }
+    pub(crate) fn of(memory: &Arc<Memory>, purpose: Use, whose: Whose) -> Self {
+        Self { memory: memory.clone(), purpose, whose, counted_for: OnceLock::new(), bytes: AtomicUsize::new(0) }
     }
 
     /// It takes so much more; false where there is no room for that.
     pub(crate) fn grow(&self, bytes: usize) -> bool {
-        let mut taken = self.room.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        self.take(bytes, false)
+    }
+
+    /// The same; `anyway`: whatever room there is.
+    pub(crate) fn take(&self, bytes: usize, anyway: bool) -> bool {
         let before = self.bytes.load(Ordering::Relaxed);
         let after = before.saturating_add(bytes);
-        let more = self.room.counts(after) - self.room.counts(before);
+        let more = self.memory.counts(self.purpose, after) - self.memory.counts(self.purpose, before);
         if more > 0 {
-            let of_org = taken.by_org.get(&self.org).copied().unwrap_or(0) + more;
-            if of_org > self.room.max_of_org() || taken.all + more > self.room.max {
+            let org = self.counted_for.get_or_init(|| self.whose.0.get().cloned());
+            let mut taken = self.memory.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let of_org = taken.by_org.get(org).copied().unwrap_or(0) + more;
+            let has_room = of_org <= self.memory.max_of_org(self.purpose) && taken.all + more <= self.memory.max_for(self.purpose);
+            if !has_room && !anyway {
                 return false;
             }
             taken.all += more;
-            taken.by_org.insert(self.org.clone(), of_org);
+            taken.by_org.insert(org.clone(), of_org);
         }
         self.bytes.store(after, Ordering::Relaxed);
         true
@@ -92,13 +160,11 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let counted = self.room.counts(*self.bytes.get_mut());
-        if counted == 0 {
-            return;
-        }
-        let mut taken = self.room.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = self.memory.counts(self.purpose, *self.bytes.get_mut());
+        let Some(org) = self.counted_for.take().filter(|_| counted > 0) else { return };
+        let mut taken = self.memory.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.all -= counted;
-        if let Entry::Occupied(mut of_org) = taken.by_org.entry(self.org.take()) {
+        if let Entry::Occupied(mut of_org) = taken.by_org.entry(org) {
             *of_org.get_mut() -= counted;
             if *of_org.get() == 0 {
                 of_org.remove();
@@ -114,8 +180,8 @@ pub(crate) struct PageMemory {
 }
 
 impl PageMemory {
-    pub(crate) fn of(room: &Arc<Unfolded>, org: Option<OrgId>) -> Arc<Self> {
-        Arc::new(Self { share: Share::of(room, org), texts: AtomicUsize::new(0) })
+    pub(crate) fn of(memory: &Arc<Memory>, whose: Whose) -> Arc<Self> {
+        Arc::new(Self { share: Share::of(memory, Use::Reading, whose), texts: AtomicUsize::new(0) })
     }
 
     /// To be asked before the texts are read. Whoever reads keeps it: the client may go away meanwhile.
@@ -158,20 +224,53 @@ impl PageMemory {
 mod tests {
     use super::*;
 
+    /// Bytes of a page that are not counted.
+    const SMALL: usize = Use::Reading.uncounted();
+
+    fn whose(org: &str) -> Whose {
+        Whose::from(org.parse::<OrgId>().unwrap())
+    }
+
     #[test]
     fn an_organization_leaves_room_to_others() {
-        let (room, first, second) = (Unfolded::new(4 << 20), "o_1".parse().ok(), "o_2".parse().ok());
-        let of = |org: &Option<OrgId>| Share::of(&room, org.clone());
-        let (large, small, another, none) = (of(&first), of(&first), of(&second), of(&None));
+        let memory = Memory::new(4 << 20);
+        let of = |whose: Whose| Share::of(&memory, Use::Reading, whose);
+        let (large, small, another, none) = (of(whose("o_1")), of(whose("o_1")), of(whose("o_2")), of(Whose::default()));
         assert!(large.grow(usize::MAX) && large.grow(1), "it is alone");
-        assert!(small.grow(UNCOUNTED_BYTES), "a small one needs no room");
+        assert!(small.grow(SMALL), "a small one needs no room");
         assert!(!small.grow(1), "its organization has all that it may");
-        assert!(another.grow(UNCOUNTED_BYTES + (1 << 20)), "what is left is for others");
-        assert!(!another.grow(1) && !none.grow(UNCOUNTED_BYTES + 1), "there is no more");
+        assert!(another.grow(SMALL + (1 << 20)), "what is left is for others");
+        assert!(!another.grow(1) && !none.grow(SMALL + 1), "there is no more");
         drop(large);
-        assert!(small.grow(1) && none.grow(UNCOUNTED_BYTES + 1) && another.grow(2 << 20));
+        assert!(small.grow(1) && none.grow(SMALL + 1) && another.grow(2 << 20));
         drop((small, another, none));
-        let taken = room.taken.lock().unwrap();
+        let taken = memory.taken.lock().unwrap();
+        assert_eq!((taken.all, taken.by_org.len()), (0, 0));
+    }
+
+    #[test]
+    fn bodies_leave_room_to_answers_and_what_is_done_is_told_anyway() {
+        let memory = Memory::new(16 << 10);
+        let of = |purpose, org| Share::of(&memory, purpose, whose(org));
+        let bodies = [of(Use::Body, "o_1"), of(Use::Body, "o_2"), of(Use::Body, "o_3")];
+        assert!(bodies[0].grow(Use::Body.uncounted() + (9 << 10)) && bodies[1].grow(Use::Body.uncounted() + (3 << 10)));
+        assert!(!bodies[2].grow(Use::Body.uncounted() + 1), "the rest is for answers");
+        let answers = [of(Use::Answer, "o_1"), of(Use::Answer, "o_3"), of(Use::Answer, "o_3")];
+        assert!(answers[0].grow(3 << 10) && !answers[0].grow(1), "its organization has three quarters of all");
+        assert!(answers[1].grow(1 << 10) && !answers[2].grow(1) && answers[2].take(1 << 20, true));
+        drop((bodies, answers));
+        assert_eq!(memory.taken(), 0);
+    }
+
+    #[test]
+    fn it_is_given_back_to_whom_it_was_counted_for() {
+        let (memory, later) = (Memory::new(4 << 20), Whose::default());
+        let share = Share::of(&memory, Use::Reading, later.clone());
+        assert!(share.grow(SMALL + 1));
+        later.is(&"o_1".parse().unwrap());
+        assert!(share.grow(1));
+        drop(share);
+        let taken = memory.taken.lock().unwrap();
         assert_eq!((taken.all, taken.by_org.len()), (0, 0));
     }
 }

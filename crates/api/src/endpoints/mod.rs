@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::App;
 use crate::error::{ApiError, status};
+use crate::room::Whose;
 
 /// What endpoints' paths lie below.
 const BELOW: &str = "/e/";
@@ -109,6 +110,8 @@ fn preflight() -> Response {
 }
 
 async fn run(app: &App, at: At<'_>, request: Request) -> Result<Response, ApiError> {
+    // Before anything of its body is read.
+    Whose::of(request.extensions()).is(&app.engine.endpoint_org(at.key).await?);
     let request = match uploads::files_in(app, &request) {
         Some(files) => uploads::request(app, (at.key, at.path), files, request).await?,
         None => endpoint_request(app, at.path, request).await?,

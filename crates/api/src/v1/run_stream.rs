@@ -39,7 +39,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The run, and what it takes until its frame is made. `NoMemory` where there is no room for it.
 async fn read(app: &App, caller: &Caller, id: &RunId) -> Result<(RunView, Arc<PageMemory>), EngineError> {
-    let memory = PageMemory::of(&app.unfolded, Some(caller.org_id.clone()));
+    let memory = PageMemory::of(&app.unfolded, caller.org_id.clone().into());
     let view = app.engine.run_with_room(caller, id, &memory.room()).await?;
     if memory.grow(wire::run_values(&view.run)) { Ok((view, memory)) } else { Err(EngineError::NoMemory) }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_model::http::{EndpointRequest, EndpointResponse};
-use millrace_model::ids::RunId;
+use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{NewRun, Run, Start};
 use millrace_model::source::HttpInterface;
 use millrace_model::subscription::TEST;
@@ -73,6 +73,11 @@ impl Engine {
     pub async fn asks_for_proof(&self, key: &str) -> Result<bool, EngineError> {
         let (endpoint, program) = self.live_endpoint(key).await?;
         Ok(authorization(&endpoint, &program).is_some())
+    }
+
+    /// Whose endpoint it is. `NotFound` where there is none.
+    pub async fn endpoint_org(&self, key: &str) -> Result<OrgId, EngineError> {
+        Ok(self.live_endpoint(key).await?.0.org_id.clone())
     }
 
     /// Whether an endpoint asks for an API key itself: then it is taken out of the event.
