@@ -51,7 +51,7 @@ async fn r1_3_a_client_that_sends_all_before_it_reads_is_told_why_it_is_refused(
         ("/v1/components", server.api_key.as_str(), "413"),
         (path.as_str(), "", "413"),
         ("/v1/components", "wrong", "401"),
-        ("/e/ennothing", "", "413"),
+        ("/e/ennothing", "", "404"),
         ("/v1/nothing/here", "", "404"),
     ] {
         let told = told_at_last(&server, path, key, 20 << 20).await;

@@ -124,6 +124,7 @@ pub(crate) struct Share {
     whose: Whose,
     /// Whose it was when it was counted first.
     counted_for: OnceLock<Option<OrgId>>,
+    /// Grows in one place at a time.
     bytes: AtomicUsize,
 }
 
