@@ -12,6 +12,7 @@ mod memory;
 mod modes;
 mod names;
 mod neighbours;
+mod no_room;
 mod reach;
 mod rebinding;
 mod requests;

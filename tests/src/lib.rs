@@ -54,6 +54,8 @@ pub struct Server {
     unprivileged: bool,
     /// The control group that it starts in.
     group: Option<PathBuf>,
+    /// How many descriptors it may have, where not as many as the tests.
+    descriptors_max: Option<u64>,
     /// With fail points, and these variables.
     failing: bool,
     env: Vec<(String, String)>,
@@ -152,6 +154,11 @@ impl Server {
         self.group = Some(group.to_owned());
     }
 
+    /// So many descriptors, and no more, from the next start on.
+    pub fn set_descriptors_max(&mut self, max: u64) {
+        self.descriptors_max = Some(max);
+    }
+
     /// A variable of its environment, from the next start on.
     pub fn set_env(&mut self, name: &str, value: &str) {
         self.env.retain(|(set, _)| set != name);
@@ -193,6 +200,7 @@ impl Server {
             args: args.iter().map(|a| (*a).to_owned()).collect(),
             unprivileged,
             group: None,
+            descriptors_max: None,
             failing: false,
             env: Vec::new(),
             clock: None,
@@ -230,14 +238,19 @@ impl Server {
             (false, true) => binary_with_fail_points(),
             (false, false) => binary(),
         };
-        let mut command = match &self.group {
+        let mut command = match (&self.group, self.descriptors_max) {
             // Only root moves a process into a part of the tree that is another's.
-            Some(group) => {
+            (Some(group), _) => {
                 let mut command = Command::new("sh");
                 command.args(["-c", "echo 0 > \"$0\"/cgroup.procs && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\""]).arg(group).arg(program);
                 command
             }
-            None => Command::new(program),
+            (None, Some(max)) => {
+                let mut command = Command::new("prlimit");
+                command.arg(format!("--nofile={max}")).arg(program);
+                command
+            }
+            (None, None) => Command::new(program),
         };
         if self.unprivileged && self.group.is_none() {
             command.uid(NOBODY).gid(NOBODY);

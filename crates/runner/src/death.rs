@@ -37,13 +37,18 @@ pub(crate) enum Death {
     NoRoom(String),
 }
 
+/// Whether a process could not be started for want of what each that ends gives back: descriptors, processes, memory. Not of disk.
+pub(crate) fn lacks_room(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE))
+}
+
 impl Death {
     /// Why a process could not be started, or not be given what it loads. What the machine lacks at the moment is no fault of the code.
     pub(crate) fn not_started(error: &std::io::Error) -> Self {
-        match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT | libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE) => Self::NoRoom(error.to_string()),
-            _ => Self::NotStarted(error.to_string()),
+        if lacks_room(error) || matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) {
+            return Self::NoRoom(error.to_string());
         }
+        Self::NotStarted(error.to_string())
     }
 
     /// Reads the cause off the exit status and the last words on standard error.

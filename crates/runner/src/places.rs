@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::death::Death;
-use crate::host::{Blank, Host};
+use crate::host::{Blank, Host, Load};
 use crate::types::{IsolateSpec, RunnerConfig};
 
 /// How long a host has to have had nothing to do before it makes room for another's: to start one costs more than to wait that long.
@@ -18,6 +18,8 @@ pub(crate) const IDLE: Duration = Duration::from_millis(100);
 const TURN: Duration = Duration::from_secs(2);
 /// Between two that make room.
 const PAUSE: Duration = Duration::from_millis(250);
+/// How long it is believed that the machine has no room for more hosts than there were when another could not be started.
+const NO_ROOM: Duration = Duration::from_secs(10);
 
 /// All hosts of a runner.
 #[derive(Default)]
@@ -33,6 +35,8 @@ pub(crate) struct Pool {
     made_room: Option<Instant>,
     /// Those who were woken and have yet to look, and their organizations: what is free is theirs.
     woken: HashMap<u64, String>,
+    /// How many there were when the machine had no room for another, and when that was.
+    no_room: Option<(usize, Instant)>,
     /// Nothing starts any more.
     pub(crate) closed: bool,
 }
@@ -49,10 +53,28 @@ pub(crate) enum Offer {
     Host(Arc<Host>),
     /// There is room for another host.
     Start,
+    /// There is for the holder of this ticket, once a process has ended that makes room for it.
+    StartAfter(u64, End),
     /// To be woken; the ticket keeps the turn of one who is woken in vain.
     Wait(u64, oneshot::Receiver<()>),
     Full,
     Closed,
+}
+
+/// The end of a process, which then gives back all that it had.
+pub(crate) enum End {
+    Host(watch::Receiver<Load>),
+    Blank(Blank),
+}
+
+impl End {
+    pub(crate) async fn come(self) {
+        match self {
+            // Its life holds the sender to the last.
+            Self::Host(mut load) => while load.changed().await.is_ok() {},
+            Self::Blank(blank) => blank.end().await,
+        }
+    }
 }
 
 impl Pool {
@@ -73,38 +95,33 @@ impl Pool {
     }
 
     /// However busy all are, one after the other makes room for those that wait: whoever has had its room for longest takes no new calls, and ends with
-    /// those that it has. Of the organization, or of the one with the most hosts; no more of them at once than are waited for, nor than a quarter. Whether
-    /// there is room by now.
-    fn make_room(&mut self, organization: Option<&str>) -> bool {
+    /// those that it has. Of the organization, or of the one with the most hosts; no more of them at once than are waited for, nor than a quarter. Gives one
+    /// that had none, and ends at once.
+    fn make_room(&mut self, organization: Option<&str>) -> Option<Arc<Host>> {
         let now = Instant::now();
         if self.made_room.is_some_and(|at| now.duration_since(at) < PAUSE) {
-            return false;
+            return None;
         }
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for host in self.hosts.values().flatten() {
             *counts.entry(&host.organization).or_default() += 1;
         }
         let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(organization, _)| *organization);
-        let Some(of) = organization.or_else(most) else { return false };
+        let of = organization.or_else(most)?;
         let of_all = self.hosts.values().flatten().filter(|h| h.organization == of);
         let leaving = of_all.clone().filter(|h| h.makes_room.load(Ordering::SeqCst)).count();
         let own = counts.get(of).copied().unwrap_or_default();
         // Whoever asks is not among those that wait.
         if leaving > self.waiting.len() || leaving >= (own / 4).max(1) {
-            return false;
+            return None;
         }
         let longest =
             of_all.filter_map(|h| Some((h.may_make_room()?, h))).filter(|(since, _)| now.duration_since(*since) >= TURN).min_by_key(|(since, _)| *since);
-        let Some(host) = longest.map(|(_, host)| host.clone()) else { return false };
+        let host = longest.map(|(_, host)| host.clone())?;
         self.made_room = Some(now);
         host.makes_room.store(true, Ordering::SeqCst);
         host.retiring.store(true, Ordering::SeqCst);
-        let is_idle = host.taken.load(Ordering::SeqCst) == 0;
-        if is_idle {
-            self.remove(&host);
-            host.kill(Death::Ended);
-        }
-        is_idle
+        (host.taken.load(Ordering::SeqCst) == 0).then_some(host)
     }
 
     pub(crate) fn remove(&mut self, host: &Arc<Host>) {
@@ -135,12 +152,27 @@ impl Pool {
         self.hosts.values().flatten().filter(|h| h.organization == organization).count()
     }
 
+    /// The machine has no room for another host: what idle ones have is all that there is, for a while.
+    pub(crate) fn no_more_room(&mut self) {
+        self.no_room = Some((self.count(), Instant::now()));
+    }
+
+    /// Whether that is believed, and of how many.
+    pub(crate) fn has_no_more_room(&self) -> Option<usize> {
+        self.no_room.filter(|(_, at)| at.elapsed() < NO_ROOM).map(|(count, _)| count)
+    }
+
+    /// How many hosts there may be.
+    fn room(&self, config: &RunnerConfig) -> usize {
+        self.has_no_more_room().map_or(config.hosts_max, |count| count.clamp(1, config.hosts_max))
+    }
+
     /// Whether there is no room for another host of this isolate; and whose idle host would make room: anybody's, or one of its organization's,
     /// which has all that it may have. A quarter of all hosts is kept for others.
     fn is_full<'a>(&self, spec: &'a IsolateSpec, config: &RunnerConfig) -> (bool, Option<&'a str>) {
         let own = self.hosts_of(&spec.organization) + self.woken.values().filter(|o| **o == spec.organization).count();
         let is_own_full = own >= config.hosts_max - config.hosts_max / 4;
-        (is_own_full || self.count() + self.woken.len() >= config.hosts_max, is_own_full.then_some(spec.organization.as_str()))
+        (is_own_full || self.count() + self.woken.len() >= self.room(config), is_own_full.then_some(spec.organization.as_str()))
     }
 
     /// Whether one who wants a host of this isolate would get one.
@@ -170,26 +202,22 @@ impl Pool {
                 if !is_full {
                     return Offer::Start;
                 }
-                if let Some(idle) = self.idlest(whose) {
-                    self.remove(&idle);
-                    idle.kill(Death::Ended);
-                    return Offer::Start;
-                }
-                if ticket.is_some_and(|(_, since)| since.elapsed() >= TURN) && self.make_room(whose) {
-                    return Offer::Start;
+                let has_waited = ticket.is_some_and(|(_, since)| since.elapsed() >= TURN);
+                let ending = self.idlest(whose).or_else(|| if has_waited { self.make_room(whose) } else { None });
+                if let Some(ending) = ending {
+                    self.remove(&ending);
+                    ending.kill(Death::Ended);
+                    if self.has_no_more_room().is_none() {
+                        return Offer::Start;
+                    }
+                    return self.start_after(spec, ticket, End::Host(ending.load.clone()));
                 }
             }
         }
         if ticket.is_none() && self.waiting_count >= config.waiting_max {
             return Offer::Full;
         }
-        let ticket = ticket.map_or_else(
-            || {
-                self.next_ticket += 1;
-                self.next_ticket
-            },
-            |(ticket, _)| ticket,
-        );
+        let ticket = self.ticket(ticket);
         let (wake, woken) = oneshot::channel();
         let queue = self.waiting.entry(spec.id.clone()).or_insert_with(|| Queue { spec: spec.clone(), tickets: BTreeMap::new() });
         queue.tickets.insert(ticket, wake);
@@ -198,6 +226,24 @@ impl Pool {
             self.wake_one(config);
         }
         Offer::Wait(ticket, woken)
+    }
+
+    /// What ends is in the way no longer, and its room is for whoever this is said to.
+    pub(crate) fn start_after(&mut self, spec: &IsolateSpec, ticket: Option<(u64, Instant)>, end: End) -> Offer {
+        let ticket = self.ticket(ticket);
+        self.woken.insert(ticket, spec.organization.clone());
+        Offer::StartAfter(ticket, end)
+    }
+
+    /// The one that somebody has already, or a new one.
+    fn ticket(&mut self, ticket: Option<(u64, Instant)>) -> u64 {
+        ticket.map_or_else(
+            || {
+                self.next_ticket += 1;
+                self.next_ticket
+            },
+            |(ticket, _)| ticket,
+        )
     }
 
     /// Whether nobody has waited for the isolate for longer.

@@ -13,11 +13,11 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::call::{Ended, UnderWay};
-use crate::death::{self, Death};
+use crate::death::{self, Death, lacks_room};
 use crate::host::{Blank, Host, Load, NotGiven};
 use crate::node::check_node;
 use crate::outgoing::{self, Outgoing};
-use crate::places::{IDLE, Offer, Pool};
+use crate::places::{End, IDLE, Offer, Pool};
 use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
 use crate::shares::Shares;
 use crate::types::{Call, CallFailure, CallOutcome, EffectSink, IsolateSpec, RunnerConfig, RunnerStats, StartError};
@@ -191,8 +191,9 @@ impl Runner {
         loop {
             let offer = {
                 let mut pool = self.0.pool.lock();
-                match pool.offer(spec, &self.0.config, turn.ticket.take().map(|ticket| (ticket, since))) {
-                    Offer::Start => return self.start_host(&mut pool, spec).map_err(|e| Death::not_started(&e).failure(None)),
+                let ticket = turn.ticket.take().map(|ticket| (ticket, since));
+                match pool.offer(spec, &self.0.config, ticket) {
+                    Offer::Start => self.start_host_or_wait(&mut pool, spec, ticket)?,
                     other => other,
                 }
             };
@@ -203,9 +204,34 @@ impl Runner {
                     // Who is woken looks again, also where the pool was closed; and so does the first, for a host becomes idle by the clock alone.
                     while tokio::time::timeout(IDLE, &mut woken).await.is_err() && !self.0.pool.lock().is_first(&spec.id, ticket) {}
                 }
+                Offer::StartAfter(ticket, end) => {
+                    turn.ticket = Some(ticket);
+                    end.come().await;
+                }
                 Offer::Full | Offer::Start => return Err(death::overloaded()),
                 Offer::Closed => return Err(Death::Ended.failure(None)),
             }
+        }
+    }
+
+    /// Where the machine has no room for another host, those that are not needed make it: a blank one, which would be of no use for this isolate, or one that
+    /// has nothing to do.
+    fn start_host_or_wait(&self, pool: &mut Pool, spec: &Arc<IsolateSpec>, ticket: Option<(u64, Instant)>) -> Result<Offer, CallFailure> {
+        match self.start_host(pool, spec) {
+            Ok(host) => Ok(Offer::Host(host)),
+            Err(error) if lacks_room(&error) => match pool.blanks.pop() {
+                Some(blank) => Ok(pool.start_after(spec, ticket, End::Blank(blank))),
+                None if pool.count() > 0 => {
+                    if pool.has_no_more_room().is_none() {
+                        let hosts = pool.count();
+                        tracing::warn!(%error, hosts, "the machine has no room for another process; those with nothing to do make room, and runs may wait");
+                    }
+                    pool.no_more_room();
+                    Ok(pool.offer(spec, &self.0.config, ticket))
+                }
+                None => Err(Death::not_started(&error).failure(None)),
+            },
+            Err(error) => Err(Death::not_started(&error).failure(None)),
         }
     }
 
@@ -241,7 +267,8 @@ impl Runner {
         }
         let runner = self.clone();
         tokio::spawn(async move {
-            let missing = |pool: &Pool| !pool.closed && pool.blanks.len() < runner.0.config.blank_hosts;
+            // Where the machine has no room for more, what there is goes to those who wait for it.
+            let missing = |pool: &Pool| !pool.closed && pool.blanks.len() < runner.0.config.blank_hosts && pool.has_no_more_room().is_none();
             loop {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 {
