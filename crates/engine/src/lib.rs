@@ -203,6 +203,7 @@ struct Inner {
     traces: observe::traces::Traces,
     /// Places for runs under way, and who waits for one.
     places: run::places::Places,
+    refusals: accept::refusals::Refusals,
     /// Runs that this node holds: renewed by the lease keeper.
     held: Mutex<HashMap<millrace_model::ids::RunId, run::execute::Hold>>,
     /// Numbers holds.
@@ -277,6 +278,7 @@ impl Engine {
             metrics: Metrics::default(),
             traces,
             places,
+            refusals: accept::refusals::Refusals::default(),
             held: Mutex::default(),
             holds: AtomicU64::new(0),
             leases_until: AtomicI64::new(0),
@@ -299,6 +301,7 @@ impl Engine {
         engine.0.leases_until.store(engine.lease_until().ms(), Ordering::SeqCst);
         engine.start_with_others().await?;
         engine.spawn_dispatcher();
+        engine.spawn_crowd_watch();
         engine.spawn_lease_keeper();
         engine.spawn_scheduler();
         engine.spawn_mailer();

@@ -11,6 +11,7 @@ mod host;
 mod life;
 mod node;
 mod outgoing;
+mod own_processor;
 mod places;
 mod pool;
 mod processor;
@@ -21,7 +22,9 @@ mod wire;
 
 pub use ask::{Ask, AskError, AskResult};
 pub use examine::{Examined, Tried, examine};
+pub use own_processor::OwnMeter;
 pub use pool::Runner;
 pub use processor::{take_long_turns, take_short_turns};
 pub use sandbox::{WallReport, Walls, probe};
+pub use shares::Taken;
 pub use types::*;

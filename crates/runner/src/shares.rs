@@ -19,10 +19,11 @@ const KEEPS_BACK: Duration = Duration::from_secs(5);
 
 /// What there was of the processors for some process between two looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
-    pub(crate) used: Duration,
-    /// For one that was free.
-    pub(crate) waited: Duration,
+pub struct Taken {
+    /// How long it had one.
+    pub used: Duration,
+    /// How long it waited for one.
+    pub waited: Duration,
 }
 
 impl Add for Taken {

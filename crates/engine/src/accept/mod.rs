@@ -7,6 +7,7 @@ pub(crate) mod endpoint_auth;
 pub(crate) mod http_event;
 pub(crate) mod kept_files;
 pub(crate) mod platform_api;
+pub(crate) mod refusals;
 pub(crate) mod uploads;
 
 use std::sync::Arc;
@@ -58,11 +59,15 @@ impl Engine {
         let origin = Origin { verified, keeps_nothing: asks_for(&request, "x-pd-nostore"), trace_id, ..Origin::first("HTTP", endpoint.id.as_str()) };
         let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
         let traced = self.0.traces.is_on().then(|| (run.context.clone(), self.now()));
+        let bytes = run.event.len();
         let answer = if endpoint.custom_response {
             self.accept_and_wait(run, program, limit).await
         } else {
             self.accept_event(run, program, None).await.map(|()| success_page())
         };
+        if matches!(answer, Err(EngineError::Overloaded | EngineError::QueueFull)) {
+            self.0.refusals.hold(bytes, &self.0.tasks.token()).await;
+        }
         if let Some((context, began)) = traced {
             self.trace_request(&context, began, &request.method, answer.as_ref().ok().map(|a| a.status));
         }

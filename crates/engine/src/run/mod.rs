@@ -3,6 +3,7 @@
 pub(crate) mod actions;
 pub(crate) mod asks;
 pub(crate) mod context;
+pub(crate) mod crowds;
 pub(crate) mod data_stores;
 pub(crate) mod dispatch;
 pub(crate) mod execute;

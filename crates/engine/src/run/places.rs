@@ -1,5 +1,5 @@
 //! Places for runs under way, and who gets the next one: whoever has the fewest, first among organizations, then among the owners of one.
-//! However much one asks for, another waits for a place to become free, not for the end of that flood.
+//! However much one asks for, another waits for a place to become free, not for the end of that flood. Who gives way (`crowds`) may have fewer.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,6 +8,9 @@ use millrace_model::ids::OrgId;
 use millrace_model::source::Owner;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+
+use crate::run::crowds::{self, AtWork, Bounds, Ended, Supply};
 
 /// Bounds of places. Cheap to clone.
 #[derive(Clone)]
@@ -38,6 +41,9 @@ struct State {
     ticket: u64,
     /// Those who have or wait for places.
     organizations: HashMap<String, Organization>,
+    ended: Ended,
+    /// Of owners that give way to others.
+    bounds: Bounds,
 }
 
 /// What all of one have and wait for.
@@ -149,7 +155,7 @@ impl Places {
     pub(crate) fn at_their_bounds(&self) -> Vec<String> {
         let state = self.0.state.lock();
         let owners = state.organizations.values().flat_map(|o| o.owners.iter().map(|(owner, share)| (owner, share.taken, o.taken)));
-        let full = owners.filter(|(_, own, all)| *own >= self.owner_max() || *all >= self.org_max());
+        let full = owners.filter(|(owner, own, all)| *own >= self.owner_max(&state, owner) || *all >= self.org_max());
         full.map(|(owner, ..)| owner.clone()).collect()
     }
 
@@ -177,14 +183,28 @@ impl Places {
         }
     }
 
-    /// One owner's: half, so that others get a place at once.
-    fn owner_max(&self) -> usize {
-        self.0.taken_max.div_ceil(2)
+    /// One owner's: half, so that others get a place at once, or fewer where it gives way.
+    fn owner_max(&self, state: &State, owner: &str) -> usize {
+        state.bounds.get(owner).copied().unwrap_or(self.0.taken_max.div_ceil(2))
     }
 
     /// One organization's.
     fn org_max(&self) -> usize {
         three_quarters(self.0.taken_max)
+    }
+
+    /// Looks who has more than its share, and lets it have fewer places, or more again.
+    pub(crate) fn make_way(&self, supply: Supply, now: Instant) {
+        let mut state = self.0.state.lock();
+        let mut at_work = state.ended.take(now);
+        state.add_to(&mut at_work);
+        crowds::adjust(&mut state.bounds, &at_work, self.0.taken_max.div_ceil(2), supply);
+        let waits = state.waiting > 0;
+        drop(state);
+        if waits {
+            self.hand_out();
+            self.tell(false);
+        }
     }
 
     /// Gives free places to those whose turn it is.
@@ -193,7 +213,7 @@ impl Places {
         {
             let mut state = self.0.state.lock();
             while state.taken < self.0.taken_max
-                && let Some((org, owner)) = state.next(self.owner_max(), self.org_max())
+                && let Some((org, owner)) = state.next(|owner| self.owner_max(&state, owner), self.org_max())
             {
                 let share = state.share(&org, &owner);
                 let Some(turn) = share.queue.pop_front() else { break };
@@ -243,15 +263,23 @@ impl State {
     }
 
     /// Whose turn it is: of those below their bounds whoever has the fewest; among equals who waits for longest.
-    fn next(&self, owner_max: usize, org_max: usize) -> Option<(String, String)> {
+    fn next(&self, owner_max: impl Fn(&str) -> usize, org_max: usize) -> Option<(String, String)> {
         let first_of = |organization: &Organization| {
-            let able = organization.owners.iter().filter(|(_, share)| share.taken < owner_max);
+            let able = organization.owners.iter().filter(|(owner, share)| !share.queue.is_empty() && share.taken < owner_max(owner));
             let turns = able.filter_map(|(owner, share)| Some((share.taken, share.queue.front()?.ticket, owner.clone())));
             turns.min_by_key(|(taken, ticket, _)| (*taken, *ticket))
         };
         let organizations = self.organizations.iter().filter(|(_, o)| o.taken < org_max);
         let turns = organizations.filter_map(|(org, o)| first_of(o).map(|(_, ticket, owner)| (o.taken, ticket, org.clone(), owner)));
         turns.min_by_key(|(taken, ticket, ..)| (*taken, *ticket)).map(|(_, _, org, owner)| (org, owner))
+    }
+
+    /// What those at work have and wait for: all that have a place are.
+    fn add_to(&self, at_work: &mut AtWork) {
+        for (owner, share) in self.organizations.values().flat_map(|o| &o.owners) {
+            let holds = at_work.entry(owner.clone()).or_default();
+            (holds.taken, holds.waiting) = (share.taken, share.waiting);
+        }
     }
 
     /// Forgets who has nothing and waits for nothing.
@@ -306,6 +334,7 @@ impl Drop for Admission {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.places.0.state.lock();
+        state.ended.add(&self.owner, Instant::now());
         state.share(&self.org, &self.owner).taken -= 1;
         state.taken -= 1;
         if let Some(organization) = state.organizations.get_mut(&self.org) {
@@ -374,6 +403,32 @@ mod tests {
         }
         places.idle().await;
         assert!(places.0.state.lock().organizations.is_empty(), "nothing is left behind");
+    }
+
+    #[tokio::test]
+    async fn a_flood_gives_way_where_processors_are_short_and_has_its_places_back_afterwards() {
+        let (places, now) = (Places::new(32, 100, 1_000), Instant::now());
+        drop(take(&places, "a", "other").await);
+        let mut flood = Vec::new();
+        for _ in 0..40 {
+            flood.push(wait(&places, "a", "flood").await);
+        }
+        let under_way = |flood: &[tokio::task::JoinHandle<Place>]| flood.iter().filter(|one| one.is_finished()).count();
+        for ended in flood.drain(..4) {
+            drop(ended.await.expect("has a place"));
+        }
+        tokio::task::yield_now().await;
+        assert_eq!(under_way(&flood), 16, "half of all");
+        places.make_way(Supply::Short, now);
+        drop(flood.remove(0).await.expect("has a place"));
+        tokio::task::yield_now().await;
+        assert_eq!((under_way(&flood), places.at_their_bounds().len()), (15, 1), "the next one waits until it has fewer");
+        let _other = take(&places, "a", "other").await;
+        for _ in 0..4 {
+            places.make_way(Supply::Ample, now);
+        }
+        tokio::task::yield_now().await;
+        assert_eq!(under_way(&flood), 16);
     }
 
     #[tokio::test]
