@@ -64,7 +64,7 @@ pub(crate) enum Offer {
 /// The end of a process, which then gives back all that it had.
 pub(crate) enum End {
     Host(watch::Receiver<Load>),
-    Blank(Blank),
+    Blank(Box<Blank>),
 }
 
 impl End {

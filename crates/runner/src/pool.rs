@@ -220,7 +220,7 @@ impl Runner {
         match self.start_host(pool, spec) {
             Ok(host) => Ok(Offer::Host(host)),
             Err(error) if lacks_room(&error) => match pool.blanks.pop() {
-                Some(blank) => Ok(pool.start_after(spec, ticket, End::Blank(blank))),
+                Some(blank) => Ok(pool.start_after(spec, ticket, End::Blank(Box::new(blank)))),
                 None if pool.count() > 0 => {
                     if pool.has_no_more_room().is_none() {
                         let hosts = pool.count();

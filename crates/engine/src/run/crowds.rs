@@ -102,7 +102,7 @@ pub(crate) fn adjust(bounds: &mut Bounds, at_work: &AtWork, max: usize, supply: 
         let bound = bounds.get(id).copied();
         let now = bound.unwrap_or(max);
         let next = match supply {
-            // It was not held back lately, or by less than this.
+            // Fewer than it has, which may be less than it might.
             Supply::Short if holds.waiting > 0 && holds.ended > share => (now.min(holds.taken) * 4 / 5).max(max.div_ceil(KEPT)),
             Supply::Short | Supply::Enough if holds.ended >= share => now,
             _ => now + now / 8 + 1,
@@ -117,7 +117,8 @@ pub(crate) fn adjust(bounds: &mut Bounds, at_work: &AtWork, max: usize, supply: 
 
 impl Engine {
     pub(crate) fn spawn_crowd_watch(&self) {
-        self.keep_going("crowd watch", |engine, stop| async move {
+        // To the end: others go before, and what waits then has its places back.
+        self.keep_to_the_end("crowd watch", |engine, stop| async move {
             let mut meter = OwnMeter::default();
             loop {
                 tokio::select! {
