@@ -224,7 +224,12 @@ impl Runner {
                 None if pool.count() > 0 => {
                     if pool.has_no_more_room().is_none() {
                         let hosts = pool.count();
-                        tracing::warn!(%error, hosts, "the machine has no room for another process; those with nothing to do make room, and runs may wait");
+                        tracing::warn!(
+                            %error,
+                            hosts,
+                            "the machine has no room for another process; those with nothing to do make room, and runs may wait: raise what is short, \
+                             descriptors (`ulimit -n`), processes (`ulimit -u`) or memory"
+                        );
                     }
                     pool.no_more_room();
                     Ok(pool.offer(spec, &self.0.config, ticket))

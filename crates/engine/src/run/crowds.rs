@@ -78,7 +78,7 @@ pub(crate) enum Supply {
 }
 
 impl Supply {
-    /// A thread that wakes up waits for its turn, and a request wakes a dozen one after the other: where they wait nearly as long as they work, it takes
+    /// A thread that wakes up waits for its turn, and a request wakes several one after the other: where they wait nearly as long as they work, it takes
     /// twice the time.
     fn of(taken: Taken) -> Self {
         match taken {
