@@ -315,3 +315,39 @@ async fn a_domain_of_one_s_own_stands_for_an_endpoint() {
     server.delete(&format!("/workflows/{}", id(&workflow))).await.data();
     assert_eq!((at("pay.example.com").await, &server.get("/domains").await.json["page_info"]["total_count"]), (404, &json!(0)));
 }
+
+#[tokio::test]
+async fn an_endpoint_is_reached_with_escapes_in_its_address_and_code_sees_the_address_as_it_was_sent() {
+    let server = Server::start().await;
+    let workflow = deploy(&server, json!({}), json!({})).await;
+    let url = endpoint(&workflow);
+    let (base, key) = url.rsplit_once('/').expect("a key");
+    let sent = format!("{}/%{:02X}{}/a%2Fb/%24x?q=%24", base.replace("/e", "/%65"), key.as_bytes()[0], &key[1..]);
+    assert_eq!(answer(server.raw(Method::GET, &sent)).await.status, 200, "{sent}");
+    let run = nth_run(&server, &workflow, 1).await;
+    assert_eq!((&run["event"]["path"], &run["event"]["query"]), (&json!("/a%2Fb/%24x"), &json!({ "q": "$" })));
+    assert_eq!(run["event"]["url"].as_str(), sent.split_once('?').map(|(address, _)| address));
+    assert_eq!(answer(server.raw(Method::GET, &format!("{base}%2F{key}"))).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_browser_may_send_what_it_asks_to_send() {
+    let server = Server::start().await;
+    let workflow = deploy(&server, json!({ "auth": { "type": "bearer", "token": "t0ken" } }), json!({})).await;
+    let preflight = async |path: &str, headers: &[(&str, &str)]| {
+        let request = headers.iter().fold(server.raw(Method::OPTIONS, path), |request, (name, value)| request.header(*name, *value));
+        let response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        let header = |name: &str| response.headers().get(name).map(|v| v.to_str().expect("text").to_owned()).unwrap_or_default();
+        assert_eq!(header("access-control-allow-origin"), "*");
+        (header("access-control-allow-headers"), header("access-control-allow-methods"))
+    };
+    for path in [endpoint(&workflow), "/resume/x".to_owned(), "/cancel/x".to_owned()] {
+        let asked = [("origin", "https://a.test"), ("access-control-request-method", "POST"), ("access-control-request-headers", "authorization,x-own")];
+        assert_eq!(preflight(&path, &asked).await, ("authorization,x-own".to_owned(), "GET,HEAD,PUT,PATCH,POST,DELETE".to_owned()), "{path}");
+        assert_eq!(preflight(&path, &[]).await.0, "*");
+        assert!(preflight(&path, &[("access-control-request-method", "PROPFIND")]).await.1.ends_with(",PROPFIND"));
+    }
+    assert_eq!(answer(server.raw(Method::POST, &endpoint(&workflow)).header("origin", "https://a.test").bearer_auth("t0ken")).await.status, 200);
+    nth_run(&server, &workflow, 1).await;
+}

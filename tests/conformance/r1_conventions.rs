@@ -198,3 +198,40 @@ async fn a_second_server_on_the_same_folder_or_port_says_so() {
         .expect("starts");
     assert!(String::from_utf8_lossy(&missing.stderr).contains("install Node.js 20 or newer"), "{missing:?}");
 }
+
+#[tokio::test]
+async fn r1_a_path_matches_its_route_with_and_without_escapes_and_never_across_a_slash() {
+    let server = Server::start().await;
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", "export default defineComponent({ run() {} });")]).await;
+    let source = server.source("export default { name: 's', version: '1', run() { this.$emit({ n: 1 }); } };", json!({})).await;
+    let (w, s) = (millrace_tests::id(&workflow), millrace_tests::id(&source));
+    let get = async |path: &str| millrace_tests::answer(server.raw(Method::GET, path).bearer_auth(&server.api_key)).await;
+    let escaped = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+    for path in [
+        format!("/v1/workflows/{w}/%24errors/event_summaries"),
+        format!("/v1/workflows/{w}/%24%65rrors/event%5Fsummaries"),
+        format!("/v1/sources/{}/%24errors/event_summaries", escaped(s)),
+        format!("/%76%31/workflows/{}", w.replace('_', "%5F")),
+        format!("/v1/{}/search?query=x", escaped("components")),
+        "/v1/users/m%65".to_owned(),
+        "/%68ealthz".to_owned(),
+        "/openapi%2Ejson".to_owned(),
+    ] {
+        let answer = get(&path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+    }
+    // The audit trail and the key checks see the route, not its spelling.
+    let refused = millrace_tests::answer(server.raw(Method::GET, &format!("/v1/workflows/{w}/%24errors/event_summaries"))).await;
+    assert_eq!(refused.refusal(), (401, "unauthorized"));
+    for path in [
+        format!("/v1/workflows%2F{w}"),
+        format!("/v1/workflows/{w}%2F%24errors/event_summaries"),
+        format!("/v1/workflows/{w}/%2524errors/event_summaries"),
+        format!("/v1/sources/x%2F..%2F{s}"),
+    ] {
+        assert_eq!(get(&path).await.status, 404, "{path}");
+    }
+    // A key is one segment, whatever is in it.
+    let missing = get("/v1/components/a%2Fb%40c").await;
+    assert!(missing.status == 404 && missing.text.contains("a/b@c"), "{}", missing.text);
+}

@@ -9,6 +9,7 @@ mod guard;
 mod health;
 mod metrics;
 mod pages;
+mod paths;
 mod room;
 mod v1;
 mod wire;
@@ -30,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use contract::openapi::document as openapi_document;
 pub use metrics::metrics_router;
+pub use paths::normalize_path;
 
 /// The largest body of a request to `/v1`: a component with its files.
 pub(crate) const V1_BODY_BYTES_MAX: usize = 10 << 20;

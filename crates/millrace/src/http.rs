@@ -122,6 +122,7 @@ async fn connection(stream: TcpStream, address: SocketAddr, router: Router, limi
     let to_cut = cut.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
+        millrace_api::normalize_path(&mut request);
         request.extensions_mut().insert(ConnectInfo(address));
         request.extensions_mut().insert(Cut(to_cut.clone()));
         let only_reads = matches!(*request.method(), Method::GET | Method::HEAD) && request.uri().path().starts_with("/v1/");

@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::App;
 use crate::error::{ApiError, status};
+use crate::paths::restore_path;
 use crate::room::Whose;
 
 /// What endpoints' paths lie below.
@@ -31,14 +32,20 @@ pub(crate) const SANDBOX: HeaderValue =
     HeaderValue::from_static("sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts allow-top-navigation-by-user-activation");
 
 /// Accepts a request to an endpoint.
-pub(crate) async fn handle(State(app): State<App>, request: Request) -> Response {
-    let uri = request.uri().clone();
-    let (key, path) = key_and_path(&uri);
+pub(crate) async fn handle(State(app): State<App>, mut request: Request) -> Response {
+    let routed = request.uri().clone();
+    let (key, path) = key_and_path(&routed);
+    if restore_path(&mut request) {
+        let sent = request.uri().clone();
+        let (base, path) = base_and_path(&sent);
+        return handle_at(&app, At { key, path, base }, request).await;
+    }
     handle_at(&app, At { key, path, base: &format!("{BELOW}{key}") }, request).await
 }
 
 /// A request to a host that stands for an endpoint: all of the path is the code's.
-pub(crate) async fn handle_key(app: &App, key: String, request: Request) -> Response {
+pub(crate) async fn handle_key(app: &App, key: String, mut request: Request) -> Response {
+    restore_path(&mut request);
     let uri = request.uri().clone();
     handle_at(app, At { key: &key, path: uri.path(), base: "" }, request).await
 }
@@ -55,7 +62,7 @@ struct At<'a> {
 
 async fn handle_at(app: &App, at: At<'_>, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
-        return preflight();
+        return preflight(request.headers());
     }
     let mut response = match run(app, at, request).await {
         Ok(response) => response,
@@ -77,7 +84,7 @@ pub(crate) async fn cancel(State(app): State<App>, request: Request) -> Response
 
 async fn end_pause(app: &App, end: PauseEnd, request: Request) -> Response {
     if request.method() == Method::OPTIONS {
-        return preflight();
+        return preflight(request.headers());
     }
     let done = async {
         let token = request.uri().path().rsplit('/').next().unwrap_or("").to_owned();
@@ -99,14 +106,25 @@ async fn end_pause(app: &App, end: PauseEnd, request: Request) -> Response {
     response
 }
 
-fn preflight() -> Response {
+/// Methods that browsers are told of whatever they ask for (reference 3).
+const METHODS: &str = "GET,HEAD,PUT,PATCH,POST,DELETE";
+
+/// The answer to a browser that asks what it may send. It names what was asked for: `*` does not cover `Authorization` (Fetch, 4.9).
+fn preflight(asked: &HeaderMap) -> Response {
     let any = HeaderValue::from_static("*");
-    let headers = [
+    let headers = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS).filter(|names| !names.is_empty()).cloned();
+    let method = asked.get(header::ACCESS_CONTROL_REQUEST_METHOD).and_then(|method| method.to_str().ok());
+    let methods = match method.filter(|method| !METHODS.split(',').any(|known| known == *method)) {
+        Some(other) => HeaderValue::try_from(format!("{METHODS},{other}")).unwrap_or(HeaderValue::from_static(METHODS)),
+        None => HeaderValue::from_static(METHODS),
+    };
+    let answer = [
         (header::ACCESS_CONTROL_ALLOW_ORIGIN, any.clone()),
-        (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET,HEAD,PUT,PATCH,POST,DELETE")),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, any),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, methods),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, headers.unwrap_or(any)),
+        (header::VARY, HeaderValue::from_static("Access-Control-Request-Headers, Access-Control-Request-Method")),
     ];
-    headers.into_response()
+    answer.into_response()
 }
 
 async fn run(app: &App, at: At<'_>, request: Request) -> Result<Response, ApiError> {
@@ -141,6 +159,15 @@ pub(crate) fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8>) -> 
         client_ip,
         body,
         parsed: None,
+    }
+}
+
+/// `/e/{key}` and the rest of a path, both as they were sent.
+fn base_and_path(sent: &Uri) -> (&str, &str) {
+    let path = sent.path();
+    match path.match_indices('/').nth(2) {
+        Some((at, _)) => path.split_at(at),
+        None => (path, "/"),
     }
 }
 
@@ -237,6 +264,9 @@ mod tests {
         check("/e/abc/", "abc", "/");
         check("/e/abc/x/y?z=1", "abc", "/x/y");
         check("/e/abc//x%2Fy/%FF", "abc", "//x%2Fy/%FF");
+        let check = |uri: &'static str, base: &str, path: &str| assert_eq!(base_and_path(&Uri::from_static(uri)), (base, path), "{uri}");
+        check("/%65/%61bc//x%2Fy?z", "/%65/%61bc", "//x%2Fy");
+        check("/e/%61bc", "/e/%61bc", "/");
     }
 
     fn answer(status: u16, headers: &[(&str, &str)]) -> EndpointResponse {
