@@ -4,19 +4,22 @@
 mod conformance;
 mod runtime;
 mod tidy;
+mod tidy_web;
 mod up;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-const HELP: &str = "cargo xtask build [--release]   build the runtime (npm) and the binary
+const HELP: &str = "cargo xtask build [--release]   build the runtime and the web application (npm) and the binary
 cargo xtask up [--release]      build, start the server, deploy the examples, say what to try
 cargo xtask test                build and run every test
 cargo xtask torture [ARGS]      kill a server for minutes, and look whether anything was lost:
                                 --minutes N [--seed S] [--database sqlite|postgres]
-cargo xtask check               formatting, clippy with warnings denied, types of the runtime, tidiness
+cargo xtask check               formatting, clippy with warnings denied, types of the runtime, lints of the web application, tidiness
+cargo xtask browser             build, and run the tests in the browser alone
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
 cargo xtask openapi             write docs/openapi.json
 cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/conformance.md
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["torture", args @ ..] => torture(args),
         ["check"] => check(),
+        ["browser"] => build(Profile::Dev).and_then(|()| web::browser_test(&root())),
         ["tidy"] => tidy::tidy(&root()),
         ["openapi"] => openapi(),
         ["conformance"] => build(Profile::Dev).and_then(|()| conformance::write(&root(), None)),
@@ -100,18 +104,24 @@ fn cargo(args: &[&str]) -> Result<()> {
     run(&root(), &cargo, args)
 }
 
-/// Builds the runtime and the binary that embeds it.
+/// Builds the runtime, the web application, and the binary that embeds both.
 pub fn build(profile: Profile) -> Result<()> {
-    runtime::build(&root())?;
+    embedded()?;
     match profile {
         Profile::Dev => cargo(&["build", "--package", "millrace"]),
         Profile::Release => cargo(&["build", "--package", "millrace", "--release"]),
     }
 }
 
+/// Builds what the binary embeds.
+fn embedded() -> Result<()> {
+    runtime::build(&root())?;
+    web::build(&root()).map(|_| ())
+}
+
 /// Builds the program a second time, as `millrace-fail-points`: with instants at which tests make it fail. Then again without, where all look for it.
 fn build_with_fail_points() -> Result<()> {
-    runtime::build(&root())?;
+    embedded()?;
     cargo(&["build", "--package", "millrace", "--features", "fail-points"])?;
     let (from, to) = (Profile::Dev.program("millrace"), Profile::Dev.program("millrace-fail-points"));
     // Beside it first: a server of an earlier test may still run the old one.
@@ -132,7 +142,9 @@ fn test() -> Result<()> {
     build_with_fail_points()?;
     let root = root();
     run(&root.join("runtime"), "npm", &["test", "--silent"])?;
+    web::test(&root)?;
     cargo(&["test", "--workspace", "--no-fail-fast"])?;
+    web::browser_test(&root)?;
     if !has_postgres() {
         eprintln!("note: tests on Postgres were skipped: no `initdb` was found on PATH or in /usr/lib/postgresql");
     }
@@ -163,11 +175,12 @@ fn check() -> Result<()> {
     conformance::check(&root())?;
     runtime::build(&root())?;
     run(&root().join("runtime"), "npm", &["run", "--silent", "typecheck"])?;
+    web::check(&root())?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])
 }
 
 fn bench(args: &[&str]) -> Result<()> {
-    runtime::build(&root())?;
+    embedded()?;
     cargo(&["build", "--release", "--package", "millrace", "--package", "millrace-bench"])?;
     let program = Profile::Release.program("millrace-bench");
     run(&root(), program.to_str().context("the path of the checkout is not UTF-8")?, args)
@@ -175,7 +188,7 @@ fn bench(args: &[&str]) -> Result<()> {
 
 /// A relative folder is meant from where the command was typed.
 fn compat(args: &[&str]) -> Result<()> {
-    runtime::build(&root())?;
+    embedded()?;
     cargo(&["build", "--release", "--package", "millrace-compat"])?;
     let program = Profile::Release.program("millrace-compat");
     run(Path::new("."), program.to_str().context("the path of the checkout is not UTF-8")?, args)

@@ -15,13 +15,9 @@ const NODE_MAJOR_MIN: u32 = 20;
 
 /// Installs and builds what is stale.
 pub fn build(root: &Path) -> Result<()> {
-    check_node()?;
     let runtime = root.join("runtime");
-    let lock = runtime.join("package-lock.json");
-    if modified(&lock) > modified(&runtime.join("node_modules/.package-lock.json")) {
-        run(&runtime, "npm", &["ci", "--no-audit", "--no-fund"])?;
-    }
-    let mut sources = vec![runtime.join("build.mjs"), lock];
+    install(&runtime)?;
+    let mut sources = vec![runtime.join("build.mjs"), runtime.join("package-lock.json")];
     for folder in ["src", "platform"] {
         files(&runtime.join(folder), &mut sources);
     }
@@ -30,6 +26,15 @@ pub fn build(root: &Path) -> Result<()> {
     let oldest_built = BUILT.iter().map(|f| modified(&runtime.join("dist").join(f))).min().flatten();
     if newest > oldest_built {
         run(&runtime, "npm", &["run", "--silent", "build"])?;
+    }
+    Ok(())
+}
+
+/// Installs the packages of a folder as its lock file names them, where that is newer than what is installed.
+pub fn install(folder: &Path) -> Result<()> {
+    check_node()?;
+    if modified(&folder.join("package-lock.json")) > modified(&folder.join("node_modules/.package-lock.json")) {
+        run(folder, "npm", &["ci", "--no-audit", "--no-fund"])?;
     }
     Ok(())
 }
@@ -46,13 +51,15 @@ fn check_node() -> Result<()> {
     Ok(())
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Adds all files below a folder.
+pub fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() { files(&path, found) } else { found.push(path) }
     }
 }
 
-fn modified(path: &Path) -> Option<SystemTime> {
+/// When a file was written; `None` where it is missing, which is before any time.
+pub fn modified(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|m| m.modified()).ok()
 }

@@ -1,0 +1,74 @@
+/** Client of `/v1`: typed paths, the session's CSRF header, and refusals as `ApiError`. */
+
+import createClient, { type Middleware } from "openapi-fetch";
+import { ApiError } from "./errors";
+import type { paths } from "./schema";
+
+/** A page of another origin cannot send it: there is no CORS. */
+const CSRF_HEADER = "x-millrace-csrf";
+
+type Heard = { onAnswer: () => void; onLost: () => void; onSignedOut: () => void };
+
+const heard: Heard = { onAnswer: () => {}, onLost: () => {}, onSignedOut: () => {} };
+
+/** What the shell does about answers, lost connections and ended sessions. */
+export function observe(handlers: Partial<Heard>): void {
+  Object.assign(heard, handlers);
+}
+
+const guard: Middleware = {
+  onRequest({ request }) {
+    if (request.method !== "GET") request.headers.set(CSRF_HEADER, "1");
+    return request;
+  },
+  onError({ error }) {
+    if (error instanceof DOMException && error.name === "AbortError") return;
+    heard.onLost();
+    return new ApiError(0, "no_connection", "the server cannot be reached; what you typed is kept");
+  },
+};
+
+export const client = createClient<paths>({
+  baseUrl: window.location.origin,
+  credentials: "same-origin",
+});
+client.use(guard);
+
+type Answer<T> = { data?: T; error?: unknown; response: Response };
+
+/** The body of a success; throws an `ApiError` for every other answer. */
+export async function body<T>(answer: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await answer;
+  heard.onAnswer();
+  if (response.ok && data !== undefined) return data;
+  const refused = refusal(response, error);
+  if (refused.status === 401 && !response.url.endsWith("/v1/session")) heard.onSignedOut();
+  throw refused;
+}
+
+/** `data` of a success. */
+export async function data<T>(answer: Promise<Answer<{ data: T }>>): Promise<T> {
+  return (await body(answer)).data;
+}
+
+function refusal(response: Response, error: unknown): ApiError {
+  const id = response.headers.get("x-request-id") ?? undefined;
+  if (isRefusal(error)) {
+    return new ApiError(response.status, error.code, error.error, error.details, id);
+  }
+  const words = `the server answered ${response.status} with nothing that can be read`;
+  return new ApiError(response.status, "unreadable", words, {}, id);
+}
+
+type Refusal = { error: string; code: string; details?: Record<string, unknown> };
+
+function isRefusal(value: unknown): value is Refusal {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "error" in value &&
+    typeof value.error === "string" &&
+    "code" in value &&
+    typeof value.code === "string"
+  );
+}

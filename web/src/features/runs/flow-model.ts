@@ -1,0 +1,13 @@
+/** Stretches of a run's time, from its record: what the channel in lists and on the run's page is drawn of. */
+
+export type StretchKind =
+  | "queued"
+  | "done"
+  | "running"
+  | "retried"
+  | "wait"
+  | "paused"
+  | "failed"
+  | "dry";
+
+export type Stretch = { kind: StretchKind; from: number; to: number; label?: string };

@@ -1,0 +1,41 @@
+/** Entry of the web application. */
+
+import "./styles/tokens.css";
+import "./styles/fonts.css";
+import "./styles/base.css";
+import { CSPProvider } from "@base-ui/react/csp-provider";
+import { Tooltip } from "@base-ui/react/tooltip";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { observe } from "./api/client";
+import { nonce } from "./api/page";
+import { queryClient, router } from "./router";
+import { found, lost, whenFound } from "./shell/connection";
+import { sessionQuery } from "./shell/session";
+import { Toasts } from "./ui/toast";
+
+whenFound(() => void queryClient.invalidateQueries());
+observe({
+  onAnswer: found,
+  onLost: lost,
+  // The session ended meanwhile: its query fails, and the frame asks to sign in again.
+  onSignedOut: () => void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey }),
+});
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("the page has no element `root`");
+createRoot(root).render(
+  <StrictMode>
+    <CSPProvider nonce={nonce} disableStyleElements>
+      <QueryClientProvider client={queryClient}>
+        <Tooltip.Provider delay={400} closeDelay={0}>
+          <Toasts>
+            <RouterProvider router={router} />
+          </Toasts>
+        </Tooltip.Provider>
+      </QueryClientProvider>
+    </CSPProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,270 @@
+/** Frame of every signed-in page: side bar, palette, sheet of shortcuts, connection banner. */
+
+import "./frame.css";
+import { Link, type LinkProps, useNavigate } from "@tanstack/react-router";
+import {
+  ChevronsUpDown,
+  LogOut,
+  Menu as MenuIcon,
+  Search as SearchIcon,
+  SunMoon,
+} from "lucide-react";
+import { type ReactNode, useState, useSyncExternalStore } from "react";
+import { IconButton } from "~/ui/button";
+import { cn } from "~/ui/cn";
+import { ariaKeys, Keys } from "~/ui/keys";
+import { Mark } from "~/ui/mark";
+import { Menu, MenuHead, MenuItem, MenuLine } from "~/ui/menu";
+import { monogram } from "~/ui/tag";
+import { Tip } from "~/ui/tip";
+import { say } from "~/ui/toast";
+import { ConnectionBanner } from "./connection";
+import { read, write } from "./local";
+import { groups, type Place } from "./nav";
+import { Palette } from "./palette";
+import { useSession } from "./session";
+import { ShortcutSheet } from "./sheet";
+import { shortcuts, useShortcuts } from "./shortcuts";
+import { nextTheme, setTheme, type Theme, useTheme } from "./theme";
+
+const RAIL_KEY = "millrace.rail";
+const narrowEnoughForRail = window.matchMedia("(max-width: 1180px)");
+
+function useIsMiddling(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      narrowEnoughForRail.addEventListener("change", listener);
+      return () => narrowEnoughForRail.removeEventListener("change", listener);
+    },
+    () => narrowEnoughForRail.matches,
+  );
+}
+
+const themeWord: Record<Theme, string> = {
+  system: "Theme: as the system",
+  light: "Theme: light",
+  dark: "Theme: dark",
+};
+
+export function Frame({
+  counts,
+  foot,
+  onSignOut,
+  onSwitch,
+  children,
+}: {
+  /** Numbers beside places, by address. */
+  counts?: Partial<Record<string, { n: number; alarm?: boolean; says: string }>>;
+  /** The gauge above the user's name. */
+  foot?: ReactNode;
+  onSignOut?: () => void;
+  onSwitch?: (org: string) => void;
+  children: ReactNode;
+}) {
+  const navigate = useNavigate();
+  const theme = useTheme();
+  const middling = useIsMiddling();
+  const [folded, setFolded] = useState(read(RAIL_KEY) === "1");
+  const [palette, setPalette] = useState(false);
+  const [sheet, setSheet] = useState(false);
+  const rail = middling || folded;
+
+  const switchTheme = () => {
+    const next = nextTheme(theme);
+    setTheme(next);
+    say({ title: themeWord[next] });
+  };
+  const fold = () => {
+    setFolded(!folded);
+    write(RAIL_KEY, folded ? null : "1");
+  };
+  const go = (to: LinkProps["to"]) => () => void navigate({ to });
+  useShortcuts({
+    palette: () => setPalette(true),
+    sheet: () => setSheet(true),
+    theme: switchTheme,
+    side: fold,
+    ...Object.fromEntries(
+      groups
+        .flatMap(({ places }) => places)
+        .map(({ shortcut, to }) => (shortcut === undefined ? [] : [shortcut, go(to)]))
+        .filter((pair) => pair.length > 0),
+    ),
+  });
+
+  return (
+    <div className={cn("app", rail && "has-rail")}>
+      <a className="skip-link" href="#main">
+        Skip to content
+      </a>
+      <aside className="side">
+        <div className="side-top">
+          <Link to="/" className="brand" aria-label="Millrace, home">
+            <Mark />
+            <span className="brand-name">Millrace</span>
+          </Link>
+          <OrgMenu onSwitch={onSwitch} />
+        </div>
+        <button
+          type="button"
+          className="jump"
+          aria-keyshortcuts={ariaKeys(shortcuts.palette.keys)}
+          onClick={() => setPalette(true)}
+        >
+          <SearchIcon className="icon is-sm" aria-hidden="true" />
+          <span className="jump-label">Find or do</span>
+          <Keys of={shortcuts.palette.keys} />
+        </button>
+        <nav aria-label="Main">
+          {groups.map(({ head, places }) => (
+            <div className="nav-group" key={head}>
+              <h2 className="nav-head">{head}</h2>
+              {places.map((place) => (
+                <NavLink key={place.to} place={place} rail={rail} count={counts?.[place.to]} />
+              ))}
+            </div>
+          ))}
+        </nav>
+        <div className="side-foot">
+          {foot}
+          <div className="me">
+            <UserMenu onSignOut={onSignOut} />
+            <IconButton
+              icon={SunMoon}
+              size="sm"
+              label={themeWord[theme]}
+              keys={shortcuts.theme.keys}
+              onClick={switchTheme}
+            />
+          </div>
+        </div>
+      </aside>
+      <main className="main" id="main" tabIndex={-1}>
+        <ConnectionBanner />
+        {children}
+      </main>
+      <BottomBar onMore={() => setPalette(true)} />
+      <Palette
+        open={palette}
+        onClose={() => setPalette(false)}
+        acts={[
+          { id: "theme", label: "Switch the theme", icon: SunMoon, onSelect: switchTheme },
+          ...(onSignOut === undefined
+            ? []
+            : [{ id: "out", label: "Sign out", icon: LogOut, onSelect: onSignOut }]),
+        ]}
+        onSheet={() => setSheet(true)}
+      />
+      <ShortcutSheet open={sheet} onClose={() => setSheet(false)} />
+    </div>
+  );
+}
+
+type Count = { n: number; alarm?: boolean; says: string };
+
+function NavLink({
+  place,
+  rail,
+  count,
+}: {
+  place: Place;
+  rail: boolean;
+  count: Count | undefined;
+}) {
+  const { icon: Icon, to, label, shortcut } = place;
+  const link = (
+    <Link to={to} className="nav" activeOptions={{ exact: to === "/", includeSearch: false }}>
+      <Icon className="icon" aria-hidden="true" />
+      <span className="nav-label">{label}</span>
+      {count !== undefined && count.n > 0 && (
+        <span className={cn("nav-n", count.alarm && "is-alarm")}>
+          <span aria-hidden="true">{count.n > 99 ? "99+" : count.n}</span>
+          <span className="sr">, {count.says}</span>
+        </span>
+      )}
+    </Link>
+  );
+  if (!rail) return link;
+  return (
+    <Tip text={label} keys={shortcut === undefined ? undefined : shortcuts[shortcut].keys}>
+      {link}
+    </Tip>
+  );
+}
+
+function OrgMenu({ onSwitch }: { onSwitch: ((org: string) => void) | undefined }) {
+  const { org, orgs } = useSession();
+  if (orgs.length < 2 || onSwitch === undefined) return null;
+  return (
+    <Menu
+      label="Organizations"
+      trigger={
+        <IconButton
+          icon={ChevronsUpDown}
+          label={`Organization: ${org.name}. Switch`}
+          className="org-button"
+        />
+      }
+    >
+      <MenuHead>Organization</MenuHead>
+      {orgs.map(({ id, name, role }) => (
+        <MenuItem key={id} onSelect={() => onSwitch(id)}>
+          <span className="option-tick" aria-hidden="true">
+            {id === org.id ? "✓" : ""}
+          </span>
+          {name}
+          <span className="end dim small">{role}</span>
+        </MenuItem>
+      ))}
+    </Menu>
+  );
+}
+
+function UserMenu({ onSignOut }: { onSignOut: (() => void) | undefined }) {
+  const { user, org, role } = useSession();
+  return (
+    <Menu
+      label="You"
+      align="start"
+      trigger={
+        <button type="button" className="me-name">
+          <span className="avatar" aria-hidden="true">
+            {monogram(user.name).toUpperCase()}
+          </span>
+          <span className="me-label cut">{user.name}</span>
+        </button>
+      }
+    >
+      <MenuHead>
+        {user.email} · {role} of {org.name}
+      </MenuHead>
+      {onSignOut !== undefined && (
+        <>
+          <MenuLine />
+          <MenuItem icon={LogOut} onSelect={onSignOut}>
+            Sign out
+          </MenuItem>
+        </>
+      )}
+    </Menu>
+  );
+}
+
+/** Four places and the rest, below 760 px. */
+function BottomBar({ onMore }: { onMore: () => void }) {
+  const places = groups.flatMap((group) => group.places).slice(0, 4);
+  return (
+    <nav className="bottom-bar" aria-label="Main, narrow">
+      {places.map(({ to, label, icon: Icon }) => (
+        <Link key={to} to={to} activeOptions={{ exact: to === "/", includeSearch: false }}>
+          <Icon className="icon" aria-hidden="true" />
+          <span>{label}</span>
+        </Link>
+      ))}
+      <button type="button" onClick={onMore}>
+        <MenuIcon className="icon" aria-hidden="true" />
+        <span>More</span>
+      </button>
+    </nav>
+  );
+}

@@ -1,0 +1,15 @@
+/** Pages of ids, by their prefix. */
+
+type Place = { href: string; kind: string };
+
+const places: readonly [RegExp, string, string][] = [
+  [/^run_[A-Za-z0-9]+$/, "/runs/", "run"],
+  [/^dc_[A-Za-z0-9]+$/, "/sources/", "source"],
+];
+
+export function placeOfId(id: string): Place | null {
+  for (const [pattern, path, kind] of places) {
+    if (pattern.test(id)) return { href: `${path}${id}`, kind };
+  }
+  return null;
+}

@@ -1,0 +1,194 @@
+/** Palette: pages, things and acts by a few letters, and ids pasted whole. */
+
+import "./palette.css";
+import { Autocomplete } from "@base-ui/react/autocomplete";
+import { Dialog } from "@base-ui/react/dialog";
+import { useNavigate } from "@tanstack/react-router";
+import { CornerDownLeft, Keyboard, type LucideIcon, Search as SearchIcon } from "lucide-react";
+import { useState } from "react";
+import { Keys } from "~/ui/keys";
+import { placeOfId } from "./ids";
+import { groups } from "./nav";
+import { shortcuts } from "./shortcuts";
+import { useThings } from "./things";
+
+export type Act = {
+  id: string;
+  label: string;
+  icon: LucideIcon;
+  /** What is shown at the right. */
+  note?: string;
+  keys?: string;
+  also?: string;
+  onSelect: () => void;
+};
+
+type Group = { value: string; items: Act[] };
+
+export function Palette({
+  open,
+  onClose,
+  acts,
+  onSheet,
+}: {
+  open: boolean;
+  onClose: () => void;
+  acts: readonly Act[];
+  onSheet: () => void;
+}) {
+  return (
+    <Dialog.Root
+      open={open}
+      onOpenChange={(next) => {
+        if (!next) onClose();
+      }}
+    >
+      <Dialog.Portal>
+        <Dialog.Backdrop className="scrim palette-layer" />
+        <Dialog.Popup className="palette" aria-label="Find or do">
+          <Found acts={acts} onSheet={onSheet} onClose={onClose} />
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+function Found({
+  acts,
+  onSheet,
+  onClose,
+}: {
+  acts: readonly Act[];
+  onSheet: () => void;
+  onClose: () => void;
+}) {
+  const navigate = useNavigate();
+  const [text, setText] = useState("");
+  const things = useThings(text);
+  const go = (href: string) => () => void navigate({ href });
+
+  const pages: Act[] = groups.flatMap(({ places }) =>
+    places.map(({ to, label, icon, shortcut, also }) => ({
+      id: to,
+      label,
+      icon,
+      ...(shortcut === undefined ? {} : { keys: shortcuts[shortcut].keys }),
+      ...(also === undefined ? {} : { also }),
+      onSelect: go(to),
+    })),
+  );
+  const pasted = placeOfId(text.trim());
+  const found: Group[] = [
+    {
+      value: "Id",
+      items:
+        pasted === null
+          ? []
+          : [
+              {
+                id: text,
+                label: `Open ${text.trim()}`,
+                icon: CornerDownLeft,
+                note: pasted.kind,
+                onSelect: go(pasted.href),
+              },
+            ],
+    },
+    { value: "Pages", items: pages },
+    {
+      value: "Things",
+      items: things.map(({ id, name, kind, icon, href }) => ({
+        id,
+        label: name,
+        icon,
+        note: kind,
+        also: id,
+        onSelect: go(href),
+      })),
+    },
+    {
+      value: "Acts",
+      items: [
+        ...acts,
+        {
+          id: "sheet",
+          label: "Show all shortcuts",
+          icon: Keyboard,
+          keys: shortcuts.sheet.keys,
+          onSelect: onSheet,
+        },
+      ],
+    },
+  ];
+  const shown = found
+    .map((group) => ({ ...group, items: group.items.filter((act) => matches(act, text)) }))
+    .filter(({ items }) => items.length > 0);
+
+  return (
+    <Autocomplete.Root
+      open
+      inline
+      items={shown}
+      filter={null}
+      value={text}
+      onValueChange={setText}
+      itemToStringValue={(act: Act) => act.label}
+      autoHighlight="always"
+      keepHighlight
+    >
+      <div className="palette-input">
+        <SearchIcon className="icon" aria-hidden="true" />
+        <Autocomplete.Input
+          aria-label="Find or do"
+          placeholder="A page, a thing, an act, or an id"
+          spellCheck={false}
+        />
+        <Dialog.Close className="sr">Close</Dialog.Close>
+        <Keys of="escape" />
+      </div>
+      <div className="palette-list">
+        <Autocomplete.Empty>
+          <p className="palette-none">Nothing is called like that. Ids can be pasted whole.</p>
+        </Autocomplete.Empty>
+        <Autocomplete.List>
+          {(group: Group) => (
+            <Autocomplete.Group key={group.value} items={group.items}>
+              <Autocomplete.GroupLabel className="menu-head">{group.value}</Autocomplete.GroupLabel>
+              <Autocomplete.Collection>
+                {(act: Act) => (
+                  <Autocomplete.Item
+                    key={act.id}
+                    value={act}
+                    className="palette-item"
+                    onClick={() => {
+                      onClose();
+                      act.onSelect();
+                    }}
+                  >
+                    <act.icon className="icon" aria-hidden="true" />
+                    <span className="cut">{act.label}</span>
+                    {act.note !== undefined && <span className="end">{act.note}</span>}
+                    {act.keys !== undefined && (
+                      <span className="end">
+                        <Keys of={act.keys} />
+                      </span>
+                    )}
+                  </Autocomplete.Item>
+                )}
+              </Autocomplete.Collection>
+            </Autocomplete.Group>
+          )}
+        </Autocomplete.List>
+      </div>
+    </Autocomplete.Root>
+  );
+}
+
+/** Every word of the query begins or is within a word of the act. */
+export function matches(act: Pick<Act, "label" | "also" | "note" | "id">, query: string): boolean {
+  const where = `${act.label} ${act.also ?? ""} ${act.note ?? ""} ${act.id}`.toLowerCase();
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => where.includes(word));
+}

@@ -1,0 +1,59 @@
+/** All shortcuts as data: the sheet behind `?`, the tips and the menus are made of it. */
+
+import { useKeys } from "~/ui/keyboard";
+
+type Shortcut = { keys: string; where: string; says: string };
+
+export const shortcuts = {
+  palette: { keys: "mod+k", where: "Anywhere", says: "Find a page, a thing or an act" },
+  sheet: { keys: "?", where: "Anywhere", says: "This sheet" },
+  home: { keys: "g h", where: "Anywhere", says: "Go to Home" },
+  runs: { keys: "g r", where: "Anywhere", says: "Go to Runs" },
+  errors: { keys: "g e", where: "Anywhere", says: "Go to Errors" },
+  workflows: { keys: "g w", where: "Anywhere", says: "Go to Workflows" },
+  sources: { keys: "g s", where: "Anywhere", says: "Go to Sources" },
+  accounts: { keys: "g a", where: "Anywhere", says: "Go to Accounts" },
+  data: { keys: "g d", where: "Anywhere", says: "Go to Data" },
+  theme: { keys: "t", where: "Anywhere", says: "Light, dark or as the system" },
+  side: { keys: "[", where: "Anywhere", says: "Fold the side bar" },
+  filter: { keys: "/", where: "Lists", says: "Search or filter" },
+  next: { keys: "j", where: "Lists", says: "Next row" },
+  previous: { keys: "k", where: "Lists", says: "Previous row" },
+  open: { keys: "enter", where: "Lists", says: "Open the row" },
+  select: { keys: "x", where: "Lists", says: "Select the row" },
+  selectTo: { keys: "shift+x", where: "Lists", says: "Select up to the row" },
+  selectAll: { keys: "shift+a", where: "Lists", says: "Select all that match" },
+  replay: { keys: "r", where: "Lists, a run", says: "Replay" },
+  cancel: { keys: "c", where: "Lists, a run", says: "Cancel" },
+  pause: { keys: ".", where: "Live lists", says: "Show what is new, or pause" },
+  stepUp: { keys: "up", where: "A run", says: "Previous step" },
+  stepDown: { keys: "down", where: "A run", says: "Next step" },
+  tabs: { keys: "1", where: "A run", says: "First tab, and so on to 6" },
+  replayStep: { keys: "shift+r", where: "A run", says: "Replay from the failed step" },
+  edit: { keys: "e", where: "A run", says: "Open in the editor with this event" },
+  link: { keys: "y", where: "A run", says: "Copy the link" },
+  jsonOpen: { keys: "*", where: "JSON", says: "Open all siblings" },
+  jsonPath: { keys: "y", where: "JSON", says: "Copy the path" },
+  jsonValue: { keys: "shift+y", where: "JSON", says: "Copy the value" },
+  jsonSearch: { keys: "/", where: "JSON", says: "Search" },
+  jsonNext: { keys: "n", where: "JSON", says: "Next hit" },
+  jsonPrevious: { keys: "shift+n", where: "JSON", says: "Previous hit" },
+} as const satisfies Record<string, Shortcut>;
+
+export type ShortcutId = keyof typeof shortcuts;
+
+/** Handles shortcuts by their name while the component is mounted. */
+export function useShortcuts(
+  handlers: Partial<Record<ShortcutId, (event: KeyboardEvent) => void>>,
+): void {
+  const byKeys: Record<string, (event: KeyboardEvent) => void> = {};
+  for (const [id, { keys }] of Object.entries(shortcuts)) {
+    const handler = isShortcut(id) ? handlers[id] : undefined;
+    if (handler !== undefined) byKeys[keys] = handler;
+  }
+  useKeys(byKeys);
+}
+
+function isShortcut(id: string): id is ShortcutId {
+  return id in shortcuts;
+}

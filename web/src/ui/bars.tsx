@@ -1,0 +1,57 @@
+import "./bars.css";
+
+/** A row of bars on a scale of its own; the sentence says what they are. */
+export function Bars({
+  values,
+  width,
+  height,
+  label,
+  kind = "plain",
+  lastIsNow = false,
+}: {
+  values: readonly number[];
+  width: number;
+  height: number;
+  label: string;
+  kind?: "plain" | "bad" | "soft";
+  lastIsNow?: boolean;
+}) {
+  const most = Math.max(1, ...values);
+  const pitch = width / Math.max(1, values.length);
+  const gap = pitch > 4 ? 1 : 0.5;
+  return (
+    <svg
+      className="bars"
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
+      {values.map((value, index) => {
+        const tall = value === 0 ? 1 : Math.max(2, (height * value) / most);
+        const last = lastIsNow && index === values.length - 1;
+        return (
+          <rect
+            // biome-ignore lint/suspicious/noArrayIndexKey: a place in time
+            key={index}
+            x={index * pitch}
+            y={height - tall}
+            width={pitch - gap}
+            height={tall}
+            className={
+              value === 0
+                ? "is-none"
+                : last
+                  ? "is-now"
+                  : kind === "plain"
+                    ? undefined
+                    : `is-${kind}`
+            }
+          />
+        );
+      })}
+    </svg>
+  );
+}

@@ -1,0 +1,186 @@
+import "./field.css";
+import { Checkbox as BaseCheckbox } from "@base-ui/react/checkbox";
+import { Radio as BaseRadio } from "@base-ui/react/radio";
+import { Switch as BaseSwitch } from "@base-ui/react/switch";
+import { Check, CircleAlert, Eye, EyeOff, Minus, Search as SearchIcon } from "lucide-react";
+import { type ComponentPropsWithRef, type ReactNode, useId, useState } from "react";
+import { IconButton } from "./button";
+import { cn } from "./cn";
+import { Keys } from "./keys";
+
+type Described = {
+  label: ReactNode;
+  optional?: boolean;
+  /** What the field is for; read with it. */
+  hint?: ReactNode;
+  /** What is wrong, and what is allowed. */
+  error?: ReactNode;
+};
+
+/** What a control needs to be read with its label, hint and error. */
+export type ControlProps = {
+  id: string;
+  "aria-describedby": string | undefined;
+  "aria-invalid": true | undefined;
+  "aria-required": true | undefined;
+};
+
+/** Label above, control, and one line below it. */
+export function Field({
+  label,
+  optional = true,
+  hint,
+  error,
+  className,
+  children,
+}: Described & { className?: string; children: (props: ControlProps) => ReactNode }) {
+  const id = useId();
+  const below = error ?? hint;
+  return (
+    <div className={cn("field", className)}>
+      <label htmlFor={id}>{label}</label>
+      {children({
+        id,
+        "aria-describedby": below === undefined ? undefined : `${id}-m`,
+        "aria-invalid": error === undefined || error === null ? undefined : true,
+        "aria-required": optional ? undefined : true,
+      })}
+      <Message id={`${id}-m`} error={error} hint={hint} />
+    </div>
+  );
+}
+
+/** The line below a control: the error, or else the hint. */
+export function Message({ id, error, hint }: { id?: string; error?: ReactNode; hint?: ReactNode }) {
+  if (error) {
+    return (
+      <p className="message is-bad" id={id}>
+        <CircleAlert className="icon" aria-hidden="true" />
+        <span>{error}</span>
+      </p>
+    );
+  }
+  return hint ? (
+    <p className="message" id={id}>
+      <span>{hint}</span>
+    </p>
+  ) : null;
+}
+
+type InputProps = ComponentPropsWithRef<"input"> & { mono?: boolean; small?: boolean };
+
+export function Input({ mono, small, className, ...rest }: InputProps) {
+  return (
+    <input
+      autoComplete="off"
+      {...rest}
+      className={cn("input", mono && "is-mono", small && "is-sm", className)}
+    />
+  );
+}
+
+type AreaProps = ComponentPropsWithRef<"textarea"> & { mono?: boolean };
+
+export function TextArea({ mono, className, ...rest }: AreaProps) {
+  return <textarea rows={2} {...rest} className={cn("input", mono && "is-mono", className)} />;
+}
+
+/** A password that can be looked at. */
+export function Password(props: ComponentPropsWithRef<"input">) {
+  const [seen, setSeen] = useState(false);
+  return (
+    <span className="password">
+      <input {...props} className="input" type={seen ? "text" : "password"} />
+      <IconButton
+        icon={seen ? EyeOff : Eye}
+        label={seen ? "Hide" : "Show"}
+        size="sm"
+        onClick={() => setSeen(!seen)}
+      />
+    </span>
+  );
+}
+
+type SearchProps = Omit<ComponentPropsWithRef<"input">, "type"> & {
+  label: string;
+  wide?: boolean;
+  keys?: string;
+  end?: ReactNode;
+};
+
+export function Search({ label, wide = false, keys, end, className, ...rest }: SearchProps) {
+  return (
+    <span className={cn("search", wide && "is-wide", className)}>
+      <SearchIcon className="icon is-sm" aria-hidden="true" />
+      <input
+        type="search"
+        autoComplete="off"
+        spellCheck={false}
+        placeholder={label}
+        {...rest}
+        aria-label={label}
+      />
+      {end ?? (keys !== undefined && <Keys of={keys} />)}
+    </span>
+  );
+}
+
+type ToggleProps = {
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+  disabled?: boolean;
+  "aria-label"?: string;
+  "aria-labelledby"?: string;
+  "aria-describedby"?: string | undefined;
+  id?: string;
+};
+
+export function Switch({ onChange, ...rest }: ToggleProps) {
+  return (
+    <BaseSwitch.Root {...rest} className="switch" onCheckedChange={(checked) => onChange(checked)}>
+      <BaseSwitch.Thumb className="switch-thumb" />
+    </BaseSwitch.Root>
+  );
+}
+
+/** A switch with its words beside it. */
+export function SwitchRow({ label, ...rest }: ToggleProps & { label: ReactNode }) {
+  const id = useId();
+  return (
+    <span className="toggle-row">
+      <Switch {...rest} id={id} />
+      <label htmlFor={id}>{label}</label>
+    </span>
+  );
+}
+
+export function Checkbox({ onChange, some = false, ...rest }: ToggleProps & { some?: boolean }) {
+  return (
+    <BaseCheckbox.Root
+      {...rest}
+      className="check"
+      indeterminate={some}
+      onCheckedChange={(checked) => onChange(checked)}
+    >
+      <BaseCheckbox.Indicator render={<span />}>
+        {some ? (
+          <Minus className="icon" aria-hidden="true" />
+        ) : (
+          <Check className="icon" aria-hidden="true" />
+        )}
+      </BaseCheckbox.Indicator>
+    </BaseCheckbox.Root>
+  );
+}
+
+export function Radio({ value, label }: { value: string; label: ReactNode }) {
+  const id = useId();
+  return (
+    <span className="toggle-row">
+      <BaseRadio.Root value={value} id={id} className="radio">
+        <BaseRadio.Indicator className="radio-dot" />
+      </BaseRadio.Root>
+      <label htmlFor={id}>{label}</label>
+    </span>
+  );
+}

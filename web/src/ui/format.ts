@@ -1,0 +1,135 @@
+/** Numbers, durations, sizes and times as text; every function is pure. */
+
+/** Narrow no-break space between a figure and its unit. */
+const GAP = "\u202f";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const integers = new Intl.NumberFormat("en");
+const oneDigit = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const percents = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+
+export function count(value: number): string {
+  return integers.format(value);
+}
+
+/** `1 run`, `2 runs`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+export function percent(part: number, whole: number): string {
+  return `${percents.format(whole === 0 ? 0 : (100 * part) / whole)}${GAP}%`;
+}
+
+/** `84 ms`, `2.24 s`, `4 m 12 s`, `5 h`, `3 d`. */
+export function duration(ms: number): string {
+  if (ms < SECOND) return `${Math.max(0, Math.round(ms))}${GAP}ms`;
+  if (ms < 10 * SECOND) return `${(ms / SECOND).toFixed(2)}${GAP}s`;
+  if (ms < MINUTE) return `${(ms / SECOND).toFixed(1)}${GAP}s`;
+  if (ms < HOUR) return two(ms, MINUTE, "m", SECOND, "s");
+  if (ms < DAY) return two(ms, HOUR, "h", MINUTE, "m");
+  return two(ms, DAY, "d", HOUR, "h");
+}
+
+function two(ms: number, large: number, unit: string, small: number, part: string): string {
+  const whole = Math.floor(ms / large);
+  const rest = Math.floor((ms % large) / small);
+  const head = `${whole}${GAP}${unit}`;
+  return rest === 0 ? head : `${head} ${rest}${GAP}${part}`;
+}
+
+export function bytes(value: number): string {
+  if (value < 1_024) return `${value}${GAP}B`;
+  const units = ["KB", "MB", "GB", "TB"];
+  let size = value / 1_024;
+  let unit = 0;
+  while (size >= 1_024 && unit < units.length - 1) {
+    size /= 1_024;
+    unit += 1;
+  }
+  return `${oneDigit.format(size)}${GAP}${units[unit]}`;
+}
+
+const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const daysOfYears = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+});
+
+export type Zone = "local" | "utc";
+
+/** How long ago, below a day; else the day. */
+export function ago(at: number, now: number): string {
+  const past = now - at;
+  if (past < 0) return `in ${coarse(-past)}`;
+  if (past < 5 * SECOND) return "just now";
+  if (past < DAY) return `${coarse(past)} ago`;
+  return day(at, now);
+}
+
+/** One unit: `42 s`, `3 min`, `5 h`, `2 d`. */
+export function coarse(ms: number): string {
+  if (ms < MINUTE) return `${Math.round(ms / SECOND)}${GAP}s`;
+  if (ms < HOUR) return `${Math.round(ms / MINUTE)}${GAP}min`;
+  if (ms < DAY) return `${Math.round(ms / HOUR)}${GAP}h`;
+  return `${Math.round(ms / DAY)}${GAP}d`;
+}
+
+export function day(at: number, now: number): string {
+  const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
+  return (sameYear ? days : daysOfYears).format(at);
+}
+
+function parts(zone: Zone, more: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat("en-GB", {
+    hourCycle: "h23",
+    ...(zone === "utc" ? { timeZone: "UTC" } : {}),
+    ...more,
+  });
+}
+
+const clocks = {
+  local: parts("local", { hour: "2-digit", minute: "2-digit", second: "2-digit" }),
+  utc: parts("utc", { hour: "2-digit", minute: "2-digit", second: "2-digit" }),
+};
+const minutes = {
+  local: parts("local", { hour: "2-digit", minute: "2-digit" }),
+  utc: parts("utc", { hour: "2-digit", minute: "2-digit" }),
+};
+const dates = {
+  local: parts("local", { day: "numeric", month: "short", year: "numeric" }),
+  utc: parts("utc", { day: "numeric", month: "short", year: "numeric" }),
+};
+
+/** `14:02:31.118` */
+export function clock(at: number, zone: Zone = "local"): string {
+  return `${clocks[zone].format(at)}.${String(Math.floor(at % SECOND)).padStart(3, "0")}`;
+}
+
+/** `14:02` */
+export function minute(at: number, zone: Zone = "local"): string {
+  return minutes[zone].format(at);
+}
+
+/** `25 Nov 2026, 14:02:31.118 Europe/Berlin` */
+export function exact(at: number, zone: Zone = "local"): string {
+  const name = zone === "utc" ? "UTC" : new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return `${dates[zone].format(at)}, ${clock(at, zone)} ${name}`;
+}
+
+/** Today the minute, else the day: for lists of what changed. */
+export function minuteOrDay(at: number, now: number): string {
+  return now - at < DAY ? minute(at) : day(at, now);
+}
+
+/** Cuts an id in its middle: `run_8kQ2…1T`. */
+export function shortId(id: string): string {
+  const underscore = id.indexOf("_");
+  const head = Math.max(underscore, 0) + 5;
+  return id.length <= head + 4 ? id : `${id.slice(0, head)}…${id.slice(-2)}`;
+}

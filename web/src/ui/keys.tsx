@@ -1,0 +1,41 @@
+import { Fragment } from "react";
+
+const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+/** How a key is shown. */
+const shown: Record<string, string> = isApple
+  ? { mod: "⌘", shift: "⇧", alt: "⌥", enter: "↵", escape: "Esc" }
+  : { mod: "Ctrl", shift: "⇧", alt: "Alt", enter: "↵", escape: "Esc" };
+
+/** Keys of a shortcut, such as `mod+k` or `g h`: pressed together within `+`, one after the other between spaces. */
+export function Keys({ of }: { of: string }) {
+  const strokes = of.split(" ");
+  return (
+    <span className="kbd" aria-hidden="true">
+      {strokes.map((stroke, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a fixed sequence
+        <Fragment key={index}>
+          {stroke.split("+").map((key) => (
+            <kbd key={key}>{shown[key] ?? (key.length === 1 ? key.toUpperCase() : key)}</kbd>
+          ))}
+        </Fragment>
+      ))}
+    </span>
+  );
+}
+
+/** The shortcut in the form that `aria-keyshortcuts` has. */
+export function ariaKeys(of: string): string {
+  return of
+    .split(" ")
+    .map((stroke) =>
+      stroke
+        .split("+")
+        .map((key) => {
+          if (key === "mod") return isApple ? "Meta" : "Control";
+          return key.length === 1 ? key : key[0]?.toUpperCase() + key.slice(1);
+        })
+        .join("+"),
+    )
+    .join(" ");
+}

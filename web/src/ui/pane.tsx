@@ -1,0 +1,105 @@
+import "./pane.css";
+import { Toggle } from "@base-ui/react/toggle";
+import { ToggleGroup } from "@base-ui/react/toggle-group";
+import { ChevronRight } from "lucide-react";
+import { Children, Fragment, type ReactNode } from "react";
+import { cn } from "./cn";
+
+/** The head of a page: where one is on the left, what one can do on the right. */
+export function PageHead({ children, acts }: { children: ReactNode; acts?: ReactNode }) {
+  return (
+    <header className="head">
+      {children}
+      {acts !== undefined && <div className="head-acts">{acts}</div>}
+    </header>
+  );
+}
+
+/** The way to this page; the last part is its heading. */
+export function Crumbs({ children }: { children: ReactNode }) {
+  const parts = Children.toArray(children);
+  return (
+    <nav className="crumbs" aria-label="Way to this page">
+      {parts.map((part, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a fixed sequence
+        <Fragment key={index}>
+          {index > 0 && <ChevronRight className="icon" aria-hidden="true" />}
+          {part}
+        </Fragment>
+      ))}
+    </nav>
+  );
+}
+
+export function PaneHead({
+  id,
+  title,
+  count,
+  hint,
+  children,
+}: {
+  id?: string;
+  title: ReactNode;
+  count?: ReactNode;
+  hint?: ReactNode;
+  children?: ReactNode;
+}) {
+  return (
+    <div className="pane-head">
+      <h2 id={id}>{title}</h2>
+      {count !== undefined && <span className="count">{count}</span>}
+      {hint !== undefined && <span className="dim small cut">{hint}</span>}
+      {children !== undefined && <div className="row end">{children}</div>}
+    </div>
+  );
+}
+
+/** Name and value of what is known; `wide` takes the whole line on narrow screens. */
+export function Fact({
+  name,
+  wide = false,
+  children,
+}: {
+  name: ReactNode;
+  wide?: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <div className={cn(wide && "is-wide")}>
+      <dt>{name}</dt>
+      <dd className="cut">{children}</dd>
+    </div>
+  );
+}
+
+/** One of a few ways to look at the same thing. */
+export function Segments<V extends string>({
+  label,
+  value,
+  onChange,
+  choices,
+}: {
+  label: string;
+  value: V;
+  onChange: (value: V) => void;
+  choices: readonly (readonly [V, ReactNode])[];
+}) {
+  return (
+    <ToggleGroup
+      className="choice"
+      aria-label={label}
+      value={[value]}
+      onValueChange={(next) => {
+        const [chosen] = next;
+        const found = choices.find(([each]) => each === chosen);
+        if (found !== undefined) onChange(found[0]);
+      }}
+    >
+      {choices.map(([each, shown]) => (
+        <Toggle key={each} value={each}>
+          {shown}
+        </Toggle>
+      ))}
+    </ToggleGroup>
+  );
+}

@@ -1,0 +1,57 @@
+import "./toast.css";
+import { Toast } from "@base-ui/react/toast";
+import { X } from "lucide-react";
+import type { ReactNode } from "react";
+import { Button, IconButton } from "./button";
+import { Glyph, type Shape } from "./status";
+
+type Data = { shape?: Shape | undefined };
+
+const manager = Toast.createToastManager<Data>();
+
+type Said = {
+  title: ReactNode;
+  about?: ReactNode;
+  shape?: Shape;
+  act?: { label: string; onClick: () => void };
+};
+
+/** Says what was done elsewhere on the page. Errors that have a place are said there instead. */
+export function say({ title, about, shape, act }: Said): string {
+  return manager.add({
+    title,
+    ...(about === undefined ? {} : { description: about }),
+    data: { shape },
+    ...(act === undefined ? {} : { actionProps: { children: act.label, onClick: act.onClick } }),
+  });
+}
+
+export function Toasts({ children }: { children: ReactNode }) {
+  return (
+    <Toast.Provider toastManager={manager} limit={3} timeout={6_000}>
+      {children}
+      <Toast.Portal>
+        <Toast.Viewport className="toasts">
+          <List />
+        </Toast.Viewport>
+      </Toast.Portal>
+    </Toast.Provider>
+  );
+}
+
+function List() {
+  const { toasts } = Toast.useToastManager<Data>();
+  return toasts.map((toast) => (
+    <Toast.Root key={toast.id} toast={toast} className="toast">
+      <Toast.Content className="toast-in">
+        {toast.data?.shape !== undefined && <Glyph status={toast.data.shape} />}
+        <div className="grow">
+          <Toast.Title render={<p className="name" />} />
+          <Toast.Description render={<div className="small dim" />} />
+        </div>
+        {toast.actionProps !== undefined && <Toast.Action render={<Button size="sm" />} />}
+        <Toast.Close render={<IconButton icon={X} label="Dismiss" size="sm" />} />
+      </Toast.Content>
+    </Toast.Root>
+  ));
+}
