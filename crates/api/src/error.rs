@@ -11,7 +11,7 @@ use axum::Json;
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{EngineError, ErrorKind};
-use millrace_model::http::TooManyHeaders;
+use millrace_model::http::{BodyFault, TooManyHeaders};
 use serde_json::{Value, json};
 
 tokio::task_local! {
@@ -179,6 +179,12 @@ impl ApiError {
     fn fault(id: RequestId) -> Self {
         let message = format!("the server failed; its log tells why under the request id `{id}`");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).with(json!({ "request_id": id.to_string() }))
+    }
+}
+
+impl From<BodyFault> for ApiError {
+    fn from(fault: BodyFault) -> Self {
+        EngineError::from(fault).into()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use millrace_model::component::ManifestError;
+use millrace_model::http::BodyFault;
 use millrace_model::ids::InvalidId;
 use millrace_model::props::PropError;
 use millrace_model::schedule::ScheduleError;
@@ -179,6 +180,20 @@ pub enum EngineError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl From<BodyFault> for EngineError {
+    fn from(fault: BodyFault) -> Self {
+        let code = match fault {
+            BodyFault::TooLarge { .. } => {
+                let message = format!("{fault}, the limit of this server (--http-body-max-bytes; of files --upload-max-bytes)");
+                return Self::TooLarge { message };
+            }
+            BodyFault::Broken => "unreadable_body",
+            BodyFault::NotEncoded { .. } | BodyFault::TooManyCodings { .. } => "malformed_encoding",
+        };
+        Self::Invalid { code, message: fault.to_string(), details: json!({}) }
+    }
 }
 
 impl EngineError {

@@ -15,10 +15,45 @@ pub struct EndpointRequest {
     pub headers: Vec<(String, String)>,
     /// The address of the client.
     pub client_ip: String,
-    /// The body as it came.
+    /// The body, without its `Content-Encoding`.
     pub body: Vec<u8>,
+    /// The body as it came, where it was encoded: a signature may be of either.
+    pub encoded: Option<Vec<u8>>,
     /// What code sees as the body, where it was read as it came, files and all.
     pub parsed: Option<serde_json::Value>,
+}
+
+/// Why a body cannot be read to its end; inside the [`std::io::Error`] of a body that comes in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyFault {
+    /// The connection ended before it.
+    #[error("the body could not be read to its end")]
+    Broken,
+    /// Its `Content-Encoding` is not what it says, or broke off.
+    #[error("the body is not what its `Content-Encoding: {coding}` says; send it encoded in that way and whole, or without the header")]
+    NotEncoded { coding: &'static str },
+    /// More of it than is decoded.
+    #[error("the body has more than {max} bytes once its `Content-Encoding` is decoded")]
+    TooLarge { max: usize },
+    /// Encoded over and over.
+    #[error("the body has more than {max} codings in its `Content-Encoding`; allowed are {max}")]
+    TooManyCodings { max: usize },
+}
+
+impl BodyFault {
+    /// The fault in an error, at whatever depth; else the connection's.
+    pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(fault) = error.downcast_ref::<Self>() {
+                return *fault;
+            }
+            // What such an error holds is not among its sources.
+            let held = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+            next = held.map(|held| held as &(dyn std::error::Error + 'static)).or_else(|| error.source());
+        }
+        Self::Broken
+    }
 }
 
 /// What is sent back.
@@ -58,6 +93,14 @@ pub fn check_headers<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_of_a_body_is_found_in_the_error_that_holds_it() {
+        let fault = BodyFault::TooLarge { max: 5 };
+        assert_eq!(BodyFault::of(&std::io::Error::other(fault)), fault);
+        assert_eq!(BodyFault::of(&std::io::Error::other(std::io::Error::other(fault))), fault);
+        assert_eq!(BodyFault::of(&std::io::Error::other("reset")), BodyFault::Broken);
+    }
 
     #[test]
     fn headers_are_bounded_in_lines_and_bytes() {

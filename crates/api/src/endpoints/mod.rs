@@ -1,9 +1,11 @@
 //! Generated endpoints (spec 4.4): any method, any path below, any media type. The hot path.
 
 mod cookies;
+pub(crate) mod encodings;
 pub(crate) mod uploads;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
@@ -17,9 +19,11 @@ use millrace_model::http::{EndpointRequest, EndpointResponse, check_headers};
 use serde_json::json;
 
 use crate::App;
+use crate::endpoints::encodings::{Coding, codings, decoded_whole};
 use crate::error::{ApiError, status};
+use crate::guard::Part;
 use crate::paths::restore_path;
-use crate::room::Whose;
+use crate::room::{Share, Use, Whose};
 
 /// What endpoints' paths lie below.
 const BELOW: &str = "/e/";
@@ -139,13 +143,33 @@ async fn run(app: &App, at: At<'_>, request: Request) -> Result<Response, ApiErr
 
 /// A request as the engine takes it; `path`: what of its path the code sees.
 async fn endpoint_request(app: &App, path: &str, request: Request) -> Result<EndpointRequest, ApiError> {
+    let codings = codings(request.headers())?;
     let (parts, body) = request.into_parts();
     let body = read(body, &parts.headers, app.config.http_body_max_bytes).await?;
-    Ok(with_body(app, path, &parts, body))
+    with_body(app, path, &parts, body, codings).await
 }
 
-/// A request whose body was read.
-pub(crate) fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8>) -> EndpointRequest {
+/// A request whose body was read, encoded as it came.
+pub(crate) async fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8>, codings: Vec<Coding>) -> Result<EndpointRequest, ApiError> {
+    let mut request = head(app, path, parts);
+    if codings.is_empty() || body.is_empty() {
+        request.body = body;
+        return Ok(request);
+    }
+    request.body = decoded_whole(body.clone(), codings, app.config.http_body_max_bytes).await?;
+    if let Some(part) = parts.extensions.get::<Arc<Part>>() {
+        let share = Share::of(&app.unfolded, Use::Reading, Whose::of(&parts.extensions));
+        if !share.grow(request.body.len()) {
+            return Err(ApiError::no_memory_for_body());
+        }
+        part.unfolds_to(share);
+    }
+    request.encoded = Some(body);
+    Ok(request)
+}
+
+/// A request without its body.
+pub(crate) fn head(app: &App, path: &str, parts: &Parts) -> EndpointRequest {
     let host = parts.headers.get(header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("");
     let scheme = if app.config.base_url.starts_with("https:") { "https" } else { "http" };
     // Behind the router, a connection always has its address; a test may have none.
@@ -157,7 +181,8 @@ pub(crate) fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8>) -> 
         query: parts.uri.query().unwrap_or("").to_owned(),
         headers: header_list(&parts.headers),
         client_ip,
-        body,
+        body: Vec::new(),
+        encoded: None,
         parsed: None,
     }
 }
@@ -180,9 +205,13 @@ fn key_and_path(uri: &Uri) -> (&str, &str) {
     }
 }
 
+/// What may be done about a body that is too large.
+const TOO_LARGE_HINT: &str =
+    " (--http-body-max-bytes); a larger one is kept as a file where the header `x-pd-upload-body: 1`, or `pipedream_upload_body=1` in the query, asks for that";
+
 /// The body, up to the limit.
 pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, ApiError> {
-    let too_large = || ApiError::body_too_large(limit, " (--http-body-max-bytes)");
+    let too_large = || ApiError::body_too_large(limit, TOO_LARGE_HINT);
     let claimed = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     if claimed.is_some_and(|claimed| claimed > limit) {
         return Err(too_large());
@@ -203,8 +232,10 @@ pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Resul
     Ok(bytes)
 }
 
+/// Values are UTF-8 where they can be, else Latin-1, so that no byte is lost.
 fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
-    headers.iter().map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect()
+    let text = |bytes: &[u8]| std::str::from_utf8(bytes).map_or_else(|_| bytes.iter().copied().map(char::from).collect(), str::to_owned);
+    headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect()
 }
 
 /// Headers that browsers hold against all of an origin, which is the server's: they are not a component's to say.

@@ -6,10 +6,11 @@ use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures::TryStreamExt as _;
 use millrace_engine::{FilesIn, Pieces};
-use millrace_model::http::EndpointRequest;
+use millrace_model::http::{BodyFault, EndpointRequest};
 
 use crate::App;
-use crate::endpoints::{SANDBOX, read, with_body};
+use crate::endpoints::encodings::{codings, decoded};
+use crate::endpoints::{SANDBOX, head, read, with_body};
 use crate::error::ApiError;
 use crate::extract::query;
 use crate::guard::stored_in_parts;
@@ -32,25 +33,33 @@ pub(crate) fn files_in(app: &App, request: &Request) -> Option<FilesIn> {
 
 /// Takes the files of a request; the rest of it is as without.
 pub(crate) async fn request(app: &App, (key, path): (&str, &str), files: FilesIn, request: Request) -> Result<EndpointRequest, ApiError> {
+    let codings = codings(request.headers())?;
     let (parts, body) = request.into_parts();
     let claimed = parts.headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     // A signature is of the whole body, and nothing of strangers is kept: what must prove itself is no larger than a body may be.
     let guarded = app.engine.asks_for_proof(key).await?;
-    let is_small = guarded || matches!(files, FilesIn::Form { .. }) && claimed.is_some_and(|claimed| claimed <= app.config.http_body_max_bytes);
-    let (bytes, pieces): (Vec<u8>, Pieces) = if is_small {
+    let is_plain = codings.is_empty() && matches!(files, FilesIn::Form { .. });
+    let is_small = guarded || is_plain && claimed.is_some_and(|claimed| claimed <= app.config.http_body_max_bytes);
+    if is_small {
         // A source also gets the body as it came.
         let bytes = read(body, &parts.headers, app.config.http_body_max_bytes).await?;
+        let request = with_body(app, path, &parts, bytes, codings).await?;
         if guarded {
-            app.engine.admit(key, with_body(app, path, &parts, bytes.clone())).await?;
+            app.engine.admit(key, request.clone()).await?;
         }
-        let once = bytes::Bytes::from(bytes.clone());
-        (bytes, Box::pin(futures::stream::once(async move { Ok(once) })))
-    } else {
-        stored_in_parts(&parts.extensions);
-        (Vec::new(), Box::pin(body.into_data_stream().map_err(std::io::Error::other)))
-    };
+        let once = bytes::Bytes::from(request.body.clone());
+        let pieces: Pieces = Box::pin(futures::stream::once(async move { Ok(once) }));
+        let parsed = app.engine.take_files(key, files, pieces).await?;
+        return Ok(EndpointRequest { parsed: Some(parsed), ..request });
+    }
+    stored_in_parts(&parts.extensions);
+    let mut pieces: Pieces = Box::pin(body.into_data_stream().map_err(std::io::Error::other));
+    if !codings.is_empty() {
+        let max = app.engine.upload_max_bytes().saturating_add(app.config.http_body_max_bytes);
+        pieces = decoded(pieces, codings, max).await.map_err(|error| BodyFault::of(&error))?;
+    }
     let parsed = app.engine.take_files(key, files, pieces).await?;
-    Ok(EndpointRequest { parsed: Some(parsed), ..with_body(app, path, &parts, bytes) })
+    Ok(EndpointRequest { parsed: Some(parsed), ..head(app, path, &parts) })
 }
 
 /// The file of an address. It was sent by a stranger: a browser keeps it, and never shows it as a page of this server.

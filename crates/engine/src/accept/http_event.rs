@@ -1,12 +1,14 @@
 //! A request to an endpoint as the event that code sees (reference 3).
 
-use std::borrow::Cow;
-
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use encoding_rs::{Encoding, UTF_8};
 use millrace_model::http::EndpointRequest;
 use millrace_model::json;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
+
+use crate::accept::charsets::{charset_of, form, text_of};
 
 /// Who gets the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,61 +19,115 @@ pub(crate) enum Receiver {
     Workflow,
 }
 
-/// The event, JSON text.
+/// The event, JSON text. A body that is no text in its charset is in it whole as well: `bodyRaw` in base64, marked by `bodyEncoding`.
 pub(crate) fn http_event(request: &EndpointRequest, receiver: Receiver) -> String {
-    let mut headers = Map::new();
-    for (name, value) in &request.headers {
-        match headers.get_mut(name) {
-            Some(Value::String(before)) => {
-                before.push_str(", ");
-                before.push_str(value);
-            }
-            _ => {
-                headers.insert(name.clone(), Value::from(value.as_str()));
-            }
-        }
-    }
-    let content_type = headers.get("content-type").and_then(Value::as_str).unwrap_or("").to_ascii_lowercase();
-    let raw = text_of(&content_type, &request.body);
-    let body = request.parsed.clone().or_else(|| parse_body(&content_type, &raw));
+    let content_type = request.headers.iter().find(|(name, _)| name == "content-type").map_or_else(String::new, |(_, value)| value.to_ascii_lowercase());
+    let read = match &request.parsed {
+        Some(parsed) => Read { body: Some(parsed.clone()), is_whole: true },
+        None => read_body(&content_type, &request.body),
+    };
     let mut event = json!({
         "method": request.method,
         "path": request.path,
         "query": pairs(request.query.as_bytes()),
-        "headers": headers,
+        "headers": headers(&request.headers),
         "url": request.url,
         "client_ip": request.client_ip,
     });
-    if receiver == Receiver::Source {
-        event["bodyRaw"] = Value::from(raw.as_ref());
+    if receiver == Receiver::Source || !read.is_whole {
+        match text_of(charset_of(&content_type).unwrap_or(UTF_8), &request.body) {
+            (text, true) => event["bodyRaw"] = Value::from(text.as_ref()),
+            (_, false) => {
+                event["bodyRaw"] = Value::from(STANDARD.encode(&request.body));
+                event["bodyEncoding"] = Value::from("base64");
+            }
+        }
     }
-    if let Some(body) = body {
+    if let Some(body) = read.body {
         event["body"] = body;
     }
     event.to_string()
 }
 
-/// The body as text, in the charset that its type names; UTF-8 where it names none or one that is not known.
-fn text_of<'a>(content_type: &str, body: &'a [u8]) -> Cow<'a, str> {
-    let charset = content_type.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("charset="));
-    let encoding = charset.and_then(|label| Encoding::for_label(label.trim_matches('"').as_bytes())).unwrap_or(UTF_8);
-    // In UTF-8 a byte order mark stays: signatures are of the body as it was sent.
-    if encoding == UTF_8 { String::from_utf8_lossy(body) } else { encoding.decode(body).0 }
+/// Headers of which Node's `http` takes the first and drops those that come again.
+const FIRST_WINS: [&str; 18] = [
+    "age",
+    "authorization",
+    "content-length",
+    "content-type",
+    "etag",
+    "expires",
+    "from",
+    "host",
+    "if-modified-since",
+    "if-unmodified-since",
+    "last-modified",
+    "location",
+    "max-forwards",
+    "proxy-authorization",
+    "referer",
+    "retry-after",
+    "server",
+    "user-agent",
+];
+
+/// Header lines as `message.headers` of Node's `http` has them: of some names the first line counts, cookies are joined by `; `, others by `, `, and
+/// `set-cookie` is a list.
+fn headers(lines: &[(String, String)]) -> Map<String, Value> {
+    let mut headers = Map::new();
+    for (name, value) in lines {
+        match headers.get_mut(name) {
+            None if name == "set-cookie" => drop(headers.insert(name.clone(), json!([value]))),
+            None => drop(headers.insert(name.clone(), Value::from(value.as_str()))),
+            Some(Value::Array(values)) => values.push(Value::from(value.as_str())),
+            Some(Value::String(before)) if !FIRST_WINS.contains(&name.as_str()) => {
+                before.push_str(if name == "cookie" { "; " } else { ", " });
+                before.push_str(value);
+            }
+            Some(_) => {}
+        }
+    }
+    headers
 }
 
-/// JSON and form bodies are parsed; what does not parse, or is nested deeper than values may be, stays text. An empty body is absent.
-fn parse_body(content_type: &str, raw: &str) -> Option<Value> {
-    if raw.is_empty() {
-        return None;
+/// What code sees as the body.
+struct Read {
+    /// None: there is none, or it is no text and no form.
+    body: Option<Value>,
+    /// Whether nothing of it was lost on the way.
+    is_whole: bool,
+}
+
+/// JSON and form bodies are parsed; what does not parse, or is nested deeper than values may be, stays text. An empty body is absent, and so is one that is
+/// no text, unless its type says that it is.
+fn read_body(content_type: &str, body: &[u8]) -> Read {
+    if body.is_empty() {
+        return Read { body: None, is_whole: true };
     }
+    let charset = charset_of(content_type);
     let essence = content_type.split(';').next().unwrap_or("").trim();
-    if essence == "application/json" || essence.ends_with("+json") {
-        return Some(json::read_given(raw.trim_start_matches('\u{feff}')).unwrap_or_else(|_| Value::from(raw)));
+    if essence == "application/x-www-form-urlencoded" && charset.is_none_or(Encoding::is_ascii_compatible) {
+        let (fields, is_whole) = form(body, charset);
+        return Read { body: Some(fields), is_whole };
     }
-    if essence == "application/x-www-form-urlencoded" {
-        return Some(pairs(raw.as_bytes()));
-    }
-    Some(Value::from(raw))
+    let (text, is_whole) = text_of(charset.unwrap_or(UTF_8), body);
+    let body = match essence {
+        "application/x-www-form-urlencoded" => Some(pairs(text.as_bytes())),
+        "application/json" => Some(json_or_text(&text)),
+        _ if essence.ends_with("+json") => Some(json_or_text(&text)),
+        _ if is_whole || is_of_text(essence) => Some(Value::from(text.as_ref())),
+        _ => None,
+    };
+    Read { body, is_whole }
+}
+
+/// Media types of text, which may hold a few bytes that are none.
+fn is_of_text(essence: &str) -> bool {
+    essence.starts_with("text/") || essence.ends_with("+xml") || matches!(essence, "application/xml" | "application/javascript" | "application/x-ndjson")
+}
+
+fn json_or_text(text: &str) -> Value {
+    json::read_given(text.trim_start_matches('\u{feff}')).unwrap_or_else(|_| Value::from(text))
 }
 
 /// Pairs of a query or form; a name that comes again makes an array.
@@ -107,6 +163,7 @@ mod tests {
             headers: vec![("content-type".into(), content_type.into()), ("x-a".into(), "1".into()), ("x-a".into(), "2".into())],
             client_ip: "127.0.0.1".into(),
             body: body.as_bytes().to_vec(),
+            encoded: None,
             parsed: None,
         }
     }
@@ -138,6 +195,56 @@ mod tests {
         let marked = body("application/json", b"\xef\xbb\xbf{\"a\":1}");
         assert_eq!((&marked["body"], &marked["bodyRaw"]), (&json!({ "a": 1 }), &json!("\u{feff}{\"a\":1}")));
         assert_eq!(body("application/json", br#"{"a":"\ud83d"}"#)["body"], json!({ "a": "\u{fffd}" }));
+    }
+
+    fn event_of(content_type: &str, bytes: &[u8], receiver: Receiver) -> Value {
+        let request = EndpointRequest { body: bytes.to_vec(), ..request(content_type, "") };
+        serde_json::from_str(&http_event(&request, receiver)).expect("JSON")
+    }
+
+    #[test]
+    fn a_body_that_is_no_text_is_whole_in_base64() {
+        let png = b"\x89PNG\r\n\x1a\n\0";
+        for content_type in ["image/png", "", "application/octet-stream; charset=binary", "application/x-protobuf"] {
+            for receiver in [Receiver::Source, Receiver::Workflow] {
+                let event = event_of(content_type, png, receiver);
+                assert_eq!((&event["bodyRaw"], &event["bodyEncoding"]), (&json!(STANDARD.encode(png)), &json!("base64")), "{content_type}");
+                assert!(event.get("body").is_none(), "{event}");
+            }
+        }
+        // Bytes that are text are text, whatever their type says.
+        let event = event_of("application/octet-stream", b"{\"a\":1}", Receiver::Workflow);
+        assert_eq!((&event["body"], event.get("bodyRaw"), event.get("bodyEncoding")), (&json!("{\"a\":1}"), None, None));
+        // What its type calls text is shown as such, and is whole beside it.
+        for content_type in ["text/plain", "text/csv; charset=utf-8", "application/xml", "image/svg+xml"] {
+            let event = event_of(content_type, b"caf\xe9", Receiver::Workflow);
+            assert_eq!((&event["body"], &event["bodyRaw"]), (&json!("caf\u{fffd}"), &json!(STANDARD.encode(b"caf\xe9"))), "{content_type}");
+        }
+        let event = event_of("application/json", b"{\"a\":\"\xff\"}", Receiver::Workflow);
+        assert_eq!((&event["body"], &event["bodyEncoding"]), (&json!({ "a": "\u{fffd}" }), &json!("base64")));
+        // A charset in which the bytes are none.
+        assert_eq!(event_of("text/plain; charset=euc-jp", b"\x8e", Receiver::Source)["bodyEncoding"], "base64");
+    }
+
+    #[test]
+    fn a_form_whose_escapes_are_no_text_keeps_them_beside_it() {
+        let event = event_of("application/x-www-form-urlencoded", b"a=%E9&b=1", Receiver::Workflow);
+        assert_eq!((&event["body"], &event["bodyRaw"], event.get("bodyEncoding")), (&json!({ "a": "\u{fffd}", "b": "1" }), &json!("a=%E9&b=1"), None));
+        let event = event_of("application/x-www-form-urlencoded; charset=windows-1252", b"a=%E9&b=%80", Receiver::Workflow);
+        assert_eq!((&event["body"], event.get("bodyRaw")), (&json!({ "a": "é", "b": "€" }), None));
+        let event = event_of("application/x-www-form-urlencoded; charset=utf-16le", b"a\0=\0b\0", Receiver::Workflow);
+        assert_eq!((&event["body"], event.get("bodyRaw")), (&json!({ "a": "b" }), None));
+    }
+
+    #[test]
+    fn repeated_header_lines_are_as_node_has_them() {
+        let line = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let lines = ["x-a", "accept", "cookie", "set-cookie", "content-type", "user-agent", "authorization", "server", "x-forwarded-for"];
+        let twice: Vec<_> = lines.iter().map(|name| line(name, "1")).chain(lines.iter().map(|name| line(name, "2"))).collect();
+        let expected = json!({ "x-a": "1, 2", "accept": "1, 2", "cookie": "1; 2", "set-cookie": ["1", "2"], "content-type": "1", "user-agent": "1",
+            "authorization": "1", "server": "1", "x-forwarded-for": "1, 2" });
+        assert_eq!(Value::Object(headers(&twice)), expected);
+        assert_eq!(Value::Object(headers(&[line("set-cookie", "a"), line("cookie", "a")])), json!({ "set-cookie": ["a"], "cookie": "a" }));
     }
 
     #[test]

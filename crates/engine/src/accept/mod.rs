@@ -1,6 +1,7 @@
 //! Accepting events: once this answers well, the event is durable and will be run.
 
 pub(crate) mod app_hooks;
+pub(crate) mod charsets;
 pub(crate) mod deferred;
 pub(crate) mod domains;
 pub(crate) mod endpoint_auth;
@@ -50,7 +51,7 @@ impl Engine {
         };
         let event = http_event(&request, receiver);
         // A request may wait for its answer for minutes; the event has all of it.
-        drop((std::mem::take(&mut request.body), request.parsed.take()));
+        drop((std::mem::take(&mut request.body), request.encoded.take(), request.parsed.take()));
         if asks_for(&request, "x-pd-notrigger") {
             self.keep_test_event(&endpoint, event).await?;
             return Ok(success_page());

@@ -1,12 +1,15 @@
 //! Files in requests to endpoints (reference 3): kept for half an hour, at an address that only who was given it knows.
 
 use bytes::{Bytes, BytesMut};
+use encoding_rs::{Encoding, UTF_8};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
-use millrace_model::ids::UploadId;
+use millrace_model::http::BodyFault;
+use millrace_model::ids::{OrgId, UploadId};
 use millrace_model::upload::{KEPT_MS, PART_BYTES, Upload};
 use multer::{Constraints, Multipart, SizeLimit};
 use serde_json::{Map, Value, json};
 
+use crate::accept::charsets::{CHARSET_FIELD, charset_of, whole_text};
 use crate::accept::http_event::add_pair;
 use crate::accept::kept_files::FILE_BYTES_MIN;
 use crate::tenants::secrets::same;
@@ -40,58 +43,111 @@ pub enum FilesIn {
     },
 }
 
-/// A body in the pieces that it comes in. An error is that of the connection.
+/// A field of a form, as it is read.
+enum FieldValue {
+    /// What stands in the place of a file.
+    File(Value),
+    /// Bytes, and the media type that they came with.
+    Text(Bytes, Option<String>),
+}
+
+/// A body in the pieces that it comes in. An error holds a [`BodyFault`]; any other is that of the connection.
 pub type Pieces = std::pin::Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
 
 impl Engine {
+    /// Bytes that the files of one request may have.
+    pub fn upload_max_bytes(&self) -> usize {
+        self.0.config.upload_max_bytes
+    }
+
     /// Keeps the files of a request's body and gives what code sees as the body.
     pub async fn take_files(&self, key: &str, files: FilesIn, body: Pieces) -> Result<Value, EngineError> {
         let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(|| EngineError::not_found("endpoint", key))?;
         let mut left = Left::of(self.0.config.upload_max_bytes);
         match files {
             FilesIn::Body { media_type } => {
-                let pieces = body.map_err(|_| broken());
+                let pieces = body.map_err(|error| EngineError::from(BodyFault::of(&error)));
                 let url = self.keep(&endpoint.org_id, ("body", &media_type), pieces, &mut left).await?;
                 Ok(json!({ "raw_body_url": url }))
             }
-            FilesIn::Form { boundary, text_max } => {
-                let max = u64::try_from(left.0.saturating_add(text_max)).unwrap_or(u64::MAX);
-                let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(max));
-                let mut form = Multipart::with_constraints(body, boundary, constraints);
-                let (mut fields, mut text_left, mut count) = (Map::new(), text_max, 0);
-                while let Some(field) = form.next_field().await.map_err(|e| refused(&e, max))? {
-                    count += 1;
-                    if count > FIELDS_MAX {
-                        return Err(EngineError::TooLarge { message: format!("the form has more than {FIELDS_MAX} fields") });
-                    }
-                    let name = field.name().unwrap_or_default().to_owned();
-                    let value = match field.file_name().map(str::to_owned) {
-                        Some(file_name) => {
-                            let media_type = field.content_type().map_or_else(|| BYTES.to_owned(), ToString::to_string);
-                            let pieces = field.map_err(|e| refused(&e, max));
-                            let url = self.keep(&endpoint.org_id, (&file_name, &media_type), pieces, &mut left).await?;
-                            json!({ "filename": file_name, "mimetype": media_type, "url": url })
-                        }
-                        None => {
-                            let text = field.text().await.map_err(|e| refused(&e, max))?;
-                            text_left = text_left.checked_sub(text.len()).ok_or_else(|| {
-                                let message = format!("the form's fields have more than {text_max} bytes beside its files (--http-body-max-bytes)");
-                                EngineError::TooLarge { message }
-                            })?;
-                            Value::from(text)
-                        }
-                    };
-                    add_pair(&mut fields, name, value);
-                }
-                Ok(Value::Object(fields))
-            }
+            FilesIn::Form { boundary, text_max } => self.take_form(&endpoint.org_id, (boundary, body), text_max, &mut left).await,
         }
+    }
+
+    /// Keeps the files of a form. Its texts are decoded once all of it is here: the field that names their charset may come last.
+    async fn take_form(&self, org: &OrgId, (boundary, body): (String, Pieces), text_max: usize, left: &mut Left) -> Result<Value, EngineError> {
+        let max = u64::try_from(left.0.saturating_add(text_max)).unwrap_or(u64::MAX);
+        let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(max));
+        let mut form = Multipart::with_constraints(body, boundary, constraints);
+        let (mut fields, mut text_left) = (Vec::new(), text_max);
+        while let Some(mut field) = form.next_field().await.map_err(|e| refused(&e, max))? {
+            if fields.len() == FIELDS_MAX {
+                return Err(EngineError::TooLarge { message: format!("the form has more than {FIELDS_MAX} fields") });
+            }
+            let name = field.name().unwrap_or_default().to_owned();
+            let media_type = field.content_type().map(ToString::to_string);
+            let value = match field.file_name().map(str::to_owned) {
+                Some(file_name) => {
+                    let media_type = media_type.unwrap_or_else(|| BYTES.to_owned());
+                    let pieces = field.map_err(|e| refused(&e, max));
+                    FieldValue::File(self.keep_in_form(org, (&file_name, &media_type), pieces, left).await?)
+                }
+                None => {
+                    let mut bytes = BytesMut::new();
+                    while let Some(piece) = field.chunk().await.map_err(|e| refused(&e, max))? {
+                        text_left = text_left.checked_sub(piece.len()).ok_or_else(|| {
+                            let message = format!("the form's fields have more than {text_max} bytes beside its files (--http-body-max-bytes)");
+                            EngineError::TooLarge { message }
+                        })?;
+                        bytes.extend_from_slice(&piece);
+                    }
+                    FieldValue::Text(bytes.freeze(), media_type)
+                }
+            };
+            fields.push((name, value));
+        }
+        let named = fields.iter().find_map(|(name, value)| match value {
+            FieldValue::Text(bytes, _) if name == CHARSET_FIELD => Encoding::for_label(bytes),
+            _ => None,
+        });
+        let mut read = Map::new();
+        for (name, value) in fields {
+            let value = match value {
+                FieldValue::File(record) => record,
+                FieldValue::Text(bytes, media_type) => {
+                    let own = media_type.as_deref().and_then(charset_of);
+                    match whole_text(own.or(named).unwrap_or(UTF_8), &bytes) {
+                        Some(text) => Value::from(text),
+                        // A part that is no text is a file that its sender gave no name.
+                        None => {
+                            let media_type = media_type.unwrap_or_else(|| BYTES.to_owned());
+                            let once = futures::stream::once(async move { Ok(bytes) });
+                            self.keep_in_form(org, (&name, &media_type), once, left).await?
+                        }
+                    }
+                }
+            };
+            add_pair(&mut read, name, value);
+        }
+        Ok(Value::Object(read))
+    }
+
+    /// Keeps a file of a form and gives what stands in its place.
+    async fn keep_in_form(
+        &self,
+        org: &OrgId,
+        (file_name, media_type): (&str, &str),
+        pieces: impl Stream<Item = Result<Bytes, EngineError>>,
+        left: &mut Left,
+    ) -> Result<Value, EngineError> {
+        let url = self.keep(org, (file_name, media_type), pieces, left).await?;
+        Ok(json!({ "filename": file_name, "mimetype": media_type, "url": url }))
     }
 
     /// Keeps a file and gives its address.
     async fn keep(
         &self,
-        org: &millrace_model::ids::OrgId,
+        org: &OrgId,
         (file_name, media_type): (&str, &str),
         pieces: impl Stream<Item = Result<Bytes, EngineError>>,
         left: &mut Left,
@@ -106,7 +162,7 @@ impl Engine {
     /// Stores a file as it comes.
     pub(crate) async fn receive(
         &self,
-        org: &millrace_model::ids::OrgId,
+        org: &OrgId,
         (file_name, media_type): (&str, &str),
         pieces: impl Stream<Item = Result<Bytes, EngineError>>,
         left: &mut Left,
@@ -189,14 +245,10 @@ fn too_large(max: usize) -> EngineError {
     EngineError::TooLarge { message: format!("the files are larger than {max} bytes, the limit of this server (--upload-max-bytes)") }
 }
 
-fn broken() -> EngineError {
-    EngineError::Invalid { code: "unreadable_body", message: "the body could not be read to its end".into(), details: json!({}) }
-}
-
 fn refused(error: &multer::Error, max: u64) -> EngineError {
     match error {
         multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => too_large(usize::try_from(max).unwrap_or(usize::MAX)),
-        multer::Error::StreamReadFailed(_) => broken(),
+        multer::Error::StreamReadFailed(cause) => BodyFault::of(cause.as_ref()).into(),
         error => EngineError::Invalid {
             code: "malformed_form",
             message: format!("the body is not the form that its `Content-Type` says: {error}"),
