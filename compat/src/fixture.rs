@@ -103,7 +103,7 @@ pub fn led(code: &str, port: u16) -> String {
 #[derive(Default)]
 pub struct Did {
     emits: Vec<Value>,
-    db: Map<String, Value>,
+    pub db: Map<String, Value>,
     responds: Vec<Value>,
 }
 

@@ -113,18 +113,16 @@ impl Workbench {
             organization: "compat".into(),
             modules: vec![ModuleSpec { name: "component".into(), path: path.clone() }],
             env: BTreeMap::new(),
-            db: Some(millrace_runner::DbLoader::of(fixture.db.clone())),
-            shares_map: true,
             memory_mb: None,
-            calls_max: 1,
-            hosts_max: 1,
+            calls_per_isolate: 1,
+            isolates_max: 1,
         });
-        let mut found = Vec::new();
+        let (mut found, mut db) = (Vec::new(), fixture.db.clone());
         for (at, call) in fixture.calls.iter().enumerate() {
             self.answers.set(call);
             let body = match entry.component_type.as_str() {
                 "action" => json!({ "kind": "action", "module": "component", "props": fixture.props, "context": {} }),
-                _ => json!({ "kind": "source", "module": "component", "hook": call.hook, "event": call.event, "props": fixture.props }),
+                _ => json!({ "kind": "source", "module": "component", "hook": call.hook, "event": call.event, "props": fixture.props, "db": db }),
             };
             let sink = Arc::new(Collect::default());
             let outcome = self.runner.call(isolate.clone(), Call { body: to_raw_value(&body)?, timeout: RUN_TIMEOUT }, sink.clone()).await;
@@ -133,6 +131,7 @@ impl Workbench {
                 Err(failure) => Err(format!("{}: {}", failure.code, failure.message)),
             };
             let did = sink.0.lock().map(|mut did| std::mem::take(&mut *did)).unwrap_or_default();
+            db.extend(did.db.clone());
             found.extend(call.differences(&did, &ended, &self.answers.unknown()).into_iter().map(|difference| format!("call {}: {difference}", at + 1)));
         }
         self.runner.evict(&isolate.id).await;
@@ -154,11 +153,9 @@ impl Workbench {
             organization: "compat".into(),
             modules: vec![ModuleSpec { name: "component".into(), path: path.clone() }],
             env: BTreeMap::new(),
-            db: None,
-            shares_map: false,
             memory_mb: None,
-            calls_max: 1,
-            hosts_max: 1,
+            calls_per_isolate: 1,
+            isolates_max: 1,
         });
         let body = to_raw_value(&json!({ "kind": "describe", "module": "component" })).map_err(|e| not_loaded(e.to_string()))?;
         let outcome = self.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT }, Arc::new(Ignore)).await;

@@ -59,7 +59,8 @@ function refusal(error: unknown): Error {
 
 const asksOf = new WeakMap<CallContext, Asks>();
 
-export function ask(call: CallContext, kind: string, payload: Bag): Promise<unknown> {
+export function ask(of: CallContext, kind: string, payload: Bag): Promise<unknown> {
+  const call = of.live;
   let asks = asksOf.get(call);
   if (!asks) {
     asks = new Asks(call);

@@ -1,7 +1,9 @@
-// Which call the running code belongs to, and in a workflow which of its steps.
+// Calls of this host, and the rule which of them the running code belongs to. An isolate serves one call at a time: whatever happens while a call is under
+// way belongs to it, also in a queue, a pool or an emitter that an earlier call made. Only where the author asked for several calls at a time
+// (`calls_per_isolate`) does AsyncLocalStorage decide.
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import { JSON } from "./kept.ts";
+import { JSON, later } from "./kept.ts";
 import { checked, type Wire } from "./wire.ts";
 
 /** Lines kept of what a call's code says after its end. */
@@ -10,7 +12,7 @@ const LATE_LINES_MAX = 100;
 /** What code runs in: a call, and in a workflow a step of it. */
 export interface Scope {
   readonly call: CallContext;
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 /** One call under way: its way to the server, and what it must wait for before it is done. */
@@ -21,6 +23,8 @@ export class CallContext implements Scope {
   readonly #pending = new Set<Promise<unknown>>();
   #done = false;
   #lateLines = 0;
+  /** The step that is under way, in a workflow. */
+  namespace: string | undefined;
   /** A frame that waits for the next. */
   #held: string | undefined;
   /** Fails the call from outside its own promise: an error of something it did not await. */
@@ -39,6 +43,11 @@ export class CallContext implements Scope {
 
   get done(): boolean {
     return this.#done;
+  }
+
+  /** This call; once it is over, the one that is under way in its isolate, if that is known: what earlier calls left behind works for it. */
+  get live(): CallContext {
+    return this.#done && underWay ? underWay : this;
   }
 
   /** Sends a frame of this call; nothing after its end. */
@@ -107,6 +116,65 @@ export class CallContext implements Scope {
 }
 
 export const calls = new AsyncLocalStorage<Scope>();
+
+/** Whether calls come one at a time. */
+let oneCall = false;
+/** The call that is under way, where they do. */
+let underWay: CallContext | undefined;
+/** The call that ended last, where they do: what goes on between two calls belongs to it. */
+let latest: CallContext | undefined;
+
+export function serveOneCall(): void {
+  oneCall = true;
+}
+
+/** From now on, until `over`, what happens belongs to this call. */
+export function begin(call: CallContext): void {
+  if (oneCall) underWay = call;
+}
+
+export function over(call: CallContext): void {
+  if (underWay !== call) return;
+  underWay = undefined;
+  latest = call;
+}
+
+/** What the running code belongs to. */
+export function scope(): Scope | undefined {
+  const stored = calls.getStore();
+  if (!underWay) return stored ?? latest;
+  return stored?.call === underWay ? stored : underWay;
+}
+
+/** What a rejected promise that nobody handles belongs to: the call that made it, also where that is over. */
+export function scopeOfRejection(): Scope | undefined {
+  return calls.getStore() ?? scope();
+}
+
+const { getActiveResourcesInfo } = process as unknown as { getActiveResourcesInfo?: () => string[] };
+/** How often it is looked whether what a call left running has ended, milliseconds, and how many times. */
+const LOOK_EVERY = 5;
+const LOOKS_MAX = 200;
+
+/** Timers, requests and connections that keep the event loop going. */
+const active = (): number => getActiveResourcesInfo?.().length ?? 0;
+
+/** Tells whether a call left something running beyond what there was when it began. */
+export function leavesRunning(): () => boolean {
+  if (!oneCall) return () => false;
+  const before = active();
+  return () => active() > before;
+}
+
+/** Says once what a call left running has ended, or that it goes on for long and the next call may begin beside it. */
+export function whenQuiet(goesOn: () => boolean, quiet: () => void): void {
+  let looks = 0;
+  const look = (): void => {
+    if (++looks < LOOKS_MAX && goesOn()) later(look, LOOK_EVERY).unref();
+    else quiet();
+  };
+  later(look, LOOK_EVERY).unref();
+}
 
 let ending: (() => void)[] | undefined;
 

@@ -1,6 +1,5 @@
-// `$.service.db`: synchronous, private to the source. A map that lives as long as the isolate; each write goes to the
-// server at once and is settled with the run. Values are kept as JSON text: each `get` is a fresh copy. A form has a
-// map of its own, of what is stored of a source that is there already: what it sets is seen by that call alone.
+// `$.service.db`: synchronous, private to the source. A call begins with what is stored when it begins; each write goes to the server at once and is settled
+// with the run. Values are kept as JSON text: each `get` is a fresh copy. What a form sets is seen by that call alone.
 import type { CallContext } from "./context.ts";
 import { jsonText } from "./errors.ts";
 import { JSON } from "./kept.ts";
@@ -33,15 +32,9 @@ class Values {
   }
 }
 
-let shared = new Values(undefined);
-
-export function loadDb(snapshot: Snapshot): void {
-  shared = new Values(snapshot);
-}
-
-/** The `$.service.db` of a run or hook: the isolate's, of which every write is kept. */
-export function serviceDb(call: CallContext): object {
-  return dbOf(shared, call, (name, text) => call.sendText(`"t":"db","key":${JSON.stringify(name)}${text === undefined ? "" : `,"value":${text}`}}`));
+/** The `$.service.db` of a run or hook, of which every write is kept. */
+export function serviceDb(call: CallContext, snapshot: unknown): object {
+  return dbOf(new Values(snapshot as Snapshot), call, (name, text) => call.sendText(`"t":"db","key":${JSON.stringify(name)}${text === undefined ? "" : `,"value":${text}`}}`));
 }
 
 /** That of a form, of which no write is kept. */

@@ -1,8 +1,7 @@
 // The program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
 import { setEnvironmentData } from "node:worker_threads";
 
-import { atTurn, CallContext, calls } from "./context.ts";
-import { loadDb } from "./db.ts";
+import { atTurn, begin, CallContext, calls, leavesRunning, over, type Scope, scope, scopeOfRejection, serveOneCall, whenQuiet } from "./context.ts";
 import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
 import { FlowExit, showAsTmp, wireError } from "./errors.ts";
@@ -30,7 +29,7 @@ async function load(frame: Bag): Promise<void> {
     setEnvironmentData(OWN_TMP, tmp);
     mirrorInto(tmp);
     leadHosted();
-    loadDb(frame["db"] as Record<string, unknown> | null);
+    if (frame["one_call"] === true) serveOneCall();
     await loadModules(frame["modules"] as { name: string; path: string }[]);
     wire.send({ t: "loaded" });
   } catch (error) {
@@ -94,27 +93,35 @@ function failure(error: unknown, namespace?: string): string {
 }
 
 async function perform(frame: CallFrame, call: CallContext): Promise<void> {
+  begin(call);
+  const goesOn = leavesRunning();
   call.fail = (error, namespace) => {
-    end(call, failure(error, namespace));
+    end(call, failure(error, namespace), goesOn);
   };
   try {
     const text = await answer(frame, call);
     if (call.waits) await call.settled();
     // What nobody awaited and has failed by then fails the run.
-    atTurn(wire, () => end(call, `"ok":true,${text}}`));
+    atTurn(wire, () => end(call, `"ok":true,${text}}`, goesOn));
   } catch (error) {
-    end(call, failure(error));
+    end(call, failure(error), goesOn);
   }
 }
 
-function end(call: CallContext, tail: string): void {
+/** Ends a call. The next one of an isolate that serves one at a time begins once what this one started has ended. */
+function end(call: CallContext, tail: string, goesOn: () => boolean): void {
+  if (call.done) return;
+  const left = goesOn();
+  const mark = left ? `"left_running":true,` : "";
   try {
-    call.finish(tail);
+    call.finish(mark + tail);
   } catch (error) {
     // It fits no frame.
-    call.finish(failure(error));
+    call.finish(mark + failure(error));
   }
   underWay.delete(call.id);
+  over(call);
+  if (left) whenQuiet(goesOn, () => wire.send({ t: "quiet" }));
 }
 
 function onFrame(frame: Bag): void {
@@ -132,18 +139,24 @@ function onFrame(frame: Bag): void {
       underWay.get(frame["id"] as number)?.answered?.(frame);
       break;
     case "cancel":
-      underWay.get(frame["id"] as number)?.abandon();
-      underWay.delete(frame["id"] as number);
+      abandon(frame["id"] as number);
       wire.send({ t: "cancelled", id: frame["id"] });
       break;
   }
 }
 
-/** An error that nobody awaited belongs to the call that caused it, also when that is over. */
-function stray(error: unknown): void {
-  const scope = calls.getStore();
-  if (!scope) return logHost(error);
-  const { call, namespace } = scope;
+function abandon(id: number): void {
+  const call = underWay.get(id);
+  if (!call) return;
+  call.abandon();
+  underWay.delete(id);
+  over(call);
+}
+
+/** An error that nobody awaited, and what it belongs to, which may be over. */
+function stray(error: unknown, of: Scope | undefined): void {
+  if (!of) return logHost(error);
+  const { call, namespace } = of;
   // The step looks whether exit was called when it ends.
   if (error instanceof FlowExit) return;
   if (!call.done) return call.fail(error, namespace);
@@ -155,7 +168,7 @@ captureLogs();
 process.exit = ((code?: number) => {
   throw new Error(`process.exit(${code ?? ""}) was called: code that runs here cannot end the process; return or throw instead`);
 }) as typeof process.exit;
-process.on("uncaughtException", stray);
-process.on("unhandledRejection", stray);
+process.on("uncaughtException", (error) => stray(error, scope()));
+process.on("unhandledRejection", (error) => stray(error, scopeOfRejection()));
 wire.start(onFrame);
 wire.send({ t: "hello", protocol: 1, node: process.version });

@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { Duplex } from "node:stream";
 
 import { ask } from "./ask.ts";
-import { calls, type Scope } from "./context.ts";
+import { type Scope, scope as scopeNow } from "./context.ts";
 import type { Bag } from "./types.ts";
 
 const HOST = "api.pipedream.com";
@@ -90,7 +90,7 @@ const server = http.createServer((request, response) => {
 
 function connect(): Duplex {
   const [ours, theirs] = End.pair();
-  theirs.scope = calls.getStore();
+  theirs.scope = scopeNow();
   server.emit("connection", theirs);
   return ours;
 }
@@ -124,7 +124,7 @@ export function leadHosted(): void {
     if (!URL.canParse(text) || new URL(text).hostname !== HOST) return await fetched(input, init);
     const request = new Request(input, init);
     const { pathname, search } = new URL(text);
-    const answer = await answerOf(calls.getStore(), request.method, pathname + search, (name) => request.headers.get(name), await request.text());
+    const answer = await answerOf(scopeNow(), request.method, pathname + search, (name) => request.headers.get(name), await request.text());
     return new Response(answer.body, { status: answer.status, headers: { "content-type": answer.content_type } });
   };
   syncBuiltinESMExports();

@@ -36,5 +36,6 @@ export const JSON = {
     return json === undefined ? undefined : wellFormed(json);
   }) as typeof stringify,
 };
+export const later = globalThis.setTimeout;
 export const Buffer = { alloc, allocUnsafe, byteLength, concat };
 export type Buffer = globalThis.Buffer;

@@ -1,7 +1,7 @@
 // Output of each call: console.* and the standard streams, in order, with their level.
 import { formatWithOptions, inspect } from "node:util";
 
-import { calls } from "./context.ts";
+import { scope as scopeNow } from "./context.ts";
 
 const LINE_MAX = 64 << 10;
 
@@ -9,7 +9,7 @@ const LINE_MAX = 64 << 10;
 const ownStderr = process.stderr.write.bind(process.stderr);
 
 function log(level: string, text: string): void {
-  const scope = calls.getStore();
+  const scope = scopeNow();
   if (!scope) return;
   scope.call.log(level, text.length <= LINE_MAX ? text : `${text.slice(0, LINE_MAX)} [cut]`);
 }
@@ -23,7 +23,7 @@ export function captureLogs(): void {
   // As console.group would indent: by call, for calls interleave.
   const indents = new WeakMap<object, string>();
   const indented = (text: string): string => {
-    const scope = calls.getStore();
+    const scope = scopeNow();
     const indent = scope && indents.get(scope.call);
     return indent ? text.replace(/^/gm, indent) : text;
   };
@@ -37,7 +37,7 @@ export function captureLogs(): void {
   const print = own["log"] as (...args: unknown[]) => void;
   const group = (...args: unknown[]) => {
     if (args.length > 0) print(...args);
-    const scope = calls.getStore();
+    const scope = scopeNow();
     if (scope) indents.set(scope.call, `${indents.get(scope.call) ?? ""}  `);
   };
   Object.assign(console, own, {
@@ -50,7 +50,7 @@ export function captureLogs(): void {
     group,
     groupCollapsed: group,
     groupEnd: () => {
-      const scope = calls.getStore();
+      const scope = scopeNow();
       if (scope) indents.set(scope.call, (indents.get(scope.call) ?? "").slice(2));
     },
   });

@@ -8,8 +8,9 @@ import type { Bag } from "./types.ts";
 export function senders(call: CallContext): Bag {
   const send = (kind: string, payload: unknown): Promise<void> => {
     const text = jsonText(payload, `what $.send.${kind} sends`) ?? "null";
-    if (call.done) call.log("warn", `$.send.${kind} was called after the run had ended; it is not sent`);
-    else call.sendText(`"t":"send","kind":"${kind}","payload":${text}}`);
+    const to = call.live;
+    if (to.done) to.log("warn", `$.send.${kind} was called after the run had ended; it is not sent`);
+    else to.sendText(`"t":"send","kind":"${kind}","payload":${text}}`);
     return Promise.resolve();
   };
   const bag = (payload: unknown) => payload as Bag;

@@ -35,16 +35,17 @@ export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext
     // Sent before this returns, so that it is kept whether or not the promise is awaited.
     const eventText = jsonText(event, "the emitted event");
     const metaText = jsonText(meta ?? {}, "the metadata of an emitted event", spellBigInt);
-    if (call.done) call.log("warn", "an event was emitted after the run had ended; it is not kept");
-    else call.sendText(`"t":"emit",${eventText === undefined ? "" : `"event":${eventText},`}"meta":${metaText ?? "{}"}}`);
+    const to = call.live;
+    if (to.done) to.log("warn", "an event was emitted after the run had ended; it is not kept");
+    else to.sendText(`"t":"emit",${eventText === undefined ? "" : `"event":${eventText},`}"meta":${metaText ?? "{}"}}`);
     return Promise.resolve();
   };
   const hook = frame["hook"] as string | null | undefined;
   const runs = frame["kind"] === "source";
-  let form: object | undefined;
+  let db: object | undefined;
   const services = {
     emit,
-    db: () => (runs ? serviceDb(call) : (form ??= formDb(call, frame["db"]))),
+    db: () => (db ??= (runs ? serviceDb : formDb)(call, frame["db"])),
     http: (endpoint: string) => httpInterface(endpoint, call, hook ? `the ${hook} hook` : undefined),
     execute: executeRequest,
     dataStore: (store: unknown) => dataStore(store, call),

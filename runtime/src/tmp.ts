@@ -47,5 +47,16 @@ export function leadTmp(own: string): void {
     wrap(fs as unknown as Record<string, unknown>, `${name}Sync`, paths);
     wrap(fs.promises as unknown as Record<string, unknown>, name, paths);
   }
+  leadCwd(own, lead);
   syncBuiltinESMExports();
+}
+
+/** `process.chdir("/tmp")` goes to `own`, and `process.cwd()` calls it /tmp. */
+function leadCwd(own: string, lead: (path: unknown) => unknown): void {
+  const { chdir, cwd } = process;
+  process.chdir = (folder) => chdir(lead(folder) as string);
+  process.cwd = () => {
+    const folder = cwd();
+    return folder === own || folder.startsWith(`${own}/`) ? `/tmp${folder.slice(own.length)}` : folder;
+  };
 }

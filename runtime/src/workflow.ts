@@ -51,6 +51,7 @@ export async function runWorkflow(frame: CallFrame, call: CallContext): Promise<
     if (call.done) return undefined;
     call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"started"}`);
     const $ = dollar(context, shared, namespace, resume?.namespace === namespace ? { ...resume.run } : undefined);
+    call.namespace = namespace;
     const ending = await calls.run({ call, namespace }, runStep, step, steps, $, call);
     if (ending) return ending;
   }

@@ -155,7 +155,7 @@ test("7: interfaces that only additionalProps declares work in run", async () =>
 
 test("8: a run answers while activate still waits, and sees what the hook set", async () => {
   const code = `let go; export default { props: { db: "$.service.db", http: "$.interface.http" },
-    hooks: { async activate() { this.db.set("secret", "s"); await new Promise((r) => (go = r)); return this.db.get("seen"); } },
+    hooks: { async activate() { this.db.set("secret", "s"); await new Promise((r) => (go = r)); return this.db.get("secret"); } },
     run(event) { this.db.set("seen", this.db.get("secret")); this.http.respond({ status: 200, headers: { "x-hook-secret": event.headers["X-Hook-Secret"] } }); go(); } };`;
   const host = await Host.load({ m: code }, { db: {} });
   host.send({ t: "call", id: 1, deadline_ms: 5000, module: "m", props: {}, ...source, hook: "activate" });

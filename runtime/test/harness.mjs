@@ -17,6 +17,7 @@ export function frameBytes(frame) {
 
 export class Host {
   frames = [];
+  db = {};
   /** Takes each frame as it comes, in place of `frames`. */
   onFrame = undefined;
   #chunks = Buffer.alloc(0);
@@ -46,6 +47,7 @@ export class Host {
       const end = at + 4 + this.#chunks.readUInt32LE(at);
       const frame = JSON.parse(this.#chunks.toString("utf8", at + 4, end));
       at = end;
+      if (frame.t === "db") this.#written(frame);
       if (this.onFrame) this.onFrame(frame);
       else this.frames.push(frame);
     }
@@ -53,7 +55,13 @@ export class Host {
     this.#wake();
   }
 
+  #written({ key, value }) {
+    if (value === undefined) delete this.db[key];
+    else this.db[key] = value;
+  }
+
   send(frame) {
+    if (frame.t === "call" && frame.kind === "source") frame = { db: this.db, ...frame };
     this.wire.write(frameBytes(frame));
   }
 
@@ -79,8 +87,8 @@ export class Host {
     this.child.kill("SIGKILL");
   }
 
-  /** A host with modules loaded, given as text by name. */
-  static async load(modules, load = {}) {
+  /** A host with modules loaded, given as text by name. `db`: what `$.service.db` holds; the harness keeps it up to date, as the server does. */
+  static async load(modules, { db = {}, ...load } = {}) {
     const folder = mkdtempSync(join(tmpdir(), "host-test-"));
     const host = new Host();
     host.exited.then(() => rmSync(folder, { recursive: true, force: true }));
@@ -89,7 +97,8 @@ export class Host {
       writeFileSync(path, code);
       return { name, path };
     });
-    host.send({ t: "load", protocol: 1, modules: list, env: {}, db: null, tmp: folder, ...load });
+    host.db = { ...db };
+    host.send({ t: "load", protocol: 1, modules: list, env: {}, tmp: folder, ...load });
     host.loaded = await host.until((frame) => frame.t === "loaded" || frame.t === "load_failed");
     return host;
   }

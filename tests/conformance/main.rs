@@ -12,6 +12,7 @@ mod http_triggers;
 mod long_lists;
 mod master_key;
 mod nodes;
+mod one_at_a_time;
 mod operations;
 mod postgres;
 mod postgres_start;

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 const FAIL_POINTS: &str = "MILLRACE_FAIL_POINTS";
 const PACE: Duration = Duration::from_millis(10);
 /// Around the commit of each.
-const COMMITS: [&str; 11] = ["accept", "claim", "settle", "pause", "wake", "progress", "webhook_claim", "webhook_result", "deploy", "prune", "tick"];
+const COMMITS: [&str; 12] =
+    ["accept", "accept_queued", "claim", "settle", "pause", "wake", "progress", "webhook_claim", "webhook_result", "deploy", "prune", "tick"];
 /// Later than all that a server that was killed had under a lease, or claimed; by the clock of the one that goes on.
 const LATER_MS: i64 = 60_000;
 /// Others.
@@ -48,15 +49,17 @@ async fn an_end_at_each_instant_loses_nothing() {
 async fn an_end_at_each_instant_loses_nothing_on_postgres() {
     let Some(cluster) = cluster() else { return };
     let database = cluster.database().await;
-    let points = ["accept.after", "claim.after", "settle.before", "settle.after", "webhook_result.before"].map(|point| format!("store.{point}_commit"));
+    let points = ["accept.after", "accept_queued.after", "claim.after", "settle.before", "settle.after", "webhook_result.before"]
+        .map(|point| format!("store.{point}_commit"));
     ends_at(&["--database-url", &database.url()], &points, Duration::from_secs(60)).await;
 }
 
 /// A commit whose failure is reported may have happened or not: the database went away before it could say.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failures_before_and_after_commits_lose_nothing() {
-    let before = ["accept=5", "settle=4", "pause=2", "webhook_result=2", "progress=3", "renew=1", "wake=1"].map(|point| (point, "before"));
-    let after = ["accept=9", "claim=3", "settle=9", "pause=4", "webhook_claim=3", "webhook_result=4", "progress=5", "wake=2"].map(|point| (point, "after"));
+    let before = ["accept=5", "accept_queued=5", "settle=4", "pause=2", "webhook_result=2", "progress=3", "renew=1", "wake=1"].map(|point| (point, "before"));
+    let after = ["accept=9", "accept_queued=9", "claim=3", "settle=9", "pause=4", "webhook_claim=3", "webhook_result=4", "progress=5", "wake=2"]
+        .map(|point| (point, "after"));
     let of = |(point, when): (&str, &str)| {
         let (name, nth) = point.split_once('=').expect("a name and which");
         format!("store.{name}.{when}_commit=error@{nth}")
@@ -162,7 +165,7 @@ impl Rare {
         server.post("/data_stores", &json!({ "name": "begun" })).await.data();
         let steps = json!([{ "namespace": "begin", "code": BEGINS, "props": { "store": "begun" } }]);
         // Long enough that on a crowded machine both have begun by then.
-        let settings = json!({ "name": "begins", "timeout_ms": 8_000, "error_notification": false });
+        let settings = json!({ "name": "begins", "calls_per_isolate": 8, "timeout_ms": 8_000, "error_notification": false });
         let begins = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps, "settings": settings })).await.data();
         let asks = server.workflow("asks", json!([{ "type": "http" }]), &[("ask", ASKS)]).await;
         Self { server, later: 0, begins, asks }

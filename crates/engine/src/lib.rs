@@ -10,6 +10,7 @@ mod error;
 mod nodes;
 mod observe;
 mod run;
+mod service_db;
 mod settle;
 mod tasks;
 mod tenants;
@@ -38,7 +39,7 @@ pub use deploy::components::CodeRef;
 pub use deploy::configure::{FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use deploy::registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::settings::SettingsRequest;
-pub use deploy::sources::{NewSource, UpdateSource};
+pub use deploy::sources::{NewSource, SettingsOfSource, UpdateSource};
 pub use deploy::workflow_parts::{NewWorkflow, StepRequest, TriggerRequest, UpdateWorkflow};
 pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
@@ -216,10 +217,8 @@ struct Inner {
     waiters: Mutex<HashMap<millrace_model::ids::RunId, oneshot::Sender<()>>>,
     /// Serializes dedupe decisions of one source within this node.
     turns: settle::turns::Turns,
-    /// The order in which sources wrote to their `$.service.db`.
-    writes: Arc<run::writes::Writes>,
-    /// Which of them this server may run, where others use the database.
-    seats: run::seats::Seats,
+    begin_order: run::begin_order::BeginOrder,
+    hook_writes: service_db::HookWrites,
     /// One refresh of an account's token at a time within this node; the store sees to the others.
     refreshing: Mutex<HashMap<millrace_model::ids::AccountId, Arc<tokio::sync::Mutex<()>>>>,
     /// OAuth states that were used.
@@ -285,8 +284,8 @@ impl Engine {
             latest: AtomicI64::new(i64::MIN),
             waiters: Mutex::default(),
             turns: settle::turns::Turns::default(),
-            writes: Arc::default(),
-            seats: run::seats::Seats::default(),
+            begin_order: run::begin_order::BeginOrder::default(),
+            hook_writes: service_db::HookWrites::default(),
             refreshing: Mutex::default(),
             used_states: tenants::oauth::UsedStates::default(),
             responders: Mutex::default(),

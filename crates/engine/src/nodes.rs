@@ -45,8 +45,6 @@ const RUNS_REMEMBERED: usize = 10_000;
 pub(crate) struct Nodes {
     /// Whether others use the database, as far as was heard.
     others: AtomicBool,
-    /// When this server last said that it is there.
-    checked_in: Mutex<Option<Instant>>,
     news: Mutex<Vec<News>>,
     gathered: tokio::sync::Notify,
     /// Owners whose lines other servers want as they come, and until when.
@@ -111,7 +109,6 @@ impl Engine {
             return Ok(());
         }
         self.check_in().await?;
-        // While this server stops, its runs keep and hand on their seats: those are others' only once the runs have settled.
         let (relay, relayed) = mpsc::channel(RELAYED_MAX);
         let relayed = std::sync::Arc::new(tokio::sync::Mutex::new(relayed));
         self.keep_to_the_end("listener", move |engine, stop| engine.listen(stop, relay.clone()));
@@ -188,18 +185,9 @@ impl Engine {
     }
 
     async fn check_in(&self) -> StoreResult<()> {
-        let asked = Instant::now();
         let others = self.0.store.check_in(&self.0.node, ALIVE_MS).await?;
-        let before = self.0.nodes.checked_in.lock().replace(asked);
-        if before.is_some_and(|before| before.elapsed() >= Duration::from_millis(ALIVE_MS.unsigned_abs())) {
-            // The others took this server for dead, as far as it knows.
-            self.0.seats.doubt();
-        }
         if self.0.nodes.others.swap(others > 0, Ordering::SeqCst) != (others > 0) {
             tracing::info!(others, "other servers use the database");
-            if others > 0 {
-                self.take_seats();
-            }
         }
         Ok(())
     }
@@ -291,9 +279,6 @@ impl Engine {
             }
             Heard::News(node, _) if node == self.0.node => {}
             Heard::News(_, News::Queued) => self.0.wake_dispatch.notify_one(),
-            Heard::News(_, News::SeatAsked(source)) => self.seat_asked(&source),
-            Heard::News(_, News::SeatLeft(_)) => self.0.seats.look_again(),
-            Heard::News(_, News::SeatMoved(source)) => self.0.seats.moved(&source),
             Heard::News(_, News::Followed(owner)) => self.0.nodes.follow(owner),
             Heard::News(_, news @ (News::Event(..) | News::Run(..) | News::Line { .. })) => {
                 let (News::Event(_, owner, _) | News::Run(_, owner, _) | News::Line { owner, .. }) = &news else { return };
@@ -325,7 +310,7 @@ impl Engine {
                         events.entry((org, emitter)).or_default().insert(at);
                     }
                     of_run @ (News::Run(..) | News::Line { .. }) => of_runs.push(of_run),
-                    News::Queued | News::Followed(_) | News::SeatAsked(_) | News::SeatLeft(_) | News::SeatMoved(_) => {}
+                    News::Queued | News::Followed(_) => {}
                 }
             }
             for ((org, emitter), wanted) in events {

@@ -170,6 +170,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
             Sandbox::Off => Walls::Off,
         },
         egress: egress.clone(),
+        hosts_max: hosts_max(&std::fs::read_to_string("/proc/meminfo").unwrap_or_default()),
         ..RunnerConfig::default()
     };
     let runner = Runner::start(runner_config).await?;
@@ -302,5 +303,20 @@ fn start_log(format: LogFormat) {
     match format {
         LogFormat::Json => builder.json().flatten_event(true).init(),
         LogFormat::Text => builder.with_target(false).init(),
+    }
+}
+
+/// How many hosts there may be: one for each 64 MiB of the machine's memory (`/proc/meminfo`), 32 to 128. A host of a small component has 8 MiB of its own.
+fn hosts_max(meminfo: &str) -> usize {
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    (total.unwrap_or(0) / (64 << 10)).clamp(32, 128)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_number_of_hosts_follows_the_memory_of_the_machine() {
+        let of = |kib: u64| super::hosts_max(&format!("MemTotal:       {kib} kB\nMemFree: 1 kB\n"));
+        assert_eq!([of(1 << 20), of(4 << 20), of(64 << 20), super::hosts_max("")], [32, 64, 128, 32]);
     }
 }

@@ -50,6 +50,9 @@ pub struct RunLimits {
     pub concurrency: Option<u32>,
     /// Runs for each interval.
     pub throttle: Option<Throttle>,
+    /// Whether the oldest always starts first: a server that may not run it (another one's client waits for its answer) starts none that came later.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_order: bool,
 }
 
 /// A fixed window of a throttle.
@@ -91,8 +94,11 @@ mod tests {
     #[test]
     fn room_is_what_is_left_of_both_limits() {
         let window = |ms, runs| Window { began_at: Timestamp(ms), runs };
-        let limits =
-            |concurrency, throttle: Option<(u32, u64)>| RunLimits { concurrency, throttle: throttle.map(|(runs, interval_ms)| Throttle { runs, interval_ms }) };
+        let limits = |concurrency, throttle: Option<(u32, u64)>| RunLimits {
+            concurrency,
+            throttle: throttle.map(|(runs, interval_ms)| Throttle { runs, interval_ms }),
+            in_order: false,
+        };
         let room = |limits: RunLimits, running, window, now| limits.room(running, window, Timestamp(now));
         assert_eq!(room(limits(None, None), 99, window(0, 5), 10), (i64::MAX, window(0, 5)));
         assert_eq!(room(limits(Some(2), None), 1, window(0, 0), 10).0, 1);

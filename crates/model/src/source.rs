@@ -1,10 +1,12 @@
 //! A source: a deployed component, and its interfaces.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::component::PropDef;
 use crate::ids::{ComponentId, HttpInterfaceId, OrgId, SourceId, TimerId, UserId, WorkflowId};
+use crate::limits::RunLimits;
 use crate::made_from::MadeFrom;
 use crate::schedule::Schedule;
 
@@ -31,6 +33,10 @@ pub struct Source {
     pub active: bool,
     /// Why it is not active, where something failed.
     pub inactive_reason: Option<String>,
+    /// What its author said of how it runs.
+    pub settings: SourceSettings,
+    /// What holds its runs back in the queue: with a `$.service.db` they run one at a time, in the order of acceptance.
+    pub limits: Option<RunLimits>,
     /// The file it was made from, where somebody keeps it in one.
     pub made_from: Option<MadeFrom>,
     /// When it was deployed.
@@ -38,6 +44,28 @@ pub struct Source {
     /// When it was last changed.
     pub updated_at: Timestamp,
 }
+
+/// What the author of a source says of how it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SourceSettings {
+    /// Runs that one process serves at the same time, 1 to [`CALLS_PER_ISOLATE_MAX`]; None: 1.
+    pub calls_per_isolate: Option<u32>,
+    /// Runs at the same time. None: one where the source has a `$.service.db`, else as many as there is room for.
+    pub concurrency: Option<u32>,
+}
+
+impl SourceSettings {
+    /// What holds the runs of a source with these settings back. Two runs that go on at the same time both read what was stored before either of them: only
+    /// one at a time never loses an update of `$.service.db`.
+    pub fn limits(&self, has_db: bool) -> Option<RunLimits> {
+        let concurrency = self.concurrency.or(has_db.then_some(1))?;
+        Some(RunLimits { concurrency: Some(concurrency), throttle: None, in_order: true })
+    }
+}
+
+/// The most runs that one process serves at the same time.
+pub const CALLS_PER_ISOLATE_MAX: u32 = 64;
 
 /// Who is triggered by an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -167,6 +167,9 @@ pub struct Settings {
     /// Runs at once; none: no limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
+    /// Runs that one process serves at the same time; none: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_per_isolate: Option<u32>,
     /// Runs for each interval; none: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<Throttle>,
@@ -179,7 +182,7 @@ impl Settings {
     /// What holds its runs back in the queue; None: nothing, they start where they are accepted.
     pub fn limits(&self) -> Option<RunLimits> {
         let limited = self.concurrency.is_some() || self.throttle.is_some() || self.queue_max.is_some();
-        limited.then_some(RunLimits { concurrency: self.concurrency, throttle: self.throttle })
+        limited.then_some(RunLimits { concurrency: self.concurrency, throttle: self.throttle, in_order: false })
     }
 }
 
@@ -193,6 +196,7 @@ impl Default for Settings {
             keep_data: true,
             auto_retry: None,
             concurrency: None,
+            calls_per_isolate: None,
             throttle: None,
             queue_max: None,
         }

@@ -106,7 +106,6 @@ impl UnderWay {
     }
 
     pub(crate) fn end(self, ended: Ended) {
-        self.sink.ended();
         // Whoever asked may have gone away.
         let _ = self.end.send(ended);
     }
@@ -170,7 +169,7 @@ impl UnderWay {
                 let namespace = namespace.or_else(|| self.step());
                 return Ok(After::Over(Err(thrown(error.unwrap_or_default(), namespace))));
             }
-            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } | FromHost::Ask { .. } => {
+            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } | FromHost::Quiet | FromHost::Ask { .. } => {
                 return Err(WireError::OutOfOrder("not a frame of a call"));
             }
         };

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -15,6 +16,7 @@ use millrace_model::egress::Refusal;
 use crate::ask::Desk;
 use crate::call::{After, Ended, EndedCall, REFUSALS_KEPT, UnderWay, thrown};
 use crate::death::Death;
+use crate::host_pool::{IsolateKey, QueuedCall, key};
 use crate::life::{Life, end_process};
 use crate::outgoing::Outgoing;
 use crate::sandbox::Launched;
@@ -34,23 +36,21 @@ pub(crate) const PROTOCOL: u32 = 1;
 /// How far loading is.
 #[derive(Clone, Debug)]
 pub(crate) enum Load {
-    /// What its source stored is not read yet: what ran before may still be on its way to the disk. That is no time of the code's.
-    Waiting,
-    /// It has been told to load.
+    /// It loads.
     Pending,
     Loaded,
-    Failed(CallFailure),
+    Failed,
 }
 
 impl Load {
     pub(crate) const fn is_over(&self) -> bool {
-        matches!(self, Self::Loaded | Self::Failed(_))
+        matches!(self, Self::Loaded | Self::Failed)
     }
 }
 
 /// A host with an isolate.
 pub(crate) struct Host {
-    pub(crate) isolate: String,
+    pub(crate) isolate: IsolateKey,
     pub(crate) organization: String,
     desk: Desk,
     calls: Mutex<Calls>,
@@ -58,19 +58,16 @@ pub(crate) struct Host {
     cancels: Mutex<HashMap<u64, oneshot::Sender<()>>>,
     pub(crate) load: watch::Receiver<Load>,
     kill: Mutex<Option<oneshot::Sender<Death>>>,
-    /// Places taken in it.
-    pub(crate) taken: AtomicU32,
     /// Takes no new calls.
     pub(crate) retiring: AtomicBool,
-    /// Its isolate is to begin anew; set before it retires.
-    pub(crate) evicted: AtomicBool,
     /// It burned the processor and got less of it for good: it is ended once it has nothing to do.
     pub(crate) slowed: AtomicBool,
-    /// Others wait for its room: it takes no new calls. Set before it retires.
+    /// It retires because others wait for its room.
     pub(crate) makes_room: AtomicBool,
-    /// As [`IsolateSpec::shares_map`].
-    shares_map: bool,
+    /// When its last call ended.
     pub(crate) used: Mutex<Instant>,
+    /// Its process, while that is not reaped.
+    pid: Option<u32>,
     /// When it was assigned.
     since: Instant,
 }
@@ -89,8 +86,24 @@ struct Calls {
     ended: VecDeque<(u64, EndedCall)>,
     /// The process is gone, or is being ended.
     dead: bool,
-    /// Connections that were refused while it had no call: its next call is told.
+    /// Connections that were refused while it had no call: the log of its next call shows them.
     refused: BTreeSet<Refusal>,
+    /// When the newest call began.
+    begun: Option<Instant>,
+    /// What its last call started goes on: it takes no other one until that has ended.
+    left_running: bool,
+}
+
+/// What a supervisor reports of its host.
+pub(crate) enum HostEvent {
+    /// It may take a call: it has loaded, or one of its calls is over.
+    Freed,
+    /// A call is over, and what it started goes on.
+    LeftRunning,
+    /// Its modules do not load.
+    LoadFailed(CallFailure),
+    /// Its process is gone; why it did not load, where it had not.
+    Ended(Option<CallFailure>),
 }
 
 impl Calls {
@@ -121,15 +134,6 @@ impl Calls {
         }
         call.end(ended);
     }
-}
-
-/// Why a host did not get a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotGiven {
-    /// It is gone, or ends.
-    Gone,
-    /// It was evicted while the call waited for it to load.
-    Evicted,
 }
 
 /// How far a host's frames are.
@@ -163,33 +167,31 @@ impl Blank {
         self.launched.private.remove().await;
     }
 
-    /// Gives it an isolate. `on_end` is told when the process is gone.
+    /// Gives it an isolate. `on_event` is called by its supervisor.
     pub(crate) fn assign(
         self,
         spec: &IsolateSpec,
         config: &RunnerConfig,
         lives: &TaskTracker,
         shares: &Arc<Shares>,
-        on_end: impl FnOnce() + Send + 'static,
+        on_event: impl Fn(&Arc<Host>, HostEvent) + Send + Sync + 'static,
     ) -> Arc<Host> {
         let (writer, queue) = mpsc::channel::<Outgoing>(WRITE_QUEUE);
-        let (loading, load) = watch::channel(Load::Waiting);
+        let (loading, load) = watch::channel(Load::Pending);
         let (kill, killed) = oneshot::channel();
         let host = Arc::new(Host {
-            isolate: spec.id.clone(),
+            isolate: key(spec),
             organization: spec.organization.clone(),
             desk: Desk::new(writer),
             calls: Mutex::default(),
             cancels: Mutex::default(),
             load,
             kill: Mutex::new(Some(kill)),
-            taken: AtomicU32::new(1),
             retiring: AtomicBool::new(false),
-            evicted: AtomicBool::new(false),
             slowed: AtomicBool::new(false),
             makes_room: AtomicBool::new(false),
-            shares_map: spec.shares_map,
             used: Mutex::new(Instant::now()),
+            pid: self.launched.child.id(),
             since: Instant::now(),
         });
         let Launched { child, wire, private, told, group } = self.launched;
@@ -213,47 +215,76 @@ impl Blank {
             heap_mb: self.heap_mb,
             frame_bytes_max: config.frame_bytes_max,
             tmp_bytes_max: config.tmp_bytes_max,
+            load_timeout: config.load_timeout,
             shares: shares.clone(),
+            on_event: Box::new(on_event),
         };
         let spec = spec.clone();
-        lives.spawn(async move {
-            life.live(&spec, wire, queue, killed).await;
-            on_end();
-        });
+        lives.spawn(life.live(spec, wire, queue, killed));
         host
     }
 }
 
 impl Host {
-    /// Starts a call: registers it under an id of its own, and sends the frame that `frame` makes of the id.
-    ///
-    /// # Errors
-    /// Where the host never had it.
-    pub(crate) async fn start(&self, mut call: UnderWay, frame: impl FnOnce(u64) -> Outgoing) -> Result<u64, NotGiven> {
-        let id = {
-            let mut calls = self.calls.lock();
-            // What an evicted one keeps in memory may be out of date: another host may have begun with what is stored.
-            if self.evicted.load(Ordering::SeqCst) || self.makes_room.load(Ordering::SeqCst) {
-                return Err(NotGiven::Evicted);
-            }
-            if calls.dead || self.retiring.load(Ordering::SeqCst) {
-                return Err(NotGiven::Gone);
-            }
-            calls.newest += 1;
-            let id = calls.newest;
-            for refusal in std::mem::take(&mut calls.refused) {
-                call.refused(&refusal);
-            }
-            calls.under_way.insert(id, call);
-            id
-        };
-        if self.desk.writer.send(frame(id)).await.is_err() {
-            // It reads no more: nothing of it was sent.
-            self.kill(Death::Ended);
-            self.calls.lock().under_way.remove(&id);
-            return Err(NotGiven::Gone);
+    /// Begins a call: registers it under an id of its own, and sends its frame. Gives the call back where the host takes no more.
+    pub(crate) fn begin(self: &Arc<Self>, call: QueuedCall) -> Option<QueuedCall> {
+        let QueuedCall { since, fields, timeout, mut under_way, begun } = call;
+        let mut calls = self.calls.lock();
+        if calls.dead || self.retiring.load(Ordering::SeqCst) {
+            return Some(QueuedCall { since, fields, timeout, under_way, begun });
         }
-        Ok(id)
+        let id = calls.newest + 1;
+        let head = wire::head(&format!(r#"{{"t":"call","id":{id},"deadline_ms":{},"#, timeout.as_millis()), fields.len());
+        if self.desk.writer.try_send(Outgoing::new(head, fields.clone())).is_err() {
+            // It reads nothing, or is gone.
+            drop(calls);
+            self.kill(Death::Ended);
+            return Some(QueuedCall { since, fields, timeout, under_way, begun });
+        }
+        for refusal in std::mem::take(&mut calls.refused) {
+            under_way.refused(&refusal);
+        }
+        (calls.newest, calls.begun) = (id, Some(Instant::now()));
+        calls.under_way.insert(id, under_way);
+        // Whoever waited may be gone; the call's end is waited for all the same.
+        let _ = begun.send(Ok((self.clone(), id)));
+        None
+    }
+
+    /// Whether it can take one more call now.
+    pub(crate) fn is_free(&self, calls_max: u32) -> bool {
+        if self.retiring.load(Ordering::SeqCst) || self.slowed.load(Ordering::SeqCst) || !self.has_loaded() {
+            return false;
+        }
+        let calls = self.calls.lock();
+        !calls.dead && !calls.left_running && calls.under_way.len() < calls_max as usize
+    }
+
+    /// Whether it has no call.
+    pub(crate) fn is_idle(&self) -> bool {
+        let calls = self.calls.lock();
+        calls.under_way.is_empty() && !calls.left_running
+    }
+
+    pub(crate) fn has_loaded(&self) -> bool {
+        matches!(*self.load.borrow(), Load::Loaded)
+    }
+
+    /// Whether what its last call started goes on.
+    pub(crate) fn has_left_running(&self) -> bool {
+        self.calls.lock().left_running
+    }
+
+    /// Whether its newest call has been under way for so long, or is over and left something running, and its process waits for something else than a processor.
+    pub(crate) fn awaits(&self, now: Instant, at_least: Duration) -> bool {
+        {
+            let calls = self.calls.lock();
+            let is_busy = calls.left_running || !calls.under_way.is_empty();
+            if !is_busy || calls.begun.is_none_or(|begun| now.duration_since(begun) < at_least) {
+                return false;
+            }
+        }
+        self.pid.is_some_and(sleeps)
     }
 
     /// A connection was refused. It is not known which call wanted it: all under way are told, each once of each address.
@@ -267,9 +298,10 @@ impl Host {
         }
     }
 
-    /// Takes a call away that ran over its time; None if it ended meanwhile.
+    /// Takes a call away that ran over its time; None if it ended meanwhile. The host takes no more.
     pub(crate) fn give_up(&self, id: u64) -> Option<UnderWay> {
         let mut calls = self.calls.lock();
+        self.retiring.store(true, Ordering::SeqCst);
         let call = calls.under_way.remove(&id);
         if call.is_some() {
             calls.late.insert(id);
@@ -313,10 +345,9 @@ impl Host {
         self.calls.lock().under_way.len()
     }
 
-    /// Since when it has had its room, where it may be asked to make it for others: once it has loaded. Where its calls share a map, only once they are over.
+    /// Since when it has had its room, where it may be retired for others: once it has loaded.
     pub(crate) fn may_make_room(&self) -> Option<Instant> {
-        let may = !self.retiring.load(Ordering::SeqCst) && matches!(*self.load.borrow(), Load::Loaded);
-        (may && !(self.shares_map && self.taken.load(Ordering::SeqCst) > 0)).then_some(self.since)
+        (!self.retiring.load(Ordering::SeqCst) && self.has_loaded()).then_some(self.since)
     }
 
     /// Calls that have ended since it began.
@@ -326,7 +357,7 @@ impl Host {
     }
 
     /// Handles one frame of a call or of loading.
-    pub(crate) fn frame(&self, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<(), WireError> {
+    pub(crate) fn frame(&self, bytes: &Bytes, phase: &mut Phase, loading: &watch::Sender<Load>) -> Result<Option<HostEvent>, WireError> {
         let frame = wire::parse(bytes)?;
         if matches!(frame, FromHost::Hello { .. }) != (*phase == Phase::Silent) {
             return Err(WireError::OutOfOrder("`hello` comes first, and once"));
@@ -335,24 +366,30 @@ impl Host {
         let id = match &frame {
             FromHost::Hello { protocol } if *protocol == PROTOCOL => {
                 *phase = Phase::Greeted;
-                return Ok(());
+                return Ok(None);
             }
             FromHost::Hello { .. } => return Err(WireError::OutOfOrder("another version of the protocol")),
             FromHost::Loaded | FromHost::LoadFailed { .. } if !pending => return Err(WireError::OutOfOrder("loaded twice")),
             FromHost::Loaded => {
                 loading.send_replace(Load::Loaded);
-                return Ok(());
+                return Ok(Some(HostEvent::Freed));
             }
             FromHost::LoadFailed { error } => {
                 let failure = CallFailure { kind: FailureKind::LoadFailed, ..thrown(error.clone(), None) };
-                loading.send_replace(Load::Failed(failure));
-                return Ok(());
+                loading.send_replace(Load::Failed);
+                return Ok(Some(HostEvent::LoadFailed(failure)));
             }
             FromHost::Cancelled { id } => {
                 let told = self.cancels.lock().remove(id).ok_or(WireError::UnknownCall)?;
                 // Whoever asked may have gone away.
                 let _ = told.send(());
-                return Ok(());
+                return Ok(None);
+            }
+            FromHost::Quiet => {
+                if !std::mem::take(&mut self.calls.lock().left_running) {
+                    return Err(WireError::OutOfOrder("`quiet` without a call that left something running"));
+                }
+                return Ok(Some(HostEvent::Freed));
             }
             FromHost::Log { id, .. }
             | FromHost::Emit { id, .. }
@@ -366,7 +403,7 @@ impl Host {
         // Held while the frame is handled: a call is given up before a frame of it or after, and one whose frame is a violation ends as its host does.
         let mut calls = self.calls.lock();
         let frame = match frame {
-            FromHost::Log { late: true, level, text, ts, .. } => return calls.late_line(id, &level, text, ts),
+            FromHost::Log { late: true, level, text, ts, .. } => return calls.late_line(id, &level, text, ts).map(|()| None),
             frame => frame,
         };
         let Some(call) = calls.under_way.get_mut(&id) else {
@@ -377,22 +414,33 @@ impl Host {
             if matches!(frame, FromHost::Done { .. }) {
                 calls.late.remove(&id);
             }
-            return Ok(());
+            return Ok(None);
         };
         let frame = match frame {
-            FromHost::Ask { ask, kind, payload, .. } => return call.ask(&self.desk, id, ask, kind, payload),
+            FromHost::Ask { ask, kind, payload, .. } => return call.ask(&self.desk, id, ask, kind, payload).map(|()| None),
             frame => frame,
         };
+        let left_running = matches!(&frame, FromHost::Done { left_running: true, .. });
         let (ended, with_host) = match call.frame(frame, bytes.len())? {
-            After::GoesOn => return Ok(()),
+            After::GoesOn => return Ok(None),
             After::Over(ended) => (ended, false),
             After::OverWithHost(failure) => (Err(failure), true),
         };
+        calls.left_running = left_running;
         calls.finish(id, ended);
         drop(calls);
+        *self.used.lock() = Instant::now();
         if with_host {
             self.kill(Death::Ended);
+            return Ok(None);
         }
-        Ok(())
+        Ok(Some(if left_running { HostEvent::LeftRunning } else { HostEvent::Freed }))
     }
+}
+
+/// Whether a process waits for something else than a processor.
+fn sleeps(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Its name, in parentheses, may hold anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['S', 'D']))
 }

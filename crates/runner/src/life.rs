@@ -14,10 +14,11 @@ use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::death::Death;
-use crate::host::{Host, Load, PROTOCOL, Phase};
+use crate::death::{self, Death};
+use crate::host::{Host, HostEvent, Load, PROTOCOL, Phase};
 use crate::outgoing::{self, Outgoing};
 use crate::processor::{self, Meter};
+use crate::runner::in_time;
 use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage, WATCHES_MAX};
 use crate::shares::Shares;
 use crate::types::IsolateSpec;
@@ -34,6 +35,9 @@ const MARGIN_MB: u64 = 64;
 /// How often it is looked what it keeps in its temporary folder.
 const LOOK_AT_FILES: Duration = Duration::from_secs(2);
 
+/// Takes what a supervisor reports of its host.
+pub(crate) type OnEvent = Box<dyn Fn(&Arc<Host>, HostEvent) + Send + Sync>;
+
 /// A host's process and what belongs to it.
 pub(crate) struct Life {
     pub(crate) host: Arc<Host>,
@@ -44,22 +48,17 @@ pub(crate) struct Life {
     pub(crate) heap_mb: u32,
     pub(crate) frame_bytes_max: usize,
     pub(crate) tmp_bytes_max: u64,
+    pub(crate) load_timeout: Duration,
     pub(crate) shares: Arc<Shares>,
+    pub(crate) on_event: OnEvent,
 }
 
 impl Life {
     /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is under way.
-    pub(crate) async fn live(mut self, spec: &IsolateSpec, wire: UnixStream, queue: mpsc::Receiver<Outgoing>, killed: oneshot::Receiver<Death>) {
+    pub(crate) async fn live(mut self, spec: IsolateSpec, wire: UnixStream, queue: mpsc::Receiver<Outgoing>, killed: oneshot::Receiver<Death>) {
         let words = tokio::spawn(last_words(self.child.stderr.take()));
-        let mut killed = killed;
-        let loaded = tokio::select! {
-            biased;
-            death = &mut killed => Err(death.unwrap_or(Death::Ended)),
-            loaded = load_frame(spec, &self.private) => loaded,
-        };
-        let death = match loaded {
+        let death = match load_frame(&spec, &self.private) {
             Ok(load) => {
-                self.loading.send_replace(Load::Pending);
                 let (read, write) = wire.into_split();
                 tokio::spawn(outgoing::write(write, queue, load));
                 let ended = tokio::select! {
@@ -67,6 +66,7 @@ impl Life {
                     death = killed => Some(death.unwrap_or(Death::Ended)),
                     read = self.read(read) => read.err().map(Death::Violation),
                     death = self.too_much() => Some(death),
+                    death = self.loads_too_long() => Some(death),
                     () = self.share_the_processor() => None,
                 };
                 self.host.retiring.store(true, Ordering::SeqCst);
@@ -79,16 +79,32 @@ impl Life {
         };
         self.host.retiring.store(true, Ordering::SeqCst);
         end_process(&mut self.child).await;
-        tracing::debug!(isolate = self.host.isolate, tmp = %self.private.tmp().display(), ?death, "a host ended");
+        tracing::debug!(isolate = self.host.isolate.1, tmp = %self.private.tmp().display(), ?death, "a host ended");
+        let mut unloaded = None;
         self.loading.send_if_modified(|load| {
             let is_over = load.is_over();
             if !is_over {
-                *load = Load::Failed(death.failure(None));
+                *load = Load::Failed;
+                unloaded = Some(death.failure(None));
             }
             !is_over
         });
         self.host.bury(&death);
+        (self.on_event)(&self.host, HostEvent::Ended(unloaded));
         self.private.remove().await;
+    }
+
+    /// Ends where its modules do not load in time.
+    async fn loads_too_long(&self) -> Death {
+        let mut load = self.host.load.clone();
+        let over = async { load.wait_for(Load::is_over).await.map(|_| ()) };
+        if in_time(self.load_timeout, over).await.is_none() {
+            let failure = death::not_loaded(self.load_timeout);
+            self.loading.send_replace(Load::Failed);
+            (self.on_event)(&self.host, HostEvent::LoadFailed(failure));
+            return Death::Ended;
+        }
+        std::future::pending().await
     }
 
     /// Its wire ended by itself: tells why.
@@ -115,7 +131,9 @@ impl Life {
                 Ok(_) => {}
             }
             while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
-                self.host.frame(&frame, &mut phase, &self.loading)?;
+                if let Some(event) = self.host.frame(&frame, &mut phase, &self.loading)? {
+                    (self.on_event)(&self.host, event);
+                }
             }
             if buffer.is_empty() && buffer.capacity() < 4 << 10 {
                 buffer.reserve(64 << 10);
@@ -233,18 +251,12 @@ fn kill_group(child: &Child) {
     }
 }
 
-async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Death> {
+fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Death> {
     let paths = private.admit(&spec.modules).map_err(|e| Death::not_started(&e))?;
-    let db = match &spec.db {
-        // No fault of the code: the run goes again.
-        Some(db) => Some(db.load().await.map_err(|why| {
-            tracing::warn!(isolate = spec.id, why, "a host could not be told what its source stored");
-            Death::Ended
-        })?),
-        None => None,
-    };
     let modules: Vec<_> = spec.modules.iter().zip(paths).map(|(m, path)| serde_json::json!({ "name": m.name, "path": path })).collect();
-    let frame = serde_json::json!({ "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "db": db, "tmp": private.tmp() });
+    let frame = serde_json::json!({
+        "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "tmp": private.tmp(), "one_call": spec.calls_per_isolate == 1,
+    });
     Ok(wire::frame(&[&frame.to_string()]))
 }
 

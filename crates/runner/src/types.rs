@@ -1,9 +1,7 @@
 //! What is asked of the runner, and what comes back.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +33,11 @@ pub struct RunnerConfig {
     pub load_timeout: Duration,
     /// An isolate unused for so long is ended.
     pub idle_evict: Duration,
+    /// A host of an isolate that has others is ended once it was idle for so long.
+    pub surplus_idle: Duration,
+    /// How long what a call left running may keep its host from the next call; then the host is ended. The runtime lets the next call begin after a second, so
+    /// only code that blocks the event loop meets it.
+    pub left_running_max: Duration,
     /// Heap of a host that asks for no other, MiB.
     pub heap_mb_default: u32,
     /// A longer frame ends its host.
@@ -64,6 +67,8 @@ impl Default for RunnerConfig {
             hosts_max: 32,
             load_timeout: Duration::from_secs(30),
             idle_evict: Duration::from_secs(300),
+            surplus_idle: Duration::from_secs(10),
+            left_running_max: Duration::from_secs(5),
             heap_mb_default: 256,
             frame_bytes_max: 16 << 20,
             log_bytes_max: 256 << 10,
@@ -184,36 +189,6 @@ pub struct ModuleSpec {
     pub path: PathBuf,
 }
 
-/// What a `$.service.db` holds.
-pub type Db = serde_json::Map<String, serde_json::Value>;
-type Loading = Pin<Box<dyn Future<Output = Result<Db, String>> + Send>>;
-
-/// Gives what a `$.service.db` holds at the time it is asked, or why that cannot be told.
-#[derive(Clone)]
-pub struct DbLoader(Arc<dyn Fn() -> Loading + Send + Sync>);
-
-impl DbLoader {
-    /// Asks `load` each time.
-    pub fn new<F: Future<Output = Result<Db, String>> + Send + 'static>(load: impl Fn() -> F + Send + Sync + 'static) -> Self {
-        Self(Arc::new(move || Box::pin(load())))
-    }
-
-    /// Always the same.
-    pub fn of(db: Db) -> Self {
-        Self::new(move || std::future::ready(Ok(db.clone())))
-    }
-
-    pub(crate) fn load(&self) -> Loading {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for DbLoader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DbLoader")
-    }
-}
-
 /// What an isolate is: what it loads and to whom it belongs.
 #[derive(Clone, Debug)]
 pub struct IsolateSpec {
@@ -225,16 +200,12 @@ pub struct IsolateSpec {
     pub modules: Vec<ModuleSpec>,
     /// Environment that the code sees.
     pub env: BTreeMap<String, String>,
-    /// What `$.service.db` holds, for a source: asked when a host begins, not before, as runs of the one before it may settle until then.
-    pub db: Option<DbLoader>,
-    /// Whether its calls go on from a map that they share: another host lacks what those under way have yet to settle.
-    pub shares_map: bool,
     /// Heap limit; None: the default.
     pub memory_mb: Option<u32>,
-    /// Calls that one host serves at once.
-    pub calls_max: u32,
-    /// Hosts that this isolate may have.
-    pub hosts_max: u32,
+    /// Calls that one host serves at the same time: 1, unless the author of the code said otherwise.
+    pub calls_per_isolate: u32,
+    /// Hosts that serve this code at the same time, at most.
+    pub isolates_max: u32,
 }
 
 /// A call.
@@ -314,15 +285,6 @@ pub struct HttpResponse {
 pub trait EffectSink: Send + Sync {
     /// One effect.
     fn effect(&self, effect: Effect);
-
-    /// A host is given the call.
-    fn given(&self) {}
-
-    /// The host did not take it after all, and had nothing of it.
-    fn taken_back(&self) {}
-
-    /// The call is over in its host: told in the order in which the calls of a host end, before whoever waits for one is.
-    fn ended(&self) {}
 
     /// A connection of the host was refused, of this call's or of another's that goes on: each address once, also as a line of output.
     fn refused(&self, _refusal: &Refusal) {}

@@ -32,6 +32,7 @@ pub(crate) enum FromHost<'a> {
     Cancelled {
         id: u64,
     },
+    Quiet,
     Log {
         id: u64,
         level: Cow<'a, str>,
@@ -83,6 +84,7 @@ pub(crate) enum FromHost<'a> {
         paused: Option<WirePause<'a>>,
         error: Option<WireFailure>,
         namespace: Option<String>,
+        left_running: bool,
     },
 }
 
@@ -145,6 +147,8 @@ struct Flat<'a> {
     exit: Option<Exit>,
     #[serde(borrow, default)]
     paused: Option<WirePause<'a>>,
+    #[serde(default)]
+    left_running: bool,
 }
 
 /// A field that is there with `null` is there.
@@ -162,6 +166,7 @@ impl<'a> Flat<'a> {
             "loaded" => FromHost::Loaded,
             "load_failed" => FromHost::LoadFailed { error: self.error.ok_or_else(|| need("error"))? },
             "cancelled" => FromHost::Cancelled { id: id? },
+            "quiet" => FromHost::Quiet,
             "log" => FromHost::Log { id: id?, level: self.level, text: self.text.ok_or_else(|| need("text"))?, ts: self.ts, late: self.late },
             "emit" => FromHost::Emit { id: id?, event: self.event, meta: self.meta },
             "db" => FromHost::Db { id: id?, key: self.key.ok_or_else(|| need("key"))?, value: self.value },
@@ -190,6 +195,7 @@ impl<'a> Flat<'a> {
                 paused: self.paused,
                 error: self.error,
                 namespace: self.namespace,
+                left_running: self.left_running,
             },
             _ => return Err(WireError::Malformed("an unknown type".into())),
         })

@@ -43,10 +43,13 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
         let (room, window) = limits.room(number(t, &under_way, &[owner, &claim.now.ms(), &far(claim)]).await?, window, claim.now);
         let take = room.min(i64::from(share)).min(i64::from(claim.limit) - claimed.len() as i64);
         if take > 0 {
+            // In order, what another server must run is no reason to start one that came later.
+            let (before, after) = if limits.in_order { ("TRUE", MAY_CLAIM) } else { (MAY_CLAIM, "TRUE") };
             let sql = format!(
-                "WITH picked AS MATERIALIZED (
-                   SELECT id AS picked_id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR {}) AND owner_id = $5 AND {MAY_CLAIM}
-                   ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED)
+                "WITH oldest AS MATERIALIZED (
+                   SELECT * FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR {}) AND owner_id = $5 AND {before}
+                   ORDER BY created_at, id LIMIT $4 FOR UPDATE SKIP LOCKED),
+                 picked AS (SELECT id AS picked_id FROM oldest AS runs WHERE {after})
                  UPDATE runs SET status = 'running', attempt = attempt + 1, node = $1, lease_until = $2, started_at = $3
                  FROM picked WHERE id = picked_id RETURNING {}",
                 lease_ended("$3", "$6"),

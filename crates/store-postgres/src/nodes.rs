@@ -7,7 +7,6 @@ use std::future::poll_fn;
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Client;
-use millrace_model::ids::SourceId;
 use millrace_store::{Changed, Heard, News, StoreError, StoreResult};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -142,21 +141,6 @@ pub(crate) async fn check_in(c: &Client, node: &str, for_ms: i64) -> StoreResult
 
 pub(crate) async fn check_out(c: &Client, node: &str) -> StoreResult<()> {
     execute(c, "DELETE FROM nodes WHERE id = $1", &[&node]).await.map(|_| ())
-}
-
-/// One that is another's is waited for by nobody here: its row is locked for a moment only. A source that was deleted has no seat, and needs none.
-pub(crate) async fn take_seat(c: &Client, id: &SourceId, node: &str) -> StoreResult<bool> {
-    let sql = "WITH taken AS (
-           INSERT INTO source_seats (source_id, node) SELECT id, $2 FROM sources WHERE id = $1
-           ON CONFLICT (source_id) DO UPDATE SET node = excluded.node
-             WHERE source_seats.node = excluded.node OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = source_seats.node AND alive_until > now())
-           RETURNING 1)
-         SELECT (EXISTS (SELECT 1 FROM taken) OR NOT EXISTS (SELECT 1 FROM sources WHERE id = $1))::int::bigint";
-    Ok(number(c, sql, &[&id.as_str(), &node]).await? == 1)
-}
-
-pub(crate) async fn leave_seat(c: &Client, id: &SourceId, node: &str) -> StoreResult<()> {
-    execute(c, "DELETE FROM source_seats WHERE source_id = $1 AND node = $2", &[&id.as_str(), &node]).await.map(|_| ())
 }
 
 #[cfg(test)]

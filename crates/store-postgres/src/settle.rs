@@ -14,22 +14,14 @@ const CLASS_CHARS_MAX: usize = 500;
 
 const END: &str =
     "UPDATE runs SET status = $3, finished_at = $4, result = $5, error = $6, error_class = $7, error_group = $8, event = coalesce($9, event), lease_until = NULL
-     WHERE id = $1 AND attempt = $2 AND status = 'running'
-       AND ($10::text IS NULL OR coalesce((SELECT count - unseated FROM source_writes WHERE source_id = $10), 0) = $11
-         OR NOT EXISTS (SELECT 1 FROM sources WHERE id = $10))";
+     WHERE id = $1 AND attempt = $2 AND status = 'running'";
 
 /// Ends the run, and nothing else: alone it is a transaction of one statement.
 pub(crate) async fn end(c: &impl GenericClient, s: &Settlement) -> StoreResult<()> {
     let (class, group) = (s.group.as_ref().map(|g| text(&g.class)), s.group.as_ref().map(|g| g.id.as_str()));
-    let (source, seated) = s.effects.source.as_ref().and_then(|change| Some((change.source_id.as_str(), change.seated?))).unzip();
-    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 11] =
-        [&s.run_id.as_str(), &s.attempt, &s.status.as_str(), &s.finished_at.ms(), &s.result, &s.error, &class, &group, &s.forget, &source, &seated];
-    if execute(c, END, &params).await? > 0 {
-        return Ok(());
-    }
-    let is_held = "SELECT 1 FROM runs WHERE id = $1 AND attempt = $2 AND status = 'running'";
-    let is_behind = source.is_some() && one(c, is_held, &[&s.run_id.as_str(), &s.attempt], |_| Ok(())).await?.is_some();
-    Err(if is_behind { StoreError::Behind } else { StoreError::Fenced })
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 9] =
+        [&s.run_id.as_str(), &s.attempt, &s.status.as_str(), &s.finished_at.ms(), &s.result, &s.error, &class, &group, &s.forget];
+    if execute(c, END, &params).await? == 0 { Err(StoreError::Fenced) } else { Ok(()) }
 }
 
 /// Three round trips: begin, everything at once, commit.
@@ -66,14 +58,6 @@ pub(crate) fn is_empty(s: &Settlement) -> bool {
         && e.notice.is_none()
         && e.deliveries.is_empty()
         && e.webhook_deliveries.is_empty()
-}
-
-/// Of what is no run.
-pub(crate) async fn effects_alone(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
-    if let Some(change) = &e.source {
-        sources::is_not_behind(t, change).await?;
-    }
-    effects(t, e).await
 }
 
 /// All parts are sent without waiting for each other's answers; the connection keeps their order.

@@ -16,6 +16,10 @@ fn dynamic_props(s: &Source) -> StoreResult<Option<String>> {
     s.dynamic_props.as_ref().map(serde_json::to_string).transpose().map_err(unwritable)
 }
 
+fn limits_text(s: &Source) -> StoreResult<Option<String>> {
+    s.limits.as_ref().map(serde_json::to_string).transpose().map_err(unwritable)
+}
+
 pub(crate) fn made_from(mark: Option<&MadeFrom>) -> StoreResult<Option<String>> {
     mark.map(serde_json::to_string).transpose().map_err(unwritable)
 }
@@ -23,8 +27,8 @@ pub(crate) fn made_from(mark: Option<&MadeFrom>) -> StoreResult<Option<String>> 
 pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
         t,
-        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
         &[
             &s.id.as_str(),
             &s.org_id.as_str(),
@@ -39,9 +43,12 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
             &s.updated_at.ms(),
             &dynamic_props(s)?,
             &made_from(s.made_from.as_ref())?,
+            &serde_json::to_string(&s.settings).map_err(unwritable)?,
+            &limits_text(s)?,
         ],
     )
     .await?;
+    limits::replace(t, s.id.as_str(), s.limits.as_ref()).await?;
     subscriptions::follow(t, &s.org_id, s.id.as_str(), s.created_at).await?;
     interfaces::replace(t, s.id.as_str(), i).await
 }
@@ -49,7 +56,7 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
 pub(crate) async fn update(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> StoreResult<()> {
     let changed = execute(
         t,
-        "UPDATE sources SET component_id = $3, name = $4, name_slug = $5, configured_props = $6, active = $7, inactive_reason = $8, updated_at = $9, dynamic_props = $10, made_from = $11 WHERE id = $1 AND org_id = $2",
+        "UPDATE sources SET component_id = $3, name = $4, name_slug = $5, configured_props = $6, active = $7, inactive_reason = $8, updated_at = $9, dynamic_props = $10, made_from = $11, settings = $12, limits = $13 WHERE id = $1 AND org_id = $2",
         &[
             &s.id.as_str(),
             &s.org_id.as_str(),
@@ -62,12 +69,15 @@ pub(crate) async fn update(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
             &s.updated_at.ms(),
             &dynamic_props(s)?,
             &made_from(s.made_from.as_ref())?,
+            &serde_json::to_string(&s.settings).map_err(unwritable)?,
+            &limits_text(s)?,
         ],
     )
     .await?;
     if changed == 0 {
         return Err(StoreError::NotFound);
     }
+    limits::replace(t, s.id.as_str(), s.limits.as_ref()).await?;
     interfaces::replace(t, s.id.as_str(), i).await
 }
 
@@ -77,8 +87,6 @@ pub(crate) async fn delete(t: &Transaction<'_>, org: &OrgId, id: &SourceId) -> S
     }
     execute(t, "DELETE FROM source_states WHERE source_id = $1", &[&id.as_str()]).await?;
     execute(t, "DELETE FROM source_db WHERE source_id = $1", &[&id.as_str()]).await?;
-    execute(t, "DELETE FROM source_writes WHERE source_id = $1", &[&id.as_str()]).await?;
-    execute(t, "DELETE FROM source_seats WHERE source_id = $1", &[&id.as_str()]).await?;
     leave_nothing(t, id.as_str()).await
 }
 
@@ -112,17 +120,6 @@ async fn exists(t: &Transaction<'_>, id: &str) -> StoreResult<bool> {
     Ok(one(t, "SELECT 1 FROM sources WHERE id = $1", &[&id], |_| Ok(())).await?.is_some())
 }
 
-/// That what leaves nothing in the map knows of all that others with the seat left; where a run ends with it, its own statement looks.
-pub(crate) async fn is_not_behind(t: &Transaction<'_>, change: &SourceChange) -> StoreResult<()> {
-    let Some(seated) = change.seated.filter(|_| change.db.is_empty()) else { return Ok(()) };
-    let id = change.source_id.as_str();
-    let is_behind = "SELECT 1 FROM source_writes WHERE source_id = $1 AND count - unseated <> $2";
-    match one(t, is_behind, &[&id, &seated], |_| Ok(())).await? {
-        Some(()) => Err(StoreError::Behind),
-        None => Ok(()),
-    }
-}
-
 /// A source that was deleted meanwhile, while a run of it was under way, remembers nothing: its rows would stay for ever.
 /// SQLite looks first; here that would be a round trip for each settlement, so that the statements look themselves.
 pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreResult<()> {
@@ -145,13 +142,6 @@ pub(crate) async fn change(t: &Transaction<'_>, change: &SourceChange) -> StoreR
     }
     if change.db.is_empty() {
         return Ok(());
-    }
-    // First, so that servers which write at once take turns from here on: who comes second sees that the first wrote.
-    let count = "INSERT INTO source_writes (source_id, count, unseated) SELECT id, 1, CASE WHEN $2::bigint IS NULL THEN 1 ELSE 0 END FROM sources WHERE id = $1
-                 ON CONFLICT (source_id) DO UPDATE SET count = source_writes.count + 1, unseated = source_writes.unseated + excluded.unseated
-                   WHERE $2 IS NULL OR source_writes.count - source_writes.unseated = $2";
-    if execute(t, count, &[&id, &change.seated]).await? == 0 && exists(t, id).await? {
-        return Err(StoreError::Behind);
     }
     // The last write of a key stands, and one statement may touch a row once. In the order of keys, so that two
     // transactions wait for each other in one direction only.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use millrace_model::error_chain;
-use millrace_store::{Condition, Examined, MapFate, Pulse, StoreError, StoreResult, fail_point};
+use millrace_store::{Condition, Examined, Pulse, StoreError, StoreResult, fail_point};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::sync::oneshot;
@@ -105,31 +105,15 @@ impl Db {
 
     /// Runs `operation` in the writer; `Ok` once it is durable.
     pub(crate) async fn write<T: Send + 'static>(&self, operation: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
-        self.write_to_map(None, operation).await
-    }
-
-    /// As [`Self::write`], and looks at the map that it goes on from: what came before it may have failed in this group or in the one before.
-    pub(crate) async fn write_to_map<T: Send + 'static>(
-        &self,
-        map: Option<MapFate>,
-        operation: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
-    ) -> StoreResult<T> {
         let (tell, told) = oneshot::channel::<StoreResult<T>>();
         let write: Write = Box::new(move |connection| {
             let result = match connection {
-                Some(_) if map.as_ref().is_some_and(MapFate::is_broken) => Err(StoreError::Behind),
                 Some(connection) => in_savepoint(connection, operation),
                 None => Err(not_committed(None)),
             };
-            if let Some(map) = &map {
-                map.after(&result);
-            }
             let found = result.as_ref().err().and_then(of_all);
             let answer = move |failed: Option<StoreError>| {
                 let result = failed.map_or(result, Err);
-                if let Some(map) = &map {
-                    map.after(&result);
-                }
                 // Whoever asked may have gone away; what was written stays.
                 drop(tell.send(result));
             };

@@ -13,8 +13,8 @@ use crate::{interfaces, limits, pauses, subscriptions};
 pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -28,9 +28,12 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
             s.created_at.ms(),
             s.updated_at.ms(),
             s.dynamic_props.as_ref().map(json).transpose()?,
-            s.made_from.as_ref().map(json).transpose()?
+            s.made_from.as_ref().map(json).transpose()?,
+            json(&s.settings)?,
+            s.limits.as_ref().map(json).transpose()?
         ],
     )?;
+    limits::replace(c, s.id.as_str(), s.limits.as_ref())?;
     subscriptions::follow(c, &s.org_id, s.id.as_str(), s.created_at)?;
     interfaces::replace(c, s.id.as_str(), i)
 }
@@ -38,7 +41,7 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
 pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE sources SET component_id = ?3, name = ?4, name_slug = ?5, configured_props = ?6, active = ?7, inactive_reason = ?8, updated_at = ?9, dynamic_props = ?10, made_from = ?11 WHERE id = ?1 AND org_id = ?2",
+        "UPDATE sources SET component_id = ?3, name = ?4, name_slug = ?5, configured_props = ?6, active = ?7, inactive_reason = ?8, updated_at = ?9, dynamic_props = ?10, made_from = ?11, settings = ?12, limits = ?13 WHERE id = ?1 AND org_id = ?2",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -50,12 +53,15 @@ pub(crate) fn update(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
             s.inactive_reason,
             s.updated_at.ms(),
             s.dynamic_props.as_ref().map(json).transpose()?,
-            s.made_from.as_ref().map(json).transpose()?
+            s.made_from.as_ref().map(json).transpose()?,
+            json(&s.settings)?,
+            s.limits.as_ref().map(json).transpose()?
         ],
     )?;
     if changed == 0 {
         return Err(StoreError::NotFound);
     }
+    limits::replace(c, s.id.as_str(), s.limits.as_ref())?;
     interfaces::replace(c, s.id.as_str(), i)
 }
 

@@ -39,7 +39,7 @@ pub use history::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use pulse::{Condition, Pulse};
 pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};
-pub use sources::{ClockMark, Fired, Interfaces, MapFate, SourceChange, SourceState, SourceWrites, Sources};
+pub use sources::{ClockMark, Fired, Interfaces, SourceChange, SourceState, Sources};
 pub use tenants::{DataKey, NewTenant, Tenants};
 pub use webhooks::{WebhookReplay, WebhookTry, Webhooks};
 pub use workflows::{ListenerChange, NewDeployment, SubscriptionKey, Workflows};
@@ -59,10 +59,6 @@ pub enum StoreError {
     /// The source's state was changed since it was read; nothing was written. Read it again and decide anew.
     #[error("the state changed meanwhile")]
     StateChanged,
-    /// Another server settled writes to the source's `$.service.db` since the map was read that the run had, or a write to that map could not be stored;
-    /// nothing was written. Run it again.
-    #[error("what the run went on from in `$.service.db` is not what is stored")]
-    Behind,
     /// The database was made by a newer Millrace.
     #[error("the database has schema version {found}, this Millrace knows versions up to {known}; start the newer Millrace, or restore a backup")]
     NewerSchema {

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, EventId, OrgId, RunId, SourceId};
+use millrace_model::ids::{AccountId, EventId, OrgId, RunId};
 use millrace_model::run::LogLine;
 use serde::{Deserialize, Serialize};
 
-use crate::{SourceWrites, StoreResult};
+use crate::StoreResult;
 
 /// What a listening server hears.
 #[derive(Clone, Debug)]
@@ -54,15 +54,6 @@ pub enum News {
     /// A run of a followed owner wrote a line, its attempt's so-manieth (from 0). Those that are not told come with the run's end or pause.
     #[serde(rename = "l")]
     Line { owner: String, run: RunId, attempt: i64, nth: usize, line: LogLine },
-    /// A server waits for the seat of a source.
-    #[serde(rename = "sa")]
-    SeatAsked(SourceId),
-    /// A server left the seat of a source.
-    #[serde(rename = "sl")]
-    SeatLeft(SourceId),
-    /// A run of a source that others wait for ended on the server that has its seat.
-    #[serde(rename = "sm")]
-    SeatMoved(SourceId),
 }
 
 /// The id of an event, by its number.
@@ -93,18 +84,6 @@ pub trait Nodes: Send + Sync + 'static {
     }
     /// Says that a server is there no longer.
     async fn check_out(&self, _node: &str) -> StoreResult<()> {
-        Ok(())
-    }
-    /// How many settlements wrote to the source's `$.service.db`.
-    async fn source_writes(&self, _id: &SourceId) -> StoreResult<SourceWrites> {
-        Ok(SourceWrites::default())
-    }
-    /// Takes the seat of a source: whether it is the node's from now on, or was before. It is another's as long as that one has not left it and is there.
-    async fn take_seat(&self, _id: &SourceId, _node: &str) -> StoreResult<bool> {
-        Ok(true)
-    }
-    /// Leaves the seat of a source, where the node has it.
-    async fn leave_seat(&self, _id: &SourceId, _node: &str) -> StoreResult<()> {
         Ok(())
     }
     /// Takes an account of that version to refresh its token; false where another server has, until a time that is not over by `now`, or where

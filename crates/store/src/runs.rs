@@ -8,7 +8,7 @@ use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::run::{LogLine, NewRun, Run, RunStatus};
 use millrace_model::webhook::WebhookDelivery;
 
-use crate::{Delivery, MapFate, Notice, SourceChange, StoreResult};
+use crate::{Delivery, Notice, SourceChange, StoreResult};
 
 /// A claim of queued runs.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +34,6 @@ pub struct Effects {
     pub events: Vec<Event>,
     /// The change of the source's state.
     pub source: Option<SourceChange>,
-    /// Of the map that the run went on from, where it has one: `Behind` once that is broken. A store that tries the next settlement before it has told
-    /// of the last breaks it itself.
-    pub map: Option<MapFate>,
     /// Runs of listeners.
     pub runs: Vec<NewRun>,
     /// Log lines of a run (`log_owner`: the workflow or source, as text).
@@ -168,9 +165,9 @@ pub trait Runs: Send + Sync + 'static {
     async fn renew(&self, held: &[(RunId, i64)], lease_until: Timestamp) -> StoreResult<Vec<RunId>>;
     /// Gives a run back to the queue, unsettled; with `count_attempt == false` its attempt is not counted. `Fenced`.
     async fn release(&self, id: &RunId, attempt: i64, count_attempt: bool) -> StoreResult<()>;
-    /// Everything a run leaves, in one transaction, fenced by (run, attempt). `Fenced`, `Behind`, `StateChanged`.
+    /// Everything a run leaves, in one transaction, fenced by (run, attempt). `Fenced`, `StateChanged`.
     async fn settle(&self, settlement: Settlement) -> StoreResult<()>;
-    /// What the deploy and activate hooks of a source (no run of the queue) leave. `Behind`, `StateChanged`.
+    /// What the deploy and activate hooks of a source (no run of the queue) leave. `StateChanged`.
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()>;
     /// At start on a database of one node: gives all running runs back to the queue, and makes due what was taken to be sent and never tried. How many runs.
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64>;

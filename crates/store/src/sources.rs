@@ -1,8 +1,5 @@
 //! Sources and interfaces.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
 use millrace_model::domain::EndpointDomain;
@@ -12,7 +9,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::run::NewRun;
 use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
 
-use crate::{StoreError, StoreResult};
+use crate::StoreResult;
 
 /// The interfaces of a source or workflow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,41 +40,6 @@ pub struct SourceChange {
     pub dedupe: Option<(i64, String)>,
     /// Writes to `$.service.db` in order: key, and the JSON text or none to delete.
     pub db: Vec<(String, Option<String>)>,
-    /// [`SourceWrites::seated`] as the map has it that the run had: `Behind` where there are more by now. None where it is not looked at: no other
-    /// server can write, or the run went on without the source's seat.
-    pub seated: Option<i64>,
-}
-
-/// What became of the writes to a map that runs of a source share while they go on: once one could not be stored, nothing may be that went on from it.
-#[derive(Clone, Debug, Default)]
-pub struct MapFate(Arc<AtomicBool>);
-
-impl MapFate {
-    /// Whether a write to it could not be stored.
-    pub fn is_broken(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    /// A write to it could not be stored, or nobody knows whether it was.
-    pub fn breaks(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    /// Breaks it where a settlement failed for good: one whose state moved is decided on anew.
-    pub fn after<T>(&self, settled: &StoreResult<T>) {
-        if settled.as_ref().is_err_and(|error| !matches!(error, StoreError::StateChanged)) {
-            self.breaks();
-        }
-    }
-}
-
-/// How many settlements wrote to a source's `$.service.db`; always 0 where one server uses the database.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SourceWrites {
-    /// In all.
-    pub all: i64,
-    /// Those of runs and hooks that had the source's seat, each of which knew of all before it.
-    pub seated: i64,
 }
 
 /// Whether a tick became a run.
@@ -96,9 +58,9 @@ pub struct ClockMark(pub String);
 /// Sources, the interfaces of sources and workflows, and forms that are being filled in.
 #[async_trait]
 pub trait Sources: Send + Sync + 'static {
-    /// Stores a source with its interfaces. `Taken("name_slug")`.
+    /// Stores a source with its interfaces and limits. `Taken("name_slug")`.
     async fn create_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
-    /// Replaces a source's record and all its interfaces.
+    /// Replaces a source's record, its limits and all its interfaces.
     async fn update_source(&self, source: Source, interfaces: Interfaces) -> StoreResult<()>;
     /// Removes a source, its interfaces, its subscriptions (as emitter and listener, auto-subscriptions too), state and db; queued runs of it become cancelled, where they are many in steps before it goes. Events and runs stay as history.
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()>;

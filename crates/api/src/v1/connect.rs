@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SourceView, SubscriptionKey, UpdateSource};
+use millrace_engine::{ActionRun, EngineError, NewSource, NewWebhook, SettingsOfSource, SourceView, SubscriptionKey, UpdateSource};
 use millrace_model::event::ListedEvent;
 use millrace_model::ids::{AccountId, SourceId, WebhookId, WorkflowId};
 use millrace_model::page::{Listing, Page};
@@ -71,7 +71,15 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
     own_project(&app, &caller, &project).await?;
     let code = configure::component(&params)?;
     let configured_props = params.object("configured_props")?.unwrap_or_default();
-    let new = NewSource { code, name: None, configured_props, form: params.text("dynamic_props_id")?, active: true, made_from: None };
+    let new = NewSource {
+        code,
+        name: None,
+        configured_props,
+        form: params.text("dynamic_props_id")?,
+        active: true,
+        made_from: None,
+        settings: SettingsOfSource::default(),
+    };
     let workflow = params.text("workflow_id")?;
     if let Some(workflow) = &workflow {
         // Before any hook of the source runs.
@@ -154,6 +162,7 @@ pub(crate) async fn update_trigger(
         form: params.text("dynamic_props_id")?,
         active: params.flag("active")?,
         made_from: None,
+        settings: SettingsOfSource::default(),
     };
     let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
     Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{NewSource, UpdateSource};
+use millrace_engine::{NewSource, SettingsOfSource, UpdateSource};
 use millrace_model::ids::OrgId;
 use millrace_model::tenant::Caller;
 use serde_json::json;
@@ -22,6 +22,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         form: params.text("dynamic_props_id")?,
         active: params.flag("active")?.unwrap_or(true),
         made_from: params.parsed("made_from")?,
+        settings: settings(&params)?,
     };
     let view = app.engine.create_source(&caller, new).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))
@@ -36,9 +37,14 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(sour
         form: params.text("dynamic_props_id")?,
         active: params.flag("active")?,
         made_from: params.parsed("made_from")?,
+        settings: settings(&params)?,
     };
     let view = app.engine.update_source(&caller, &id("source", &source)?, update).await?;
     Ok(Fields::of(&params).data(wire::source(&view)))
+}
+
+fn settings(params: &Params) -> Result<SettingsOfSource, ApiError> {
+    Ok(SettingsOfSource { calls_per_isolate: params.parsed("calls_per_isolate")?, concurrency: params.parsed("concurrency")? })
 }
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(source): Path, query: ListQuery) -> Result<Response, ApiError> {

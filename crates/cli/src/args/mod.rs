@@ -15,6 +15,7 @@ mod workflows;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
 
 pub use accounts::AccountCommand;
 pub use data_stores::DataStoreCommand;
@@ -73,6 +74,8 @@ pub enum ClientCommand {
         /// A prop's value: JSON where it is an object, array, number or true, false, else text
         #[arg(long = "prop", value_name = "NAME=VALUE")]
         props: Vec<String>,
+        #[command(flatten)]
+        parallel: Parallel,
     },
     /// Publish an action or source under its key
     #[command(after_help = "Example: millrace publish say-hello.mjs")]
@@ -180,6 +183,8 @@ pub enum ClientCommand {
         /// A prop's value: NAME=VALUE; the others keep theirs
         #[arg(long = "prop", value_name = "NAME=VALUE")]
         props: Vec<String>,
+        #[command(flatten)]
+        parallel: Parallel,
     },
     /// Delete a source or workflow
     #[command(after_help = "Example: millrace delete my-source")]
@@ -331,4 +336,38 @@ pub enum InitKind {
     Action,
     /// What components of a service share: its accounts and requests
     App,
+}
+
+/// How many runs of a source go on at the same time.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Parallel {
+    /// Runs at the same time, or `default`: 1 for a source with a $.service.db, else no limit
+    #[arg(long, value_name = "N", value_parser = number_or_default)]
+    pub concurrency: Option<Value>,
+    /// Runs that share a process, or `default`: 1. They also share variables, process.env and /tmp
+    #[arg(long, value_name = "N", value_parser = number_or_default)]
+    pub calls_per_isolate: Option<Value>,
+}
+
+fn number_or_default(text: &str) -> Result<Value, String> {
+    if text == "default" {
+        return Ok(Value::Bool(false));
+    }
+    text.parse::<u32>().map(Value::from).map_err(|_| "it is a whole number, or `default`".into())
+}
+
+impl Parallel {
+    /// Whether anything is said.
+    pub fn is_some(&self) -> bool {
+        self.concurrency.is_some() || self.calls_per_isolate.is_some()
+    }
+
+    /// Adds what is said to the body of a request.
+    pub fn add_to(self, body: &mut Value) {
+        for (field, value) in [("concurrency", self.concurrency), ("calls_per_isolate", self.calls_per_isolate)] {
+            if let Some(value) = value {
+                body[field] = value;
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{code_body, parse_props};
+use crate::args::Parallel;
 use crate::client::{Client, Kind, segment};
 use crate::error::{CliError, prop_problems};
 use crate::files::Code;
@@ -22,12 +23,14 @@ pub(super) struct Deploy {
     pub(super) what: String,
     pub(super) name: Option<String>,
     pub(super) props: Vec<String>,
+    pub(super) parallel: Parallel,
 }
 
 pub(super) async fn deploy(client: &Client, show: Show, deploy: Deploy) -> Result<(), CliError> {
     let mut body = code_body(&deploy.what)?;
     body["name"] = json!(deploy.name);
     body["configured_props"] = Value::Object(parse_props(&deploy.props)?);
+    deploy.parallel.add_to(&mut body);
     show.record(&create_source(client, body).await?)
 }
 
@@ -142,16 +145,23 @@ pub(super) struct Update {
     pub(super) new_name: Option<String>,
     pub(super) active: Option<bool>,
     pub(super) props: Vec<String>,
+    pub(super) parallel: Parallel,
 }
 
 pub(super) async fn update(client: &Client, show: Show, update: Update) -> Result<(), CliError> {
     const ONLY_SOURCES: &str = "a workflow's code is in its file: `millrace workflows deploy FILE`";
-    if update.code.is_none() && update.new_name.is_none() && update.active.is_none() && update.props.is_empty() {
-        return Err(CliError::Usage { message: "there is nothing to change".into(), hint: "give --code, --name, --activate, --deactivate or --prop" });
+    if update.code.is_none() && update.new_name.is_none() && update.active.is_none() && update.props.is_empty() && !update.parallel.is_some() {
+        return Err(CliError::Usage {
+            message: "there is nothing to change".into(),
+            hint: "give --code, --name, --activate, --deactivate, --prop, --concurrency or --calls-per-isolate",
+        });
     }
     let target = client.resolve(&update.name).await?;
-    if target.kind == Kind::Workflow && (update.code.is_some() || !update.props.is_empty()) {
-        return Err(CliError::Usage { message: format!("`{}` is a workflow: it takes neither --code nor --prop", update.name), hint: ONLY_SOURCES });
+    if target.kind == Kind::Workflow && (update.code.is_some() || !update.props.is_empty() || update.parallel.is_some()) {
+        return Err(CliError::Usage {
+            message: format!("`{}` is a workflow: it takes none of --code, --prop, --concurrency, --calls-per-isolate", update.name),
+            hint: ONLY_SOURCES,
+        });
     }
     let mut body = update.code.as_deref().map_or_else(|| Ok(json!({})), code_body)?;
     if let Some(name) = update.new_name {
@@ -163,5 +173,6 @@ pub(super) async fn update(client: &Client, show: Show, update: Update) -> Resul
     if !update.props.is_empty() {
         body["configured_props"] = Value::Object(parse_props(&update.props)?);
     }
+    update.parallel.add_to(&mut body);
     show.shaped(&client.call(Method::PUT, &target.path(), &body).await?, super::workflows::short)
 }

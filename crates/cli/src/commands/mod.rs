@@ -87,12 +87,12 @@ async fn dispatch(command: ClientCommand, global: &GlobalArgs) -> Result<(), Cli
 
 async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Result<(), CliError> {
     match command {
-        ClientCommand::Deploy { what, name, props } => {
+        ClientCommand::Deploy { what, name, props, parallel } => {
             let what = match what {
                 Some(what) => what,
                 None => prompt::required("FILE", "File, address or key of the source")?,
             };
-            components::deploy(client, show, components::Deploy { what, name, props }).await
+            components::deploy(client, show, components::Deploy { what, name, props, parallel }).await
         }
         ClientCommand::Publish { file } => components::publish(client, show, &file).await,
         ClientCommand::Unpublish { key } => {
@@ -110,9 +110,9 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
             let target = client.resolve(&name).await?;
             show.shaped(&client.get(&target.path()).await?, workflows::short)
         }
-        ClientCommand::Update { name, code, new_name, activate, deactivate, props } => {
+        ClientCommand::Update { name, code, new_name, activate, deactivate, props, parallel } => {
             let active = (activate || deactivate).then_some(activate);
-            components::update(client, show, components::Update { name, code, new_name, active, props }).await
+            components::update(client, show, components::Update { name, code, new_name, active, props, parallel }).await
         }
         ClientCommand::Delete { name } => {
             let target = client.resolve(&name).await?;

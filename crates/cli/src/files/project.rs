@@ -114,6 +114,10 @@ impl SourceFile {
             Some(code) => code.body(),
             None => json!({}),
         };
+        for field in ["concurrency", "calls_per_isolate"] {
+            // Left out of the file, it is what it is by default.
+            body[field] = self.value.get(field).cloned().unwrap_or(Value::Bool(false));
+        }
         for field in ["key", "component_url"] {
             if let Some(value) = self.value.get(field) {
                 body[field] = value.clone();
@@ -137,6 +141,7 @@ impl SourceFile {
             ("code", fingerprint(&code)),
             ("props", fingerprint(&self.value["props"])),
             ("active", fingerprint(&json!(self.active()))),
+            ("parallel", fingerprint(&json!([self.value["concurrency"], self.value["calls_per_isolate"]]))),
         ])
     }
 }

@@ -20,7 +20,6 @@ use millrace_model::run::{NewRun, Run, Start};
 use millrace_model::source::HttpInterface;
 use millrace_model::subscription::TEST;
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::Settings;
 use millrace_store::{Effects, fail_point};
 use tokio::sync::oneshot;
 use url::form_urlencoded;
@@ -119,33 +118,32 @@ impl Engine {
         Ok(self.0.store.settle_effects(Effects { events: vec![event], ..Effects::default() }).await?)
     }
 
-    /// Queues a run of a workflow with limits: who claims it counts what is under way. Where somebody waits here for its answer, this server runs
-    /// it, unless it ends before.
-    async fn accept_queued(&self, run: NewRun, settings: &Settings, responder: Option<Responder>) -> Result<(), EngineError> {
+    /// Queues a run of an owner with limits: whichever server claims it counts what is under way. `here`: somebody waits here for its answer or its end, so this
+    /// server runs it, unless it ends before.
+    async fn accept_queued(&self, run: NewRun, queue_max: u32, here: bool, responder: Option<Responder>) -> Result<(), EngineError> {
+        if self.0.tasks.stopping() {
+            return Err(EngineError::Overloaded);
+        }
         let id = run.id.clone();
         let run = NewRun { start: Start::Queued, ..run };
-        let node = responder.is_some().then_some(self.0.node.as_str());
+        let node = (here || responder.is_some()).then_some(self.0.node.as_str());
         if let Some(responder) = responder {
             self.0.responders.lock().insert(id.clone(), responder);
         }
-        if let Err(error) = self.0.store.accept_queued(run, settings.queue_max.unwrap_or(u32::MAX), node).await {
+        if let Err(error) = self.0.store.accept_queued(run, queue_max, node).await {
             self.0.responders.lock().remove(&id);
             return Err(error.into());
         }
         self.queued();
+        fail_point!("engine.accept.before_answer");
         Ok(())
     }
 
     /// Makes an event's run durable, and starts it where nothing holds it back.
     pub(crate) async fn accept_event(&self, run: NewRun, program: Arc<Program>, responder: Option<Responder>) -> Result<(), EngineError> {
-        match &*program {
-            Program::Workflow(workflow) if workflow.settings.limits().is_some() => {
-                if self.0.tasks.stopping() {
-                    return Err(EngineError::Overloaded);
-                }
-                self.accept_queued(run, &workflow.settings, responder).await
-            }
-            _ => self.accept_here(run, program, responder).await,
+        match program.limits() {
+            Some(_) => self.accept_queued(run, program.queue_max(), false, responder).await,
+            None => self.accept_here(run, program, responder).await,
         }
     }
 
@@ -180,6 +178,7 @@ impl Engine {
         self.0.store.accept(run, &self.0.node).await?;
         let engine = self.clone();
         self.0.tasks.spawn(async move {
+            grip.may_begin().await;
             let place = admission.place().await;
             engine.execute(held, grip, Some(program), responder).await;
             drop(place);
@@ -206,7 +205,11 @@ impl Engine {
     pub(crate) async fn wait_for(&self, caller: &Caller, program: &Arc<Program>, run: NewRun) -> Result<Run, EngineError> {
         let id = run.id.clone();
         let ended = self.when_settled(&id);
-        self.accept_here(run, program.clone(), None).await?;
+        match &**program {
+            // One at a time, also where somebody asks for a run of it.
+            Program::Source(source) if source.source.limits.is_some() => self.accept_queued(run, u32::MAX, true, None).await?,
+            _ => self.accept_here(run, program.clone(), None).await?,
+        }
         // The sender goes away unsent only when the server stops; the record then tells how far it came.
         let _ = ended.await;
         self.0.store.run(&caller.org_id, &id).await?.ok_or_else(|| EngineError::not_found("run", id))

@@ -229,11 +229,9 @@ impl Engine {
             organization: caller.org_id.to_string(),
             modules: vec![ModuleSpec { name: MODULE.into(), path }],
             env: BTreeMap::new(),
-            db: None,
-            shares_map: false,
             memory_mb: None,
-            calls_max: 1,
-            hosts_max: 1,
+            calls_per_isolate: 1,
+            isolates_max: 1,
         });
         let body = to_raw_value(&json!({ "kind": "describe", "module": MODULE })).map_err(|e| EngineError::internal("could not ask for the manifest", e))?;
         let outcome = self.0.runner.call(isolate.clone(), Call { body, timeout: DESCRIBE_TIMEOUT }, Arc::new(Ignore)).await;

@@ -19,7 +19,7 @@ use crate::deploy::components::{CodeRef, MODULE};
 use crate::error::invalid_props;
 use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
-use crate::run::program::{Inputs, dynamic_of, env_of};
+use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of, env_of};
 use crate::run::sink::Answering;
 use crate::tenants::accounts::AccountUse;
 use crate::{Engine, EngineError};
@@ -28,8 +28,6 @@ use crate::{Engine, EngineError};
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The class of errors that are words for whoever configures a component (registry facts 3).
 const CONFIGURATION_ERROR: &str = "ConfigurationError";
-/// Questions that one host answers at once.
-const CALLS_MAX: u32 = 8;
 
 /// Refused connections that one message names.
 const REFUSALS_TOLD: usize = 3;
@@ -257,7 +255,7 @@ impl Engine {
         if let Some(source) = subject.source {
             let interfaces = self.0.store.interfaces(source.as_str()).await?;
             self.add_endpoint(defs, &interfaces, &mut values);
-            question["db"] = Value::Object(self.settled_db(source).await?);
+            question["db"] = json!(self.service_db(source).await?);
             env = env_of(source);
         }
         let inputs = Inputs::new(Value::Object(values), accounts);
@@ -276,11 +274,9 @@ impl Engine {
             organization: caller.org_id.to_string(),
             modules: vec![ModuleSpec { name: MODULE.into(), path: self.stored_artifact_path(&component.artifact_id).await? }],
             env,
-            db: None,
-            shares_map: false,
             memory_mb: None,
-            calls_max: CALLS_MAX,
-            hosts_max: 1,
+            calls_per_isolate: 1,
+            isolates_max: ISOLATES_MAX,
         });
         let scope = Arc::new(AskScope::new(caller.org_id.clone(), stores, None));
         let body = to_raw_value(&question).map_err(|e| EngineError::internal("could not write a question", e))?;

@@ -2,19 +2,18 @@
 
 use millrace_model::component::Hook;
 use millrace_model::ids::RunId;
-use millrace_runner::{Call, CallFailure, FailureKind};
+use millrace_runner::{Call, CallFailure};
 use serde_json::value::RawValue;
 
 use crate::deploy::configure::with_refusals;
 use crate::run::asks::AskScope;
 use crate::run::context::Origin;
 use crate::run::program::Program;
-use crate::run::sink::Collector;
-use crate::settle::is_behind;
+use crate::run::sink::{CallDb, Collector};
 use crate::{Engine, EngineError};
 
 impl Engine {
-    /// Runs a hook if the component has it, and settles its emits and db writes. `Ok(Err)` is the hook's own failure.
+    /// Runs a hook if the component has it, and settles its emits; what it writes to `$.service.db` is stored as it comes. `Ok(Err)` is the hook's own failure.
     pub(crate) async fn run_hook(&self, program: &Program, hook: Hook) -> Result<Result<(), CallFailure>, EngineError> {
         let Program::Source(source) = program else { return Ok(Ok(())) };
         if !source.has_hook(hook) {
@@ -22,18 +21,17 @@ impl Engine {
         }
         let run_id = RunId::at(&self.0.ids, self.now());
         let scope = AskScope::new(source.source.org_id.clone(), source.stores.clone(), None);
-        // Left after what it did is settled.
-        let sitting = if source.has_db { self.sit(&source.source.id).await? } else { None };
-        let visit = self.0.writes.enter(&source.source.id, sitting.is_some());
-        let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), Some(visit), None, Some(scope));
+        let db = CallDb::OfHook(self.hook_db(&source.source.id));
+        let sink = Collector::new(self.clone(), source.source.id.as_str(), run_id.clone(), db, None, Some(scope));
         let outcome = match source.props.text(self, &source.source.org_id).await? {
             Ok(props) => {
-                let body = source_call(&props, &source.dynamic_props, Some(hook), "null")?;
-                let isolate = self.source_isolate(source).await?;
-                self.0.runner.call(isolate, Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await
+                let db = self.db_of(source).await?;
+                let body = source_call(&props, &source.dynamic_props, db.as_deref(), Some(hook), "null")?;
+                self.0.runner.call(source.isolate.clone(), Call { body, timeout: self.0.config.source_timeout }, sink.clone()).await
             }
             Err(outcome) => outcome,
         };
+        self.store_hook_writes(&source.source.id).await?;
         let (mut collected, _) = sink.take();
         if let Err(failure) = &outcome.result {
             collected.logs.push(self.error_line(&format!("the {} hook failed: {}: {}\n{}", hook.name(), failure.code, failure.message, failure.stack)));
@@ -41,10 +39,7 @@ impl Engine {
         let refusals = std::mem::take(&mut collected.refusals);
         let origin = Origin::first("COMPONENT", source.source.id.as_str());
         let late = collected.late.clone();
-        if let Err(error) = self.settle_hook(program, source, &run_id, &origin, collected).await {
-            self.leave_unsettled(program).await;
-            return if is_behind(&error) { Ok(Err(overtaken(hook))) } else { Err(error) };
-        }
+        self.settle_hook(program, source, &run_id, &origin, collected).await?;
         if let Some(late) = late {
             late.settled();
         }
@@ -52,21 +47,13 @@ impl Engine {
     }
 }
 
-/// Another server wrote to the source's `$.service.db` while the hook ran here: nothing that it left is stored.
-fn overtaken(hook: Hook) -> CallFailure {
-    let message = format!(
-        "what the {} hook went on from in `$.service.db` is not what is stored: another server wrote to it while this one was cut off from its database, or a write to it failed; nothing of the hook was stored; try again",
-        hook.name()
-    );
-    CallFailure { kind: FailureKind::HostLost, code: "SeatLost".into(), stack: format!("SeatLost: {message}"), message, namespace: None }
-}
-
-/// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text.
-pub(crate) fn source_call(props: &str, dynamic_props: &str, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
+/// The body of a source's call: `event`, `props` and `dynamic_props` are JSON text; `db`: what its `$.service.db` holds.
+pub(crate) fn source_call(props: &str, dynamic_props: &str, db: Option<&RawValue>, hook: Option<Hook>, event: &str) -> Result<Box<RawValue>, EngineError> {
     let hook = hook.map_or_else(|| "null".to_owned(), |h| format!("\"{}\"", h.name()));
     let body = format!(
-        r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props},"dynamic_props":{dynamic_props}}}"#,
-        crate::deploy::components::MODULE
+        r#"{{"kind":"source","module":"{}","hook":{hook},"event":{event},"props":{props},"dynamic_props":{dynamic_props},"db":{}}}"#,
+        crate::deploy::components::MODULE,
+        db.map_or("null", RawValue::get)
     );
     RawValue::from_string(body).map_err(|e| EngineError::internal("could not write a call", e))
 }

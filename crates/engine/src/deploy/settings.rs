@@ -1,6 +1,7 @@
 //! Settings of a workflow as they are asked for, and how they are checked.
 
 use millrace_model::limits::{RETRIES_MAX, RETRY_FIRST_MS, Retry, Throttle};
+use millrace_model::source::CALLS_PER_ISOLATE_MAX;
 use millrace_model::workflow::Settings;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -44,6 +45,8 @@ pub struct SettingsRequest {
     pub auto_retry: Option<Choice<Retry>>,
     /// Runs at once.
     pub concurrency: Option<Choice<u32>>,
+    /// Runs that one process serves at the same time.
+    pub calls_per_isolate: Option<Choice<u32>>,
     /// `{runs, interval_ms}`: how many start in each interval.
     pub throttle: Option<Choice<Throttle>>,
     /// Runs that may wait in the queue.
@@ -112,6 +115,11 @@ pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings) -> Resul
         return Err(EngineError::invalid("settings.auto_retry", message));
     }
     let concurrency = chosen("concurrency", &request.concurrency, before.concurrency.as_ref(), None)?;
+    let calls_per_isolate = chosen("calls_per_isolate", &request.calls_per_isolate, before.calls_per_isolate.as_ref(), None)?;
+    if let Some(calls) = calls_per_isolate.filter(|calls| !(1..=CALLS_PER_ISOLATE_MAX).contains(calls)) {
+        let message = format!("`{calls}` runs cannot share a process; allowed are 1 to {CALLS_PER_ISOLATE_MAX}, or `false` for 1");
+        return Err(EngineError::invalid("settings.calls_per_isolate", message));
+    }
     let throttle = chosen("throttle", &request.throttle, before.throttle.as_ref(), None)?;
     let queue_max = chosen("queue_max", &request.queue_max, before.queue_max.as_ref(), None)?;
     for (name, value) in [("concurrency", concurrency), ("queue_max", queue_max)] {
@@ -132,6 +140,7 @@ pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings) -> Resul
     Ok(Settings {
         auto_retry,
         concurrency,
+        calls_per_isolate,
         throttle,
         queue_max,
         timeout_ms,
@@ -165,7 +174,7 @@ pub(crate) fn recipients(field: &str, given: &[String]) -> Result<Vec<String>, E
 }
 
 /// A setting from now on; not given, it stays. `usual`: what `true` stands for.
-fn chosen<T: Clone>(name: &str, given: &Option<Choice<T>>, before: Option<&T>, usual: Option<T>) -> Result<Option<T>, EngineError> {
+pub(crate) fn chosen<T: Clone>(name: &str, given: &Option<Choice<T>>, before: Option<&T>, usual: Option<T>) -> Result<Option<T>, EngineError> {
     match given {
         None => Ok(before.cloned()),
         Some(Choice::Flag(false)) => Ok(None),

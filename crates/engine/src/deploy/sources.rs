@@ -7,7 +7,7 @@ use millrace_model::page::{Listing, Page};
 use millrace_model::props::{self, Site};
 use millrace_model::run::Run;
 use millrace_model::slug::unique_slug;
-use millrace_model::source::{HttpInterface, Owner, Source, Timer};
+use millrace_model::source::{CALLS_PER_ISOLATE_MAX, HttpInterface, Owner, Source, SourceSettings, Timer};
 use millrace_model::tenant::Caller;
 use millrace_runner::CallFailure;
 use millrace_store::{Interfaces, StoreError};
@@ -18,11 +18,14 @@ use crate::deploy::components::{CodeRef, base_slug};
 use crate::deploy::configure::Subject;
 use crate::deploy::hooks::hook_error;
 use crate::deploy::marks::{checked, marked};
+use crate::deploy::settings::{Choice, chosen};
 use crate::observe::views::SourceView;
 use crate::run::context::Origin;
 use crate::run::program::Program;
 use crate::{Engine, EngineError};
 
+/// The most runs of one source at the same time that can be asked for.
+const CONCURRENCY_MAX: u32 = 1000;
 /// The most characters of a name.
 const NAME_MAX: usize = 200;
 
@@ -39,8 +42,34 @@ pub struct NewSource {
     pub form: Option<String>,
     /// Whether it is to be active; where not, `activate` waits until it is.
     pub active: bool,
+    /// How its runs are run.
+    pub settings: SettingsOfSource,
     /// The file it is made from.
     pub made_from: Option<MadeFrom>,
+}
+
+/// Settings of a source in a request; None stays, `false` takes one away.
+#[derive(Clone, Debug, Default)]
+pub struct SettingsOfSource {
+    /// Runs that one process serves at the same time.
+    pub calls_per_isolate: Option<Choice<u32>>,
+    /// Runs at the same time.
+    pub concurrency: Option<Choice<u32>>,
+}
+
+impl SettingsOfSource {
+    fn over(&self, before: SourceSettings) -> Result<SourceSettings, EngineError> {
+        let checked = |name: &str, choice: &Option<Choice<u32>>, before: Option<u32>, max: u32| match chosen(name, choice, before.as_ref(), None)? {
+            Some(value) if value == 0 || value > max => {
+                Err(EngineError::invalid(name, format!("`{value}` is not a number of runs; allowed are 1 to {max}, or `false` for what it is by default")))
+            }
+            value => Ok(value),
+        };
+        Ok(SourceSettings {
+            calls_per_isolate: checked("calls_per_isolate", &self.calls_per_isolate, before.calls_per_isolate, CALLS_PER_ISOLATE_MAX)?,
+            concurrency: checked("concurrency", &self.concurrency, before.concurrency, CONCURRENCY_MAX)?,
+        })
+    }
 }
 
 /// What changes of a source; None stays.
@@ -56,6 +85,8 @@ pub struct UpdateSource {
     pub form: Option<String>,
     /// Whether it is to be active.
     pub active: Option<bool>,
+    /// How its runs are run.
+    pub settings: SettingsOfSource,
     /// The file it is made from; none: whoever asks knows of no file, and what the record says of one is no longer all of it.
     pub made_from: Option<MadeFrom>,
 }
@@ -65,6 +96,7 @@ impl Engine {
     pub async fn create_source(&self, caller: &Caller, new: NewSource) -> Result<SourceView, EngineError> {
         let (component, artifact) = self.resolve_component(caller, &new.code, None).await?;
         require_source(&component)?;
+        let settings = new.settings.over(SourceSettings::default())?;
         let now = self.now();
         let id = SourceId::generate(&self.0.ids);
         let previous = self.told_before(caller, &component.artifact_id, new.form.as_deref()).await?;
@@ -85,6 +117,8 @@ impl Engine {
             configured_props: configured,
             active: false,
             inactive_reason: Some("it is being deployed".into()),
+            settings,
+            limits: settings.limits(has_db(&defs)),
             made_from: checked(new.made_from)?,
             created_at: now,
             updated_at: now,
@@ -133,6 +167,8 @@ impl Engine {
             new.dynamic_props = Some(previous);
         }
         let (defs, hooks) = self.reconfigure(caller, &mut new, &component, update.configured_props.as_ref()).await?;
+        new.settings = update.settings.over(old.settings)?;
+        new.limits = new.settings.limits(has_db(&defs));
         let mut interfaces = self.interfaces_of(&new, &defs, &old_interfaces)?;
         interfaces.app_hooks = app_hooks::waiting(hooks, &new.org_id, &new.id);
         let active = update.active.unwrap_or(old.active);
@@ -247,8 +283,6 @@ impl Engine {
 
     async fn remove_source(&self, source: &Source) -> Result<(), EngineError> {
         self.0.store.delete_source(&source.org_id, &source.id).await?;
-        self.0.writes.forget(&source.id);
-        self.0.seats.forget(&source.id);
         self.0.cache.forget_owner(source.id.as_str());
         Ok(())
     }
@@ -336,6 +370,11 @@ impl Engine {
     pub(crate) fn new_endpoint_key(&self) -> String {
         format!("en{}", self.0.ids.base62(26).to_lowercase())
     }
+}
+
+/// Whether a component has a `$.service.db`.
+pub(crate) fn has_db(defs: &[PropDef]) -> bool {
+    defs.iter().any(|def| def.prop_type == "$.service.db")
 }
 
 fn require_source(component: &SavedComponent) -> Result<(), EngineError> {

@@ -17,15 +17,13 @@ use crate::deploy::components::CodeRef;
 use crate::deploy::configure::Subject;
 use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
-use crate::run::program::{Inputs, dynamic_of};
-use crate::run::sink::Collector;
+use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of};
+use crate::run::sink::{CallDb, Collector};
 use crate::tenants::accounts::AccountUse;
 use crate::{Engine, EngineError};
 
 /// Wall-clock limit: a request waits.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Runs of an action that one host serves at once.
-const CALLS_MAX: u32 = 8;
 /// The name of the only step.
 const STEP: &str = "action";
 
@@ -77,14 +75,12 @@ impl Engine {
             organization: caller.org_id.to_string(),
             modules: vec![ModuleSpec { name: component.artifact_id.clone(), path: self.stored_artifact_path(&component.artifact_id).await? }],
             env: BTreeMap::new(),
-            db: None,
-            shares_map: false,
             memory_mb: None,
-            calls_max: CALLS_MAX,
-            hosts_max: 1,
+            calls_per_isolate: 1,
+            isolates_max: ISOLATES_MAX,
         });
         let scope = AskScope::new(caller.org_id.clone(), stores, None);
-        let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), None, None, Some(scope));
+        let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), CallDb::None, None, Some(scope));
         let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
         let (collected, _) = sink.take();
         let mut run = ActionRun { logs: collected.logs, error: outcome.result.as_ref().err().map(told), ..ActionRun::default() };

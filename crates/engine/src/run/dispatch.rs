@@ -93,6 +93,7 @@ impl Engine {
             let grip = self.hold(&held);
             let responder = self.0.responders.lock().remove(&held.id);
             self.0.tasks.spawn(async move {
+                grip.may_begin().await;
                 let place = admission.place().await;
                 engine.execute(held, grip, None, responder).await;
                 drop(place);

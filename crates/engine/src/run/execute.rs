@@ -10,7 +10,7 @@ use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
 use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
-use millrace_store::{StoreError, fail_point};
+use millrace_store::fail_point;
 use serde_json::value::RawValue;
 
 use crate::accept::http_event::Receiver;
@@ -20,12 +20,12 @@ use crate::deploy::hooks::source_call;
 use crate::observe::metrics::Ending;
 use crate::observe::traces::StepSpan;
 use crate::run::asks::{AskScope, AskingRun};
+use crate::run::begin_order::BeginTurn;
 use crate::run::pauses::Carried;
 use crate::run::program::Program;
 use crate::run::progress::Progress;
-use crate::run::sink::{Collected, Collector, Responder, StepTrace};
-use crate::run::writes::Visit;
-use crate::settle::{is_behind, is_fenced};
+use crate::run::sink::{CallDb, Collected, Collector, Responder, StepTrace};
+use crate::settle::is_fenced;
 use crate::{Engine, EngineError};
 
 /// A run that this node holds under a lease.
@@ -90,6 +90,17 @@ pub(crate) struct Grip {
     engine: Engine,
     id: RunId,
     number: u64,
+    /// Of a source: runs of one begin in order.
+    begins: Option<BeginTurn>,
+}
+
+impl Grip {
+    /// Waits until the run may begin.
+    pub(crate) async fn may_begin(&self) {
+        if let Some(turn) = &self.begins {
+            turn.comes().await;
+        }
+    }
 }
 
 /// What this node has of a run under a lease. An attempt that is not counted is followed by one of the same number: its hold has another.
@@ -110,7 +121,8 @@ impl Engine {
     pub(crate) fn hold(&self, held: &Held) -> Grip {
         let number = self.0.holds.fetch_add(1, Ordering::Relaxed);
         self.0.held.lock().insert(held.id.clone(), Hold { attempt: held.attempt, number });
-        Grip { engine: self.clone(), id: held.id.clone(), number }
+        let begins = if let Owner::Source(id) = &held.owner { Some(self.0.begin_order.enter(id)) } else { None };
+        Grip { engine: self.clone(), id: held.id.clone(), number, begins }
     }
 
     /// Lets go of a run. Not where it was claimed again meanwhile: that lease goes on, and its end is waited for.
@@ -130,9 +142,10 @@ impl Engine {
     }
 
     /// Runs and settles. Whatever goes wrong here leaves the run to its lease: it is claimed again.
-    pub(crate) async fn execute(&self, mut held: Held, grip: Grip, program: Option<Arc<Program>>, responder: Option<Responder>) {
+    pub(crate) async fn execute(&self, mut held: Held, mut grip: Grip, program: Option<Arc<Program>>, responder: Option<Responder>) {
+        let begins = grip.begins.take();
         let _held_to_the_end = grip;
-        if let Err(error) = self.try_execute(&mut held, program, responder).await {
+        if let Err(error) = self.try_execute(&mut held, begins, program, responder).await {
             let chain = error_chain(&error);
             if is_fenced(&error) {
                 tracing::warn!(run.id = %held.id, error = chain, "a run could not be settled by this attempt, and need not be: another one holds or settled it");
@@ -142,7 +155,13 @@ impl Engine {
         }
     }
 
-    async fn try_execute(&self, held: &mut Held, program: Option<Arc<Program>>, responder: Option<Responder>) -> Result<(), EngineError> {
+    async fn try_execute(
+        &self,
+        held: &mut Held,
+        begins: Option<BeginTurn>,
+        program: Option<Arc<Program>>,
+        responder: Option<Responder>,
+    ) -> Result<(), EngineError> {
         let program = match program {
             Some(program) => program,
             None => match self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await? {
@@ -155,16 +174,8 @@ impl Engine {
             Program::Workflow(_) => Receiver::Workflow,
         };
         let scope = AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
-        // Left after the visit has ended.
-        let sitting = match &*program {
-            Program::Source(source) if source.has_db => self.sit(&source.source.id).await?,
-            _ => None,
-        };
-        let visit = match &*program {
-            Program::Source(source) => Some(self.0.writes.enter(&source.source.id, sitting.is_some())),
-            Program::Workflow(_) => None,
-        };
-        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), visit.clone(), responder, Some(scope));
+        let db = if receiver == Receiver::Source { CallDb::OfRun } else { CallDb::None };
+        let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), db, responder, Some(scope));
         sink.tell_lines(held.attempt);
         let mut carried = self.carried(held).await?;
         let held = &*held;
@@ -179,13 +190,10 @@ impl Engine {
         } else if let Some(damage) = &carried.damaged {
             cannot_go_on(damage)
         } else {
-            self.call(held, &carried, &program, sink.clone()).await?
+            self.call(held, begins, &carried, &program, sink.clone()).await?
         };
-        if let Some(visit) = &visit {
-            visit.ended();
-        }
         if let Err(failure) = &outcome.result
-            && self.runs_again(held, failure, &sink, visit.as_deref()).await?
+            && self.runs_again(held, failure, &sink).await?
         {
             return Ok(());
         }
@@ -194,7 +202,7 @@ impl Engine {
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         collected.logs.splice(..0, std::mem::take(&mut carried.logs));
         let response = collected.response.take();
-        let limited = matches!(&*program, Program::Workflow(workflow) if workflow.settings.limits().is_some());
+        let limited = program.limits().is_some();
         let watched = self.watch(&collected, &outcome);
         let late = collected.late.clone();
         let settled = self.settle_run(held, &program, carried, collected, outcome).await;
@@ -203,23 +211,6 @@ impl Engine {
             if let Some(late) = late {
                 late.settled();
             }
-        } else {
-            self.leave_unsettled(&program).await;
-        }
-        if let Err(error) = &settled
-            && is_behind(error)
-        {
-            tracing::info!(run.id = %held.id, "the `$.service.db` that a run went on from is not what is stored: another server wrote to it, or a write to it failed; it goes again");
-            self.0.seats.doubt();
-            // Not the run's fault: the attempt is not counted. Where its lease was lost as well, another has it.
-            return match self.0.store.release(&held.id, held.attempt, false).await {
-                Ok(()) => {
-                    self.queued();
-                    Ok(())
-                }
-                Err(StoreError::Fenced) => Ok(()),
-                Err(error) => Err(error.into()),
-            };
         }
         if limited {
             // Another of its runs may have waited for this one.
@@ -257,15 +248,23 @@ impl Engine {
         }
     }
 
-    async fn call(&self, held: &Held, carried: &Carried, program: &Program, sink: Arc<Collector>) -> Result<CallOutcome, EngineError> {
+    async fn call(
+        &self,
+        held: &Held,
+        begins: Option<BeginTurn>,
+        carried: &Carried,
+        program: &Program,
+        sink: Arc<Collector>,
+    ) -> Result<CallOutcome, EngineError> {
         let (isolate, call) = match program {
             Program::Source(source) => {
                 let props = match source.props.text(self, &held.org_id).await? {
                     Ok(props) => props,
                     Err(outcome) => return Ok(outcome),
                 };
-                let body = source_call(&props, &source.dynamic_props, None, &held.event)?;
-                (self.source_isolate(source).await?, Call { body, timeout: self.0.config.source_timeout })
+                let db = self.db_of(source).await?;
+                let body = source_call(&props, &source.dynamic_props, db.as_deref(), None, &held.event)?;
+                (source.isolate.clone(), Call { body, timeout: self.0.config.source_timeout })
             }
             Program::Workflow(workflow) => {
                 let timeout = workflow.timeout(held.trigger_id.starts_with("hi_"));
@@ -279,13 +278,15 @@ impl Engine {
             }
         };
         fail_point!("engine.run.before_call");
-        let outcome = self.0.runner.call(isolate, call, sink).await;
+        let queued = self.0.runner.enqueue(isolate, call, sink);
+        drop(begins);
+        let outcome = queued.outcome().await;
         fail_point!("engine.run.after_call");
         Ok(outcome)
     }
 
     /// Whether the run goes back to the queue: its host died through no fault of its own, or there was no room.
-    async fn runs_again(&self, held: &Held, failure: &CallFailure, sink: &Collector, visit: Option<&Visit>) -> Result<bool, EngineError> {
+    async fn runs_again(&self, held: &Held, failure: &CallFailure, sink: &Collector) -> Result<bool, EngineError> {
         let count_attempt = match failure.kind {
             FailureKind::HostLost if self.0.tasks.stopping() => false,
             FailureKind::HostLost => true,
@@ -294,9 +295,6 @@ impl Engine {
         };
         if held.kind == RunKind::Test {
             return Ok(false);
-        }
-        if let Some(visit) = visit.filter(|_| failure.kind == FailureKind::HostLost) {
-            visit.breaks_map();
         }
         self.keep_progress(sink).await?;
         if failure.kind == FailureKind::NoRoom {

@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod asks;
+pub(crate) mod begin_order;
 pub(crate) mod context;
 pub(crate) mod crowds;
 pub(crate) mod data_stores;
@@ -15,7 +16,5 @@ pub(crate) mod program;
 pub(crate) mod progress;
 pub(crate) mod replays;
 pub(crate) mod scheduler;
-pub(crate) mod seats;
 pub(crate) mod sink;
 pub(crate) mod workflow_tests;
-pub(crate) mod writes;

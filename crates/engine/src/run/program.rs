@@ -7,29 +7,26 @@ use std::time::Duration;
 
 use millrace_model::component::{Hook, Manifest, PropDef, SavedComponent};
 use millrace_model::dedupe::Strategy;
-use millrace_model::error_chain;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
-use millrace_model::json;
+use millrace_model::limits::RunLimits;
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Settings, Workflow, WorkflowVersion};
-use millrace_runner::{CallOutcome, Db, DbLoader, IsolateSpec, ModuleSpec};
+use millrace_runner::{CallOutcome, IsolateSpec, ModuleSpec};
 use millrace_store::Interfaces;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::accept::endpoint_auth::Authorization;
 use crate::deploy::components::MODULE;
+use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::data_stores::StoreGrants;
 use crate::tenants::accounts::{AccountUse, names_account};
 use crate::{Engine, EngineError};
 
-/// Calls that one host of a workflow serves at once.
-const WORKFLOW_CALLS_MAX: u32 = 32;
-/// Hosts that one workflow may have.
-const WORKFLOW_HOSTS_MAX: u32 = 4;
-/// Calls that the one host of a source serves at once.
-const SOURCE_CALLS_MAX: u32 = 64;
+/// Isolates, each with one run at a time, that one source or version of a workflow may have.
+pub(crate) const ISOLATES_MAX: u32 = 96;
 
 /// What an owner runs.
 pub(crate) enum Program {
@@ -47,8 +44,7 @@ pub(crate) struct SourceProgram {
     pub(crate) dynamic_props: String,
     /// The data stores that it may use.
     pub(crate) stores: StoreGrants,
-    /// The isolate, without the `$.service.db` snapshot.
-    pub(crate) isolate: IsolateSpec,
+    pub(crate) isolate: Arc<IsolateSpec>,
     /// Whether it has a `$.service.db`.
     pub(crate) has_db: bool,
     owner: Owner,
@@ -127,6 +123,22 @@ impl Program {
         match self {
             Self::Source(p) => &p.stores,
             Self::Workflow(p) => &p.stores,
+        }
+    }
+
+    /// What holds its runs back in the queue; None: they start where they are accepted.
+    pub(crate) fn limits(&self) -> Option<RunLimits> {
+        match self {
+            Self::Source(p) => p.source.limits.clone(),
+            Self::Workflow(p) => p.settings.limits(),
+        }
+    }
+
+    /// Runs that may wait in the queue.
+    pub(crate) fn queue_max(&self) -> u32 {
+        match self {
+            Self::Source(_) => u32::MAX,
+            Self::Workflow(p) => p.settings.queue_max.unwrap_or(u32::MAX),
         }
     }
 
@@ -224,17 +236,16 @@ impl Engine {
         let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
         self.add_endpoint(defs, interfaces, &mut props);
         let path = self.stored_artifact_path(artifact_id).await?;
-        let has_db = defs.iter().any(|def| def.prop_type == "$.service.db");
+        let has_db = has_db(defs);
+        let calls_per_isolate = source.settings.calls_per_isolate.unwrap_or(1);
         let isolate = IsolateSpec {
-            id: format!("{}:{artifact_id}", source.id),
+            id: format!("{}:{artifact_id}:{calls_per_isolate}", source.id),
             organization: source.org_id.to_string(),
             modules: vec![ModuleSpec { name: MODULE.into(), path }],
             env: env_of(&source.id),
-            db: None,
-            shares_map: has_db,
             memory_mb: None,
-            calls_max: SOURCE_CALLS_MAX,
-            hosts_max: 1,
+            calls_per_isolate,
+            isolates_max: ISOLATES_MAX,
         };
         let owner = Owner::Source(source.id.clone());
         let accounts = AccountUse::of(None, defs, &props).collect();
@@ -248,47 +259,15 @@ impl Engine {
             manifest,
             strategy,
             stores,
-            isolate,
+            isolate: Arc::new(isolate),
             has_db,
             owner,
         })))
     }
 
-    /// The isolate of a source; a host of it begins with what is stored once all that ran before it has settled.
-    pub(crate) async fn source_isolate(&self, program: &SourceProgram) -> Result<Arc<IsolateSpec>, EngineError> {
-        if program.has_db && !self.is_alone() && self.0.writes.is_behind(&program.source.id, self.0.store.source_writes(&program.source.id).await?) {
-            self.0.runner.evict(&program.isolate.id).await;
-        }
-        let (engine, source) = (self.clone(), program.source.id.clone());
-        let load = move || {
-            let (engine, source) = (engine.clone(), source.clone());
-            async move {
-                engine.0.writes.quiet(&source).await;
-                engine.stored_db(&source).await.map_err(|error| error_chain(&error))
-            }
-        };
-        Ok(Arc::new(IsolateSpec { db: Some(DbLoader::new(load)), ..program.isolate.clone() }))
-    }
-
-    async fn stored_db(&self, source: &SourceId) -> Result<Db, EngineError> {
-        // Before the entries: what settles between is seen as not there, not as there.
-        self.0.writes.read(source, self.0.store.source_writes(source).await?);
-        self.db_entries(source).await
-    }
-
-    /// What a source keeps, with what its runs that have ended leave.
-    pub(crate) async fn settled_db(&self, source: &SourceId) -> Result<Db, EngineError> {
-        self.0.writes.ended_settle(source).await;
-        self.db_entries(source).await
-    }
-
-    async fn db_entries(&self, source: &SourceId) -> Result<Db, EngineError> {
-        let mut db = Map::new();
-        for (key, text) in self.0.store.source_db(source).await? {
-            let value = json::read(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;
-            db.insert(key, value);
-        }
-        Ok(db)
+    /// What the `$.service.db` of a source holds, where it has one.
+    pub(crate) async fn db_of(&self, source: &SourceProgram) -> Result<Option<Box<RawValue>>, EngineError> {
+        if source.has_db { self.service_db(&source.source.id).await.map(Some) } else { Ok(None) }
     }
 
     async fn workflow_program(&self, workflow: Workflow, deployment: Option<&DeploymentId>) -> Result<Option<Program>, EngineError> {
@@ -339,11 +318,9 @@ impl Engine {
             organization: workflow.org_id.to_string(),
             modules,
             env: BTreeMap::from([("PIPEDREAM_WORKFLOW_ID".to_owned(), workflow.id.to_string())]),
-            db: None,
-            shares_map: false,
             memory_mb: version.settings.memory_mb,
-            calls_max: WORKFLOW_CALLS_MAX,
-            hosts_max: WORKFLOW_HOSTS_MAX,
+            calls_per_isolate: version.settings.calls_per_isolate.unwrap_or(1),
+            isolates_max: ISOLATES_MAX,
         });
         let owner = Owner::Workflow(workflow.id.clone());
         Ok(Program::Workflow(Box::new(WorkflowProgram {

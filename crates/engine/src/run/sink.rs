@@ -15,7 +15,7 @@ use crate::Engine;
 use crate::run::asks::AskScope;
 use crate::run::late::{Handle, Late};
 use crate::run::progress::Progress;
-use crate::run::writes::{DbWrite, Visit};
+use crate::service_db::{DbWrite, HookDb};
 
 /// For calls whose effects do not matter.
 pub(crate) struct Ignore;
@@ -72,8 +72,16 @@ pub(crate) struct Collected {
     pub(crate) refusals: Vec<Refusal>,
     /// Where what comes after the end goes, once the run is settled.
     pub(crate) late: Option<Arc<Late>>,
-    /// Of a source's call.
-    pub(crate) visit: Option<Arc<Visit>>,
+}
+
+/// What a call may write to a `$.service.db`.
+pub(crate) enum CallDb {
+    /// It has none: what it writes is dropped.
+    None,
+    /// A run of a source: its writes settle with it.
+    OfRun,
+    /// A hook of a source: its writes are stored as they come.
+    OfHook(HookDb),
 }
 
 /// Whoever waits for the answer of a run.
@@ -85,8 +93,7 @@ pub(crate) struct Collector {
     /// Whose live logs these are.
     owner: String,
     run_id: millrace_model::ids::RunId,
-    /// Of a source's call. Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
-    visit: Option<Arc<Visit>>,
+    db: CallDb,
     /// What it may ask for.
     asking: Option<Arc<AskScope>>,
     late: Option<Arc<Late>>,
@@ -110,12 +117,12 @@ struct Kept {
 }
 
 impl Collector {
-    /// `visit`: of a source's call. `asking`: what the call may ask for.
+    /// `asking`: what the call may ask for.
     pub(crate) fn new(
         engine: Engine,
         owner: &str,
         run_id: millrace_model::ids::RunId,
-        visit: Option<Arc<Visit>>,
+        db: CallDb,
         responder: Option<Responder>,
         asking: Option<AskScope>,
     ) -> Arc<Self> {
@@ -127,7 +134,7 @@ impl Collector {
             late,
             owner: owner.to_owned(),
             run_id,
-            visit,
+            db,
             asking: asking.map(Arc::new),
             state: Mutex::new((Collected::default(), responder)),
             kept: Mutex::default(),
@@ -177,7 +184,6 @@ impl Collector {
         let mut state = self.state.lock();
         self.kept.lock().progress = None;
         state.0.late.clone_from(&self.late);
-        state.0.visit.clone_from(&self.visit);
         std::mem::take(&mut *state)
     }
 }
@@ -185,24 +191,6 @@ impl Collector {
 impl EffectSink for Collector {
     fn refused(&self, refusal: &Refusal) {
         self.state.lock().0.refusals.push(*refusal);
-    }
-
-    fn given(&self) {
-        if let Some(visit) = &self.visit {
-            visit.given();
-        }
-    }
-
-    fn taken_back(&self) {
-        if let Some(visit) = &self.visit {
-            visit.taken_back();
-        }
-    }
-
-    fn ended(&self) {
-        if let Some(visit) = &self.visit {
-            visit.ended();
-        }
     }
 
     fn ask(&self, ask: Ask) {
@@ -227,13 +215,16 @@ impl EffectSink for Collector {
             }
             Effect::Emit { event, meta } => collected.emits.push(RawEmit { event, meta }),
             Effect::Db { key, value } => {
-                // Only sources have one; of others nothing is kept.
-                if let Some(visit) = &self.visit {
-                    collected.db.push(DbWrite { key, value: value.map(|v| v.get().to_owned()), at: visit.wrote() });
+                let write = (key, value.map(|v| v.get().to_owned()));
+                match &self.db {
+                    CallDb::None => {}
+                    CallDb::OfRun => collected.db.push(write),
+                    CallDb::OfHook(db) => db.wrote(write),
                 }
             }
             Effect::Respond(response) => {
-                let at_once = self.visit.is_some() || response.immediate;
+                // Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
+                let at_once = !matches!(self.db, CallDb::None) || response.immediate;
                 let response = to_response(response);
                 if at_once && let Some(responder) = responder.take() {
                     // The client may have gone away.

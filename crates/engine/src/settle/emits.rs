@@ -15,7 +15,6 @@ use crate::run::context::Origin;
 use crate::run::execute::Held;
 use crate::run::program::SourceProgram;
 use crate::run::sink::Collected;
-use crate::run::writes::Settling;
 use crate::settle::turns::{Remembered, Turn};
 use crate::{Engine, EngineError};
 
@@ -23,19 +22,17 @@ use crate::{Engine, EngineError};
 const SUMMARY_CHARS_MAX: usize = 1000;
 
 impl Engine {
-    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change, with the writes that count.
+    /// Dedupes a source's emits on its state as stored now, and adds events, listeners' runs and the state's change, with what the run wrote to `$.service.db`.
     pub(crate) async fn add_emits(
         &self,
         effects: &mut Effects,
         source: &SourceProgram,
         context: &Context,
         collected: &Collected,
-        settling: &mut Settling,
         turn: &Turn,
     ) -> Result<Option<Remembered>, EngineError> {
-        let (emits, db, seated) = (&collected.emits, settling.take_counted(), settling.seated());
-        effects.map = settling.fate();
-        if emits.is_empty() && db.is_empty() && seated.is_none() {
+        let (emits, db) = (&collected.emits, &collected.db);
+        if emits.is_empty() && db.is_empty() {
             return Ok(None);
         }
         let now = self.now();
@@ -78,8 +75,8 @@ impl Engine {
             }
             None => None,
         };
-        if state.is_some() || !db.is_empty() || seated.is_some() {
-            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db, seated });
+        if state.is_some() || !db.is_empty() {
+            effects.source = Some(SourceChange { source_id: source.source.id.clone(), dedupe: state, db: db.clone() });
         }
         Ok(changed.map(|before| Remembered { version: before.version + 1, dedupe: outcome.state }))
     }

@@ -15,7 +15,7 @@ use millrace_model::json;
 use millrace_model::run::{Context, LogLevel, LogLine, RunKind, RunResult, RunStatus, Start, StepResult};
 use millrace_model::subscription::DEFERRED;
 use millrace_runner::CallOutcome;
-use millrace_store::{Effects, MapFate, Pausing, Settlement, StoreError};
+use millrace_store::{Effects, Pausing, Settlement, StoreError};
 use serde_json::value::RawValue;
 
 use crate::run::context::Origin;
@@ -23,7 +23,6 @@ use crate::run::execute::Held;
 use crate::run::pauses::{Carried, Rest, may_pause};
 use crate::run::program::{Program, SourceProgram};
 use crate::run::sink::Collected;
-use crate::run::writes::Settling;
 use crate::settle::error_events::Failed;
 use crate::{Engine, EngineError, StreamItem};
 
@@ -138,14 +137,14 @@ impl Engine {
         base: Effects,
     ) -> Result<(), EngineError> {
         for _ in 0..TRIES_MAX {
-            let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected).await?;
+            let turn = self.0.turns.of(&source.source.id).await;
             let mut effects = base.clone();
             effects.logs.clone_from(&collected.logs);
-            let leaves = self.add_emits(&mut effects, source, context, &collected, &mut settling, &turn).await?;
+            let leaves = self.add_emits(&mut effects, source, context, &collected, &turn).await?;
             self.add_log_event(&mut effects, held, context).await?;
             let attempt = Settlement { effects, ..settlement.clone() };
-            let done = self.commit_in_turn(turn, leaves, told_to(settling.fate(), self.commit(program, attempt))).await;
-            if let Some(done) = settled(settling, done) {
+            let done = self.commit_in_turn(turn, leaves, self.commit(program, attempt)).await;
+            if !has_changed(&done) {
                 return done;
             }
         }
@@ -166,17 +165,17 @@ impl Engine {
             serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
         };
         for _ in 0..TRIES_MAX {
-            let (turn, mut settling) = self.turn_to_settle(&source.source.id, &collected).await?;
+            let turn = self.0.turns.of(&source.source.id).await;
             let mut effects = Effects {
                 logs: collected.logs.clone(),
                 log_owner: Some((source.source.org_id.clone(), source.source.id.to_string(), run_id.clone())),
                 ..Effects::default()
             };
-            let leaves = self.add_emits(&mut effects, source, &context, &collected, &mut settling, &turn).await?;
+            let leaves = self.add_emits(&mut effects, source, &context, &collected, &turn).await?;
             let events = effects.events.clone();
             let commit = async { self.0.store.settle_effects(effects).await.map_err(EngineError::from) };
-            let done = self.commit_in_turn(turn, leaves, told_to(settling.fate(), commit)).await;
-            if let Some(done) = settled(settling, done) {
+            let done = self.commit_in_turn(turn, leaves, commit).await;
+            if !has_changed(&done) {
                 done?;
                 self.tell_streams(events);
                 self.queued();
@@ -185,14 +184,6 @@ impl Engine {
             }
         }
         Err(EngineError::internal("a source's state kept changing while a hook was settled", source.source.id.to_string()))
-    }
-
-    /// What a source's run or hook left could not be stored. Its host's live `$.service.db` holds writes that are not: the next run loads the stored
-    /// ones. To be called before the visit ends: a host that began since waits for that before it reads them.
-    pub(crate) async fn leave_unsettled(&self, program: &Program) {
-        if let Program::Source(source) = program {
-            self.0.runner.evict_begun(&source.isolate.id).await;
-        }
     }
 
     async fn commit(&self, program: &Program, settlement: Settlement) -> Result<(), EngineError> {
@@ -252,41 +243,15 @@ impl Engine {
     }
 }
 
-/// A commit that breaks the map where it fails: before its turn ends, so that the next one knows.
-async fn told_to(map: Option<MapFate>, commit: impl Future<Output = Result<(), EngineError>>) -> Result<(), EngineError> {
-    let done = commit.await;
-    if let (Some(map), Err(error)) = (map, &done)
-        && !matches!(stopped_by(error), Some(StoreError::StateChanged))
-    {
-        map.breaks();
-    }
-    done
-}
-
-/// Tells how a settlement's writes fared; None where it is decided anew, as the source's state moved under it.
-fn settled(settling: Settling, done: Result<(), EngineError>) -> Option<Result<(), EngineError>> {
-    match &done {
-        Ok(()) => settling.stored(),
-        Err(error) if matches!(stopped_by(error), Some(StoreError::StateChanged)) => {
-            settling.taken_back();
-            return None;
-        }
-        Err(error) if is_behind(error) => settling.taken_back(),
-        // Dropped: it may be stored or not.
-        Err(_) => {}
-    }
-    Some(done)
-}
-
 /// What the store found, where it refused what it understood.
 fn stopped_by(error: &EngineError) -> Option<&StoreError> {
     let EngineError::Internal { source, .. } = error else { return None };
     source.downcast_ref()
 }
 
-/// Whether nothing was settled because the map that it went on from is not what is stored: another server wrote since it was read, or a write to it failed.
-pub(crate) fn is_behind(error: &EngineError) -> bool {
-    matches!(stopped_by(error), Some(StoreError::Behind))
+/// Whether the source's state moved under a settlement: it is decided anew.
+fn has_changed(done: &Result<(), EngineError>) -> bool {
+    done.as_ref().is_err_and(|error| matches!(stopped_by(error), Some(StoreError::StateChanged)))
 }
 
 /// Whether nothing was settled because another attempt holds or settled the run.

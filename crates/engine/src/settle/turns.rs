@@ -7,13 +7,10 @@ use std::task::Poll;
 
 use millrace_model::dedupe::DedupeState;
 use millrace_model::ids::SourceId;
-use millrace_store::StoreError;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use crate::run::program::SourceProgram;
-use crate::run::sink::Collected;
-use crate::run::writes::{Settling, Standing};
 use crate::{Engine, EngineError};
 
 /// What a source remembers between runs, with the version that settling checks.
@@ -77,34 +74,6 @@ impl Engine {
             text => serde_json::from_str(text).map_err(|e| EngineError::internal("a stored dedupe state is damaged", e))?,
         };
         Ok(Remembered { version: stored.version, dedupe })
-    }
-
-    /// Waits for the turn of a source's run or hook: they come in the order in which they ended, so that hardly any has to wait for the fate of a later
-    /// write.
-    ///
-    /// # Errors
-    /// Where a later write than one of these failed, or another server wrote to what it read ([`StoreError::Behind`]): it does not settle, and runs again
-    /// with what is stored.
-    pub(crate) async fn turn_to_settle(&self, source: &SourceId, collected: &Collected) -> Result<(Turn, Settling), EngineError> {
-        let (writes, visit) = (&collected.db, &collected.visit);
-        loop {
-            if let Some(visit) = visit {
-                visit.comes_first().await;
-            }
-            let turn = self.0.turns.of(source).await;
-            // Who is next waits behind this one.
-            if let Some(visit) = visit {
-                visit.leave_line();
-            }
-            match self.0.writes.settle(source, writes, visit.as_deref()) {
-                Standing::Settles(settling) => return Ok((turn, settling)),
-                Standing::Lost => return Err(EngineError::internal("a write to `$.service.db` that followed could not be stored", source.to_string())),
-                Standing::Behind => return Err(StoreError::Behind.into()),
-                // What is waited for may need the turn again.
-                Standing::Waits => drop(turn),
-            }
-            self.0.writes.decided(source, writes).await;
-        }
     }
 
     /// Commits what was decided in a turn, and ends the turn as soon as the next one can be decided. `leaves`: what the source remembers then, where it changes.

@@ -1,13 +1,11 @@
 //! Loading, calling, warm hosts, output.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::sync::Notify;
 
 use crate::support::{Bench, LONG, Recorder, failure, until, value};
-use millrace_runner::{DbLoader, FailureKind};
+use millrace_runner::FailureKind;
 
 #[tokio::test]
 async fn a_module_is_loaded_and_called() {
@@ -57,42 +55,24 @@ async fn a_module_that_does_not_load_says_why_and_leaves_no_host() {
 }
 
 #[tokio::test]
-async fn a_source_sees_its_snapshot_and_its_environment() {
+async fn code_sees_its_environment() {
     let bench = Bench::real().await;
-    let mut isolate = bench.module(
-        "db",
-        "export default { name: 'd', version: '1', props: { db: '$.service.db' }, run() { return [this.db.get('n'), process.env.PD_COMPONENT]; } };",
-    );
-    isolate.db = json!({ "n": { "deep": 7 } }).as_object().cloned().map(DbLoader::of);
+    let mut isolate = bench.isolate("env", "return process.env.PD_COMPONENT;");
     isolate.env = [("PD_COMPONENT".to_owned(), "dc_1".to_owned())].into();
-    assert_eq!(value(bench.call(&isolate, 0).await), json!([{ "deep": 7 }, "dc_1"]));
+    assert_eq!(value(bench.call(&isolate, 0).await), json!("dc_1"));
 }
 
-/// What a source stored is read once all that ran before has settled, however slow the disk is: that time is not the code's.
 #[tokio::test]
-async fn a_host_that_waits_for_what_was_stored_is_not_taken_for_one_that_does_not_load() {
-    let bench = Bench::set(|config| config.load_timeout = Duration::from_secs(3)).await;
-    let mut waits = bench.module("waits", "export default { name: 'w', version: '1', props: { db: '$.service.db' }, run() { return this.db.get('n'); } };");
-    let (settled, asked) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let told = (settled.clone(), asked.clone());
-    waits.db = Some(DbLoader::new(move || {
-        let (settled, asked) = told.clone();
-        async move {
-            asked.notify_one();
-            settled.notified().await;
-            Ok(json!({ "n": 7 }).as_object().cloned().unwrap_or_default())
-        }
-    }));
-    let waiting = bench.spawn(&waits, 0, LONG, &Recorder::new());
-    asked.notified().await;
-    // One that begins later, and uses up its own time to load.
+async fn code_that_does_not_load_in_its_time_fails_all_that_wait_for_it() {
+    let bench = Bench::set(|config| config.load_timeout = Duration::from_millis(500)).await;
     let loops = bench.module("loops", "await new Promise(() => setInterval(() => {}, 1000)); export default {};");
-    let failed = failure(bench.call(&loops, 0).await);
-    assert_eq!(failed.kind, FailureKind::LoadFailed);
-    assert!(failed.message.contains("not loaded within 3 s"), "{}", failed.message);
-    assert!(!waiting.is_finished(), "it was given up though it was never told to load");
-    settled.notify_one();
-    assert_eq!(value(waiting.await.expect("joins")), json!(7));
+    let calls = [bench.spawn(&loops, 0, LONG, &Recorder::new()), bench.spawn(&loops, 0, LONG, &Recorder::new())];
+    for call in calls {
+        let failed = failure(call.await.expect("joins"));
+        assert_eq!(failed.kind, FailureKind::LoadFailed);
+        assert!(failed.message.contains("not loaded within"), "{}", failed.message);
+    }
+    until("its host ends", || bench.runner.stats().hosts == 0).await;
 }
 
 #[tokio::test]

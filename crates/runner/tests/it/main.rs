@@ -6,6 +6,7 @@ mod egress;
 mod hostile;
 mod isolation;
 mod limits;
+mod one_call;
 mod places;
 mod start;
 mod support;

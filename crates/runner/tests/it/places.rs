@@ -1,10 +1,9 @@
 //! Who gets a host: warm ones, new ones, those who wait, those who are refused.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use millrace_runner::{Db, DbLoader, FailureKind};
+use millrace_runner::FailureKind;
 use serde_json::json;
 
 use crate::support::{Bench, LONG, Recorder, SHORT, alive, failure, until, value};
@@ -43,43 +42,10 @@ async fn an_evicted_host_ends_its_calls_first_and_takes_no_more() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_evicted_while_it_loads_gets_none_of_the_calls_that_wait_for_it() {
-    let bench = Bench::real().await;
-    let (tell, stored) = tokio::sync::watch::channel(0);
-    let loads = Arc::new(AtomicU32::new(0));
-    let code = "const n = this.db.get('n') + 1; this.db.set('n', n); return n;";
-    let mut isolate = bench.module("a", &format!("export default {{ name: 'a', version: '1', props: {{ db: '$.service.db' }}, run() {{ {code} }} }};"));
-    isolate.db = Some(DbLoader::new({
-        let loads = loads.clone();
-        move || {
-            let (mut stored, first) = (stored.clone(), loads.fetch_add(1, Ordering::SeqCst) == 0);
-            async move {
-                // The first has read what is stored, and is not told to load until it is out of date.
-                let read = *stored.borrow();
-                if first {
-                    let _ = stored.wait_for(|n| *n > 0).await;
-                }
-                Ok(Db::from_iter([("n".to_owned(), json!(read))]))
-            }
-        }
-    }));
-    let call = bench.spawn(&isolate, 1, LONG, &Recorder::new());
-    until("the first host loads", || loads.load(Ordering::SeqCst) == 1).await;
-    bench.runner.evict_begun("a").await;
-    assert_eq!(bench.runner.stats().hosts, 1, "it has yet to load: nothing it has can be out of date");
-    bench.runner.evict("a").await;
-    tell.send_replace(10);
-    assert_eq!(value(call.await.expect("joins")), 11);
-    assert_eq!(value(bench.call(&isolate, 2).await), 12);
-    bench.runner.evict_begun("a").await;
-    assert_eq!(value(bench.call(&isolate, 3).await), 11, "it had loaded");
-}
-
-#[tokio::test]
 async fn an_isolate_gets_more_hosts_up_to_its_number_then_calls_wait() {
     let bench = Bench::real().await;
     let mut isolate = bench.isolate("a", WAIT);
-    (isolate.calls_max, isolate.hosts_max) = (1, 2);
+    (isolate.calls_per_isolate, isolate.isolates_max) = (1, 2);
     let (one, two) = (Recorder::new(), Recorder::new());
     let calls = [bench.spawn(&isolate, "wait", SHORT, &one), bench.spawn(&isolate, "wait", SHORT, &two)];
     one.logged("here").await;
@@ -138,7 +104,7 @@ async fn one_who_gives_up_waiting_leaves_its_place_in_the_queue() {
 async fn a_place_goes_to_one_who_can_use_it() {
     let bench = Bench::set(|c| c.hosts_max = 2).await;
     let (mut a, mut b) = (bench.isolate("a", WAIT), bench.isolate("b", WAIT));
-    (a.calls_max, b.calls_max) = (1, 1);
+    (a.calls_per_isolate, b.calls_per_isolate) = (1, 1);
     let (log_a, log_b) = (Recorder::new(), Recorder::new());
     let busy_a = bench.spawn(&a, "wait", LONG, &log_a);
     let busy_b = bench.spawn(&b, "wait", SHORT, &log_b);
@@ -159,7 +125,7 @@ async fn those_who_wait_get_hosts_in_their_order() {
         "a",
         "console.log('here'); if (event === 'wait') await new Promise((r) => setTimeout(r, 100)); globalThis.n = (globalThis.n ?? 0) + 1; return n;",
     );
-    isolate.calls_max = 1;
+    isolate.calls_per_isolate = 1;
     let log = Recorder::new();
     let first = bench.spawn(&isolate, "wait", LONG, &log);
     log.logged("here").await;
@@ -221,25 +187,6 @@ async fn no_more_hosts_make_room_than_are_waited_for() {
     }
     long[0].abort();
     value(waits.await.expect("joins"));
-}
-
-/// Else the next host would begin with what is stored, and lack what these have yet to settle.
-#[tokio::test]
-async fn one_whose_calls_share_a_map_makes_room_only_between_them() {
-    let bench = Bench::set(|c| c.hosts_max = 1).await;
-    let code = "await new Promise((r) => setTimeout(r, 50)); return process.pid;";
-    let (mut a, b) = (bench.isolate("a", code), bench.isolate("b", code));
-    a.shares_map = true;
-    let first = value(bench.call(&a, 0).await);
-    let flood = || async {
-        // Longer than others wait.
-        for _ in 0..70 {
-            assert_eq!(value(bench.call(&a, 0).await), first);
-        }
-    };
-    let (.., other) = tokio::join!(flood(), flood(), flood(), bench.call(&b, 0));
-    assert_ne!(value(other), first);
-    until("it made room", || !alive(&first)).await;
 }
 
 #[tokio::test]

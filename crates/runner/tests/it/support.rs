@@ -118,11 +118,9 @@ impl Bench {
             organization: "o_1".into(),
             modules: vec![ModuleSpec { name: "m".into(), path }],
             env: BTreeMap::new(),
-            db: None,
-            shares_map: false,
             memory_mb: None,
-            calls_max: 8,
-            hosts_max: 1,
+            calls_per_isolate: 8,
+            isolates_max: 1,
         }
     }
 

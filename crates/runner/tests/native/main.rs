@@ -97,11 +97,9 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
             organization: "o_1".into(),
             modules: vec![ModuleSpec { name: "m".into(), path: artifact.to_owned() }],
             env: std::collections::BTreeMap::new(),
-            db: None,
-            shares_map: false,
             memory_mb: None,
-            calls_max: 8,
-            hosts_max: 1,
+            calls_per_isolate: 8,
+            isolates_max: 1,
         })
     };
     let call = |body: Value| Call { body: RawValue::from_string(body.to_string()).expect("JSON"), timeout: Duration::from_secs(60) };

@@ -2,11 +2,10 @@
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::ids::{AccountId, SourceId};
-use millrace_store::{Heard, News, Nodes, SourceWrites, StoreResult};
+use millrace_model::ids::AccountId;
+use millrace_store::{Heard, News, Nodes, StoreResult};
 
-use crate::db::{database, statement};
-use crate::rows::one;
+use crate::db::statement;
 use crate::{PostgresStore, accounts, nodes};
 
 #[async_trait]
@@ -23,20 +22,6 @@ impl Nodes for PostgresStore {
     }
     async fn check_out(&self, node: &str) -> StoreResult<()> {
         statement!(self.db, "node", |c| nodes::check_out(&c, node))
-    }
-    async fn source_writes(&self, id: &SourceId) -> StoreResult<SourceWrites> {
-        let read = |row: &tokio_postgres::Row| {
-            let (all, unseated): (i64, i64) = (row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?);
-            Ok(SourceWrites { all, seated: all - unseated })
-        };
-        let sql = "SELECT count, unseated FROM source_writes WHERE source_id = $1";
-        Ok(one(&self.db.client().await?, sql, &[&id.as_str()], read).await?.unwrap_or_default())
-    }
-    async fn take_seat(&self, id: &SourceId, node: &str) -> StoreResult<bool> {
-        statement!(self.db, "node", |c| nodes::take_seat(&c, id, node))
-    }
-    async fn leave_seat(&self, id: &SourceId, node: &str) -> StoreResult<()> {
-        statement!(self.db, "node", |c| nodes::leave_seat(&c, id, node))
     }
     async fn claim_refresh(&self, id: &AccountId, version: i64, now: Timestamp, until: Timestamp) -> StoreResult<bool> {
         statement!(self.db, "refresh", |c| accounts::claim_refresh(&c, id, version, now, until))

@@ -47,7 +47,7 @@ impl Runs for PostgresStore {
         transaction!(self.db, "settle", |t| settle::settle(&t, &settlement))
     }
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()> {
-        transaction!(self.db, |t| settle::effects_alone(&t, &effects))
+        transaction!(self.db, |t| settle::effects(&t, &effects))
     }
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64> {
         transaction!(self.db, |t| runs::requeue_running(&t, node))

@@ -10,7 +10,7 @@ use millrace_model::ids::{AccountId, EventId, IdSource, MailId, OrgId, RunId, So
 use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Changed, Claim, Effects, Heard, Mail, MailStatus, News, Nodes as _, Notice, Settlement, SourceChange, SourceWrites, Store, StoreError};
+use millrace_store::{Changed, Claim, Effects, Heard, Mail, MailStatus, News, Nodes as _, Notice, SourceChange, Store, StoreError};
 use millrace_store_postgres::{PostgresOptions, PostgresStore};
 
 use crate::cluster::Database;
@@ -177,8 +177,7 @@ async fn sources_that_settle_at_once_never_lose_a_change() {
     let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
     let source_id = source(&database, &ids).await;
     let effects = |version: i64, text: &str| {
-        let source =
-            SourceChange { source_id: source_id.clone(), dedupe: Some((version, text.into())), db: vec![(text.into(), Some("1".into()))], seated: None };
+        let source = SourceChange { source_id: source_id.clone(), dedupe: Some((version, text.into())), db: vec![(text.into(), Some("1".into()))] };
         Effects { source: Some(source), ..Effects::default() }
     };
     for version in 0..5 {
@@ -244,12 +243,7 @@ async fn a_transaction_that_gave_way_to_another_is_tried_again() {
     let (ids, store) = (IdSource::default(), database.open().await);
     let source_id = source(&database, &ids).await;
     let effects = |version: i64| {
-        let source = SourceChange {
-            source_id: source_id.clone(),
-            dedupe: Some((version, "[]".into())),
-            db: vec![("k".into(), Some(version.to_string()))],
-            seated: None,
-        };
+        let source = SourceChange { source_id: source_id.clone(), dedupe: Some((version, "[]".into())), db: vec![("k".into(), Some(version.to_string()))] };
         Effects { source: Some(source), ..Effects::default() }
     };
     store.settle_effects(effects(0)).await.expect("settles");
@@ -293,8 +287,7 @@ async fn the_cause_of_a_failure_is_not_hidden_by_what_it_stopped() {
     // Statements that a connection has prepared overtake those it has not.
     let events = vec![event.clone()];
     store.settle_effects(Effects { events, ..Effects::default() }).await.expect("settles");
-    let source =
-        Some(SourceChange { source_id: source(&database, &ids).await, dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))], seated: None });
+    let source = Some(SourceChange { source_id: source(&database, &ids).await, dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))] });
     let settled = store.settle_effects(Effects { events: vec![event], source, runs: vec![run(&ids, 0)], ..Effects::default() }).await;
     assert!(matches!(settled, Err(StoreError::Taken("id"))), "{settled:?}");
     assert_eq!(store.unfinished_runs().await.expect("counts"), 0);
@@ -349,7 +342,7 @@ async fn what_one_server_changes_the_others_hear_once_it_is_committed() {
     client.batch_execute("INSERT INTO endpoint_domains VALUES ('a.test', 'o_a', 'hi_a', 0)").await.expect("a domain");
     hears_change(&mut hears, Changed::Domains).await;
     // Settlements notify nobody: those that do commit one after the other.
-    let change = SourceChange { source_id: id.clone(), dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))], seated: None };
+    let change = SourceChange { source_id: id.clone(), dedupe: Some((0, "[]".into())), db: vec![("k".into(), Some("1".into()))] };
     store.settle_effects(Effects { source: Some(change), runs: vec![run(&ids, 0)], ..Effects::default() }).await.expect("settles");
     client.batch_execute("DELETE FROM sources").await.expect("deletes");
     hears_change(&mut hears, Changed::Owner(id.to_string())).await;
@@ -457,101 +450,6 @@ async fn one_server_at_a_time_refreshes_an_account() {
     a.update_account(account.clone()).await.expect("refreshed");
     assert!(!claim(&b, 1, 102).await, "it is another by now");
     assert!(claim(&b, 2, 102).await);
-}
-
-#[tokio::test]
-async fn one_server_at_a_time_has_the_seat_of_a_source() {
-    let Some(database) = fresh().await else { return };
-    let (ids, a, b) = (IdSource::default(), database.open().await, database.open().await);
-    let id = source(&database, &ids).await;
-    a.check_in("a", 60_000).await.expect("checks in");
-    b.check_in("b", 60_000).await.expect("checks in");
-    let (from_a, from_b) = tokio::join!(a.take_seat(&id, "a"), b.take_seat(&id, "b"));
-    assert!(from_a.expect("answers") != from_b.expect("answers"), "one of them");
-    a.leave_seat(&id, "a").await.expect("leaves");
-    b.leave_seat(&id, "b").await.expect("leaves");
-    assert!(a.take_seat(&id, "a").await.expect("answers") && a.take_seat(&id, "a").await.expect("answers"), "it has it still");
-    assert!(!b.take_seat(&id, "b").await.expect("answers"));
-    b.leave_seat(&id, "b").await.expect("is not its own to leave");
-    assert!(!b.take_seat(&id, "b").await.expect("answers"));
-    // Who ended, with a word or without, has none.
-    a.check_out("a").await.expect("checks out");
-    assert!(b.take_seat(&id, "b").await.expect("answers"));
-    b.check_in("b", -1).await.expect("was there");
-    assert!(a.take_seat(&id, "a").await.expect("answers"));
-    // What is gone needs none, and leaves none behind.
-    a.delete_source(&OrgId::from_row("o_a".into()), &id).await.expect("deletes");
-    assert!(b.take_seat(&id, "b").await.expect("answers"));
-    let left = database.client().await.query("SELECT 1 FROM source_seats", &[]).await.expect("reads");
-    assert!(left.is_empty());
-}
-
-#[tokio::test]
-async fn settlements_that_write_to_a_db_are_counted() {
-    let Some(database) = fresh().await else { return };
-    let (ids, store) = (IdSource::default(), database.open().await);
-    let id = source(&database, &ids).await;
-    let settle = async |version: i64, db: Vec<(String, Option<String>)>| {
-        let source = Some(SourceChange { source_id: id.clone(), dedupe: Some((version, "[]".into())), db, seated: None });
-        store.settle_effects(Effects { source, ..Effects::default() }).await.expect("settles");
-        store.source_writes(&id).await.expect("counts").all
-    };
-    assert_eq!(settle(0, Vec::new()).await, 0);
-    assert_eq!(settle(1, vec![("a".into(), Some("1".into())), ("b".into(), Some("1".into()))]).await, 1);
-    assert_eq!(settle(2, vec![("a".into(), None)]).await, 2);
-}
-
-#[tokio::test]
-async fn what_lacks_the_writes_of_another_server_leaves_nothing() {
-    let Some(database) = fresh().await else { return };
-    let (ids, store) = (IdSource::default(), database.open().await);
-    let id = source(&database, &ids).await;
-    let change = |seated: Option<i64>, db: &[(&str, &str)]| {
-        let db = db.iter().map(|(key, value)| ((*key).to_owned(), Some((*value).to_owned()))).collect();
-        Effects { source: Some(SourceChange { source_id: id.clone(), dedupe: None, db, seated }), ..Effects::default() }
-    };
-    let writes = async || store.source_writes(&id).await.expect("counts");
-    let under_way = async |ms: i64| {
-        let new = NewRun { start: Start::Claimed { lease_until: NOW.plus_ms(9_000) }, ..run(&ids, ms) };
-        store.accept(new.clone(), "a").await.expect("accepted");
-        new
-    };
-    let settle = async |run: &NewRun, attempt: i64, effects: Effects| {
-        let (result, error, group, forget) = ("{}".into(), None, None, None);
-        let settlement = Settlement { run_id: run.id.clone(), attempt, status: RunStatus::Succeeded, finished_at: NOW, result, error, group, forget, effects };
-        store.settle(settlement).await
-    };
-    // The first of both that know of none is the only one.
-    store.settle_effects(change(Some(0), &[("n", "1")])).await.expect("settles");
-    for db in [&[("n", "one")][..], &[]] {
-        assert!(matches!(store.settle_effects(change(Some(0), db)).await, Err(StoreError::Behind)));
-    }
-    store.settle_effects(change(Some(1), &[])).await.expect("leaves nothing, and knows of all");
-    assert_eq!(writes().await, SourceWrites { all: 1, seated: 1 });
-    let first = under_way(0).await;
-    for (seated, db) in [(0, &[("n", "one"), ("m", "1")][..]), (0, &[]), (2, &[])] {
-        let settled = settle(&first, 1, change(Some(seated), db)).await;
-        assert!(matches!(settled, Err(StoreError::Behind)), "{settled:?}");
-    }
-    assert!(matches!(settle(&first, 2, change(Some(0), &[("n", "one")])).await, Err(StoreError::Fenced)), "that it is held no longer comes first");
-    let stored = store.run(&first.org_id, &first.id).await.expect("reads").expect("the run");
-    assert_eq!((stored.status, store.source_db(&id).await.expect("reads")), (RunStatus::Running, vec![("n".to_owned(), "1".to_owned())]));
-    settle(&first, 1, change(Some(1), &[("n", "2")])).await.expect("settles");
-    assert_eq!(writes().await, SourceWrites { all: 2, seated: 2 });
-    // Who waited in vain for the seat stands in nobody's way.
-    settle(&under_way(1).await, 1, change(None, &[("n", "3")])).await.expect("settles");
-    assert_eq!(writes().await, SourceWrites { all: 3, seated: 2 });
-    settle(&under_way(2).await, 1, change(Some(2), &[("n", "4")])).await.expect("settles");
-    settle(&under_way(3).await, 1, change(Some(3), &[])).await.expect("leaves nothing, and knows of all");
-    // Of two at once that know of the same, one settles.
-    let (a, b) = (under_way(4).await, under_way(5).await);
-    let (a, b) = tokio::join!(settle(&a, 1, change(Some(3), &[("n", "5")])), settle(&b, 1, change(Some(3), &[("n", "6")])));
-    assert!(a.is_ok() != b.is_ok() && matches!(a.and(b), Err(StoreError::Behind)));
-    // What is left of a source that was deleted ends with it.
-    let last = under_way(6).await;
-    store.delete_source(&OrgId::from_row("o_a".into()), &id).await.expect("deletes");
-    settle(&last, 1, change(Some(1), &[("n", "7")])).await.expect("settles");
-    assert_eq!((writes().await, store.source_db(&id).await.expect("reads")), (SourceWrites::default(), Vec::new()));
 }
 
 /// A server of the release before goes on with a schema that a later one has brought up to date: columns and tables are added, none is taken.

@@ -22,6 +22,8 @@ pub(crate) fn source(row: &Row<'_>) -> StoreResult<Source> {
         name_slug: get(row, "name_slug")?,
         dynamic_props: optional_json(row, "dynamic_props")?,
         made_from: optional_json(row, "made_from")?,
+        settings: json(row, "settings")?,
+        limits: optional_json(row, "limits")?,
         configured_props: json(row, "configured_props")?,
         active: get(row, "active")?,
         inactive_reason: get(row, "inactive_reason")?,

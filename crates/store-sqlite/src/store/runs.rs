@@ -42,19 +42,17 @@ impl Runs for SqliteStore {
         write_at!(self, "release", |c| runs::release(c, &id, attempt, count_attempt))
     }
     async fn settle(&self, settlement: Settlement) -> StoreResult<()> {
-        let map = settlement.effects.map.clone();
         let settle = move |c: &Connection| {
             settle::settle(c, &settlement)?;
             fail_point!("store.settle.before_commit");
             Ok(())
         };
-        self.db.write_to_map(map, settle).await?;
+        self.db.write(settle).await?;
         fail_point!("store.settle.after_commit");
         Ok(())
     }
     async fn settle_effects(&self, effects: Effects) -> StoreResult<()> {
-        let map = effects.map.clone();
-        self.db.write_to_map(map, move |c| settle::effects(c, &effects)).await
+        self.db.write(move |c| settle::effects(c, &effects)).await
     }
     async fn requeue_running(&self, node: Option<&str>) -> StoreResult<u64> {
         let node = node.map(str::to_owned);

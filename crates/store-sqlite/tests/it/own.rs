@@ -5,10 +5,10 @@ use std::sync::Arc;
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{IdSource, OrgId, RunId, WorkflowId};
 use millrace_model::page::Page;
-use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
+use millrace_model::run::{NewRun, RunKind, Start};
 use millrace_model::source::Owner;
 use millrace_store::conformance::Database as _;
-use millrace_store::{Effects, ExportFilter, MapFate, RunFilter, Runs as _, Settlement, Store, StoreError};
+use millrace_store::{ExportFilter, RunFilter, Runs as _, Store, StoreError};
 use millrace_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 use tokio::task::JoinSet;
@@ -125,26 +125,6 @@ async fn an_export_names_the_row_that_cannot_be_read() {
     let said = store.export(&org, ExportFilter::default(), out).await;
     let Err(StoreError::Corrupt { what }) = said else { panic!("{said:?}") };
     assert!(what.contains(accepted.id.as_str()) && what.contains("utf-8"), "{what}");
-}
-
-/// What is in the queue behind a settlement that fails is tried before anybody hears of that.
-#[tokio::test]
-async fn what_went_on_from_a_map_that_broke_is_not_stored() {
-    let folder = Folder::new();
-    let (ids, org) = (Arc::new(IdSource::default()), OrgId::generate(&IdSource::default()));
-    let store: Arc<dyn Store> = folder.open().await;
-    let map = MapFate::default();
-    let settle = async |attempt: i64| {
-        let new = NewRun { start: Start::Claimed { lease_until: NOW.plus_ms(9_000) }, ..run(&ids, &org) };
-        store.accept(new.clone(), "a").await.expect("accepted");
-        let effects = Effects { map: Some(map.clone()), ..Effects::default() };
-        let (result, error, group, forget) = ("{}".into(), None, None, None);
-        (new.id.clone(), Settlement { run_id: new.id, attempt, status: RunStatus::Succeeded, finished_at: NOW, result, error, group, forget, effects })
-    };
-    let ((_, well), (_, fails), (last, behind)) = (settle(1).await, settle(2).await, settle(1).await);
-    let (well, fails, behind) = tokio::join!(store.settle(well), store.settle(fails), store.settle(behind));
-    assert!(well.is_ok() && matches!(fails, Err(StoreError::Fenced)) && matches!(behind, Err(StoreError::Behind)), "{fails:?} {behind:?}");
-    assert_eq!(store.run(&org, &last).await.expect("reads").expect("the run").status, RunStatus::Running);
 }
 
 /// Their reads go on, and others have to wait for them: they are not to find a reader that is not there.

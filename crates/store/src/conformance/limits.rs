@@ -1,16 +1,16 @@
 //! Limits that hold runs of a workflow back in the queue.
 
 use millrace_model::limits::{RunLimits, Throttle};
-use millrace_model::source::Owner;
+use millrace_model::source::{Owner, Source};
 
 use super::Database;
 use super::sample::{LEASE_MS, NODE, Org, settlement};
-use crate::{NewDeployment, StoreError};
+use crate::{Interfaces, NewDeployment, StoreError};
 
 /// A workflow with limits.
 async fn limited(org: &Org, slug: &str, concurrency: Option<u32>, throttle: Option<Throttle>) -> Owner {
     let workflow = org.add_workflow(slug).await.id;
-    let limits = Some(RunLimits { concurrency, throttle });
+    let limits = Some(RunLimits { concurrency, throttle, in_order: false });
     org.store.deploy_workflow(NewDeployment { limits, ..org.deployment(&workflow, 1) }).await.expect("deploys");
     Owner::Workflow(workflow)
 }
@@ -47,6 +47,38 @@ pub async fn limits_hold_however_many_servers_claim(database: &dyn Database) {
     let (a, b, c, d) = tokio::join!(claims(&org, 100), claims(&org, 100), claims(&org, 100), claims(&org, 100));
     let more = claims(&org, 101).await;
     assert_eq!(a + b + c + d + more, 3);
+}
+
+pub async fn runs_of_a_source_that_run_in_order_never_overtake_each_other(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let limits = Some(RunLimits { concurrency: Some(1), throttle: None, in_order: true });
+    let source = Source { limits: limits.clone(), ..org.source(&org.add_component(None, 0).await, "in order", 0) };
+    org.store.create_source(source.clone(), Interfaces::default()).await.expect("stores");
+    assert_eq!(org.store.source(&org.id, &source.id).await.expect("reads").and_then(|s| s.limits), limits);
+    let owner = Owner::Source(source.id.clone());
+    org.store.check_in("another", 60_000).await.expect("checks in");
+    let runs: Vec<_> = (0..4).map(|ms| org.run(&owner, ms)).collect();
+    // The client of the first waits for its answer at another server, where several share the database.
+    org.store.accept_queued(runs[0].clone(), u32::MAX, Some("another")).await.expect("accepted");
+    for run in &runs[1..] {
+        org.store.accept_queued(run.clone(), u32::MAX, None).await.expect("accepted");
+    }
+    for (n, run) in runs.iter().enumerate() {
+        let ms = 100 + n as i64;
+        if n == 0 && !org.store.single_node() {
+            assert!(org.claim(NODE, ms, 10).await.is_empty(), "none that came later is started in its place");
+        }
+        let node = if n == 0 { "another" } else { NODE };
+        let claimed = org.claim(node, ms, 10).await;
+        assert_eq!(claimed.iter().map(|r| &r.id).collect::<Vec<_>>(), [&run.id]);
+        assert!(org.claim(node, ms, 10).await.is_empty(), "one at a time");
+        org.store.settle(settlement(&run.id, 1, ms)).await.expect("settles");
+    }
+    org.store.update_source(Source { limits: None, ..source }, Interfaces::default()).await.expect("updates");
+    for ms in 5..8 {
+        org.accept(&owner, ms).await;
+    }
+    assert_eq!(org.claim(NODE, 200, 10).await.len(), 3);
 }
 
 pub async fn so_many_runs_start_in_each_interval(database: &dyn Database) {

@@ -224,6 +224,7 @@ macro_rules! suite {
             limits {
                 no_more_runs_at_once_than_a_workflow_may_have,
                 limits_hold_however_many_servers_claim,
+                runs_of_a_source_that_run_in_order_never_overtake_each_other,
                 so_many_runs_start_in_each_interval,
                 a_deployment_replaces_limits,
                 a_full_queue_refuses,

@@ -155,6 +155,8 @@ impl Org {
             configured_props: props.as_object().cloned().unwrap_or_default(),
             active: true,
             inactive_reason: None,
+            settings: millrace_model::source::SourceSettings::default(),
+            limits: None,
             made_from: None,
             created_at: at(ms),
             updated_at: at(ms),

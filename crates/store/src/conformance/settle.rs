@@ -22,8 +22,7 @@ fn everything(org: &Org, source: &SourceId, run: &RunId, version: i64) -> Effect
     let id = source.as_str();
     Effects {
         events: vec![org.event(id, "", 1, 0), org.event(id, "named", 1, 1), org.event(id, "$errors", 1, 2)],
-        source: Some(SourceChange { source_id: source.clone(), dedupe: Some((version, "[1]".into())), db: vec![("k".into(), Some("1".into()))], seated: None }),
-        map: None,
+        source: Some(SourceChange { source_id: source.clone(), dedupe: Some((version, "[1]".into())), db: vec![("k".into(), Some("1".into()))] }),
         runs: vec![org.run(&Owner::Source(source.clone()), 2), org.run(&Owner::Source(source.clone()), 3)],
         logs: vec![log(1, "one"), log(1, "two")],
         log_owner: Some((org.id.clone(), id.to_owned(), run.clone())),
@@ -116,7 +115,7 @@ pub async fn a_state_that_moved_on_leaves_nothing(database: &dyn Database) {
     let settled = org.store.settle(failed(&run, 1, everything(&org, &source, &run, 1))).await;
     assert!(matches!(settled, Err(StoreError::StateChanged)), "{settled:?}");
     nothing_left(&org, &source, &run, &SourceState::default()).await;
-    let moved = SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new(), seated: None };
+    let moved = SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new() };
     org.store.settle_effects(Effects { source: Some(moved), ..Effects::default() }).await.expect("settles");
     // Decided on the version before.
     let settled = org.store.settle(failed(&run, 1, everything(&org, &source, &run, 0))).await;
@@ -168,7 +167,7 @@ pub async fn effects_on_a_state_that_moved_on_leave_nothing(database: &dyn Datab
 pub async fn a_run_that_outlives_its_source_leaves_no_state(database: &dyn Database) {
     let (org, source, run) = under_way(database).await;
     let another = org.start(&Owner::Source(source.clone()), 1).await;
-    let moved = SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new(), seated: None };
+    let moved = SourceChange { source_id: source.clone(), dedupe: Some((0, "[0]".into())), db: Vec::new() };
     org.store.settle_effects(Effects { source: Some(moved), ..Effects::default() }).await.expect("settles");
     org.store.delete_source(&org.id, &source).await.expect("deletes");
     // One decided on what was there before the end, the other after it.

@@ -12,7 +12,7 @@ use crate::{Effects, Interfaces, SourceChange, SourceState, StoreError};
 fn change(id: &SourceId, dedupe: Option<(i64, &str)>, db: &[(&str, Option<&str>)]) -> Effects {
     let db = db.iter().map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect();
     let dedupe = dedupe.map(|(version, text)| (version, text.to_owned()));
-    Effects { source: Some(SourceChange { source_id: id.clone(), dedupe, db, seated: None }), ..Effects::default() }
+    Effects { source: Some(SourceChange { source_id: id.clone(), dedupe, db }), ..Effects::default() }
 }
 
 /// Two endpoints and two timers, which stay in this order.

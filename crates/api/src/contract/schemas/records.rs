@@ -144,6 +144,8 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("configured_props", "object"),
             ("active", "boolean"),
             ("inactive_reason", "string|null"),
+            ("calls_per_isolate", "integer"),
+            ("concurrency", "integer|null"),
             ("made_from", "object|null"),
             ("interfaces", "[object]"),
             ("name", "string"),

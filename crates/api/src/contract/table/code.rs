@@ -63,7 +63,22 @@ pub(super) fn of_registries() -> Vec<Route> {
 }
 
 pub(super) fn of_sources() -> Vec<Route> {
-    let parts = [text("name", "Its name"), object("configured_props", "Values of its props"), DYNAMIC_PROPS, MADE_FROM];
+    let parts = [
+        text("name", "Its name"),
+        object("configured_props", "Values of its props"),
+        DYNAMIC_PROPS,
+        MADE_FROM,
+        Param::new(
+            "calls_per_isolate",
+            Kind::Any,
+            "Runs that one process serves at the same time, 1 to 64; `false`: 1. Runs of one process share variables, `process.env` and `/tmp`",
+        ),
+        Param::new(
+            "concurrency",
+            Kind::Any,
+            "Runs at the same time, 1 to 1000; `false`: 1 where it has a `$.service.db`, else no limit. More than one may lose updates of `$.service.db`",
+        ),
+    ];
     vec![
         get("/users/me/sources", READ, "Sources, newest first", sources::list).takes(&[ORG]).page("Source"),
         get("/workspaces/{org}/sources", READ, "Sources, newest first", sources::list_of).page("Source"),

@@ -15,7 +15,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         ),
         object(
             "settings",
-            "`{name, auto_deploy, timeout_ms, memory_mb, error_notification, error_recipients, keep_data, auto_retry, concurrency, throttle, queue_max}`; any other is refused",
+            "`{name, auto_deploy, timeout_ms, memory_mb, error_notification, error_recipients, keep_data, auto_retry, concurrency, calls_per_isolate, throttle, queue_max}`; any other is refused",
         ),
         text("name", "Its name"),
     ];

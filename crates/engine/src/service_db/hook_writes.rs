@@ -1,0 +1,78 @@
+//! Writes of hooks to `$.service.db`, stored as they come: a request that arrives while a hook waits for it sees them, on this server and on others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use millrace_model::error_chain;
+use millrace_model::ids::SourceId;
+use millrace_store::{Effects, SourceChange};
+use parking_lot::Mutex;
+
+use crate::service_db::DbWrite;
+use crate::{Engine, EngineError};
+
+/// The sources whose hooks are under way.
+#[derive(Default)]
+pub(crate) struct HookWrites(Mutex<HashMap<SourceId, Arc<Pending>>>);
+
+/// Writes that are not stored yet.
+#[derive(Default)]
+struct Pending {
+    writes: Mutex<Vec<DbWrite>>,
+    /// Held while some are being stored, so that whoever waits for them waits for those too.
+    storing: tokio::sync::Mutex<()>,
+}
+
+/// The `$.service.db` of a hook under way. Dropped once the hook has ended.
+pub(crate) struct HookDb {
+    engine: Engine,
+    source: SourceId,
+    pending: Arc<Pending>,
+}
+
+impl HookDb {
+    /// Takes a write and stores it in the background.
+    pub(crate) fn wrote(&self, write: DbWrite) {
+        self.pending.writes.lock().push(write);
+        let (engine, source) = (self.engine.clone(), self.source.clone());
+        self.engine.0.tasks.spawn(async move {
+            if let Err(error) = engine.store_hook_writes(&source).await {
+                // They are still pending: the end of the hook stores them, or fails with it.
+                tracing::debug!(source.id = %source, error = error_chain(&error), "a hook's writes could not be stored yet");
+            }
+        });
+    }
+}
+
+impl Drop for HookDb {
+    fn drop(&mut self) {
+        let mut sources = self.engine.0.hook_writes.0.lock();
+        // Another hook of the source may be under way.
+        if sources.get(&self.source).is_some_and(|pending| Arc::strong_count(pending) <= 2) {
+            sources.remove(&self.source);
+        }
+    }
+}
+
+impl Engine {
+    /// Opens the `$.service.db` of a hook.
+    pub(crate) fn hook_db(&self, source: &SourceId) -> HookDb {
+        let pending = self.0.hook_writes.0.lock().entry(source.clone()).or_default().clone();
+        HookDb { engine: self.clone(), source: source.clone(), pending }
+    }
+
+    /// Stores what hooks of a source have written so far. Where that fails the writes are kept, and the next call tries again.
+    pub(crate) async fn store_hook_writes(&self, source: &SourceId) -> Result<(), EngineError> {
+        let Some(pending) = self.0.hook_writes.0.lock().get(source).cloned() else { return Ok(()) };
+        let _storing = pending.storing.lock().await;
+        let db = pending.writes.lock().clone();
+        if db.is_empty() {
+            return Ok(());
+        }
+        let count = db.len();
+        let change = SourceChange { source_id: source.clone(), dedupe: None, db };
+        self.0.store.settle_effects(Effects { source: Some(change), ..Effects::default() }).await?;
+        pending.writes.lock().drain(..count);
+        Ok(())
+    }
+}

@@ -1,0 +1,382 @@
+//! Host pool: the hosts of each isolate, the calls that wait for one, and the rules for who gets the next process.
+//!
+//! A call never waits for a particular host. Calls of one isolate wait in one queue, and the host that is ready first takes the oldest: they begin in the
+//! order in which they came, also while the first host starts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use crate::call::UnderWay;
+use crate::death::Death;
+use crate::host::{Blank, Host, Load};
+use crate::types::{CallFailure, IsolateSpec, RunnerConfig};
+
+/// How long a host must have been idle before it is ended for another isolate: starting one costs more than waiting that long.
+pub(crate) const IDLE: Duration = Duration::from_millis(100);
+/// How long a call waits before a busy host is retired for it, and how long such a host has then been in use.
+const TURN: Duration = Duration::from_secs(2);
+/// Between two retirements of busy hosts.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long the pool believes that the machine has no room for more processes than there were when one could not be started.
+const NO_ROOM: Duration = Duration::from_secs(10);
+/// How long the oldest call waits before an isolate that has as many hosts as there are processors gets one more, and how long a call must have been under
+/// way before its host counts as waiting (in an `await`) rather than computing.
+const PATIENCE: Duration = Duration::from_millis(10);
+/// The same for an isolate that has fewer hosts than there are processors.
+const PATIENCE_FIRST: Duration = Duration::from_millis(2);
+/// Hosts of one isolate that start at the same time, for each processor.
+const STARTING_PER_PROCESSOR: usize = 4;
+/// Hosts that an isolate may have beyond the number of processors, for each host that waits in an `await`: so a burst of such calls doubles them again and again.
+const PER_AWAITING: usize = 4;
+
+/// All hosts of a runner, and the calls that wait for one.
+pub(crate) struct HostPool {
+    /// By organization and id: two organizations share no host, even if a mistake elsewhere gives them one id.
+    pub(crate) isolates: HashMap<IsolateKey, Isolate>,
+    pub(crate) blanks: Vec<Blank>,
+    waiting_count: usize,
+    next_ticket: u64,
+    /// When a busy host was last retired for others.
+    retired: Option<Instant>,
+    /// How many hosts there were when the machine had no room for another, and when that was.
+    no_room: Option<(usize, Instant)>,
+    /// Processors that hosts may use.
+    processors: usize,
+    /// No host starts any more.
+    pub(crate) closed: bool,
+}
+
+/// Organization and id of an isolate.
+pub(crate) type IsolateKey = (String, String);
+
+pub(crate) fn key(spec: &IsolateSpec) -> IsolateKey {
+    (spec.organization.clone(), spec.id.clone())
+}
+
+/// The hosts of one isolate and the calls that wait for them.
+pub(crate) struct Isolate {
+    spec: Arc<IsolateSpec>,
+    pub(crate) hosts: Vec<Arc<Host>>,
+    /// Hosts that start once a process has ended that makes room for them.
+    promised: usize,
+    /// By ticket, the oldest first.
+    waiting: BTreeMap<u64, QueuedCall>,
+}
+
+/// A call that waits for a host.
+pub(crate) struct QueuedCall {
+    pub(crate) since: Instant,
+    /// The fields of its frame, after `deadline_ms`.
+    pub(crate) fields: Bytes,
+    pub(crate) timeout: Duration,
+    pub(crate) under_way: UnderWay,
+    /// Notified when a host has the call.
+    pub(crate) begun: oneshot::Sender<Begun>,
+}
+
+/// How the wait of a call ended.
+pub(crate) type Begun = Result<(Arc<Host>, u64), CallFailure>;
+
+/// What becomes of a call that asks for a host.
+pub(crate) enum Queued {
+    /// A host has it.
+    Begun,
+    /// It waits under this ticket.
+    Waits(u64),
+    /// Too many calls wait.
+    Full,
+    Closed,
+}
+
+/// What the pool says of the next process.
+pub(crate) enum Staffing {
+    /// There is room for a host of this isolate.
+    Start(Arc<IsolateSpec>),
+    /// There is, once a process has ended.
+    StartAfter(Arc<IsolateSpec>, End),
+    Nothing,
+}
+
+/// The end of a process, which then gives back all that it had.
+pub(crate) enum End {
+    Host(watch::Receiver<Load>),
+    Blank(Box<Blank>),
+}
+
+impl End {
+    pub(crate) async fn come(self) {
+        match self {
+            // Its supervisor holds the sender to the last.
+            Self::Host(mut load) => while load.changed().await.is_ok() {},
+            Self::Blank(blank) => blank.end().await,
+        }
+    }
+}
+
+impl Isolate {
+    /// Hosts that take calls, or will.
+    fn open(&self) -> impl Iterator<Item = &Arc<Host>> {
+        self.hosts.iter().filter(|host| !host.retiring.load(Ordering::SeqCst))
+    }
+
+    /// The host used last of those that can take a call, so that surplus hosts become idle and are ended.
+    fn free(&self) -> Option<Arc<Host>> {
+        self.open().filter(|host| host.is_free(self.spec.calls_per_isolate)).max_by_key(|host| *host.used.lock()).cloned()
+    }
+
+    /// Whether one more host would serve those that wait sooner. Short calls are served by as many hosts as there are processors; more are started for each
+    /// host that waits itself, in an `await`.
+    fn wants_host(&self, processors: usize, now: Instant) -> bool {
+        let Some((_, oldest)) = self.waiting.first_key_value() else { return false };
+        let waited = now.duration_since(oldest.since);
+        let (mut starting, mut there, mut awaiting) = (self.promised, self.promised, 0);
+        for host in self.open() {
+            there += 1;
+            starting += usize::from(!host.has_loaded());
+            awaiting += usize::from(host.awaits(now, PATIENCE));
+        }
+        if there == 0 {
+            return true;
+        }
+        let most = (processors + awaiting * PER_AWAITING).min(self.spec.isolates_max as usize);
+        let patience = if there < processors && starting == 0 { PATIENCE_FIRST } else { PATIENCE };
+        there < most && starting < self.waiting.len().min(processors * STARTING_PER_PROCESSOR) && waited >= patience
+    }
+
+    fn oldest(&self) -> u64 {
+        self.waiting.first_key_value().map_or(u64::MAX, |(ticket, _)| *ticket)
+    }
+
+    fn is_unused(&self) -> bool {
+        self.hosts.is_empty() && self.waiting.is_empty() && self.promised == 0
+    }
+}
+
+impl HostPool {
+    pub(crate) fn new(processors: usize) -> Self {
+        Self { isolates: HashMap::new(), blanks: Vec::new(), waiting_count: 0, next_ticket: 0, retired: None, no_room: None, processors, closed: false }
+    }
+
+    /// All hosts with an isolate.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Arc<Host>> {
+        self.isolates.values().flat_map(|isolate| &isolate.hosts)
+    }
+
+    /// Hosts that there are or will be.
+    pub(crate) fn count(&self) -> usize {
+        self.isolates.values().map(|isolate| isolate.hosts.len() + isolate.promised).sum()
+    }
+
+    /// Calls that wait for a host.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting_count
+    }
+
+    /// Gives a call to a free host of its isolate, or queues it behind those that wait.
+    pub(crate) fn enqueue(&mut self, spec: &Arc<IsolateSpec>, call: QueuedCall, config: &RunnerConfig) -> Queued {
+        if self.closed {
+            return Queued::Closed;
+        }
+        let isolate =
+            self.isolates.entry(key(spec)).or_insert_with(|| Isolate { spec: spec.clone(), hosts: Vec::new(), promised: 0, waiting: BTreeMap::new() });
+        isolate.spec = spec.clone();
+        let mut call = call;
+        if isolate.waiting.is_empty() {
+            while let Some(host) = isolate.free() {
+                match host.begin(call) {
+                    None => return Queued::Begun,
+                    // It ends; it was free a moment ago.
+                    Some(back) => call = back,
+                }
+            }
+        }
+        if self.waiting_count >= config.waiting_max {
+            return Queued::Full;
+        }
+        self.next_ticket += 1;
+        self.waiting_count += 1;
+        isolate.waiting.insert(self.next_ticket, call);
+        Queued::Waits(self.next_ticket)
+    }
+
+    /// Takes a call out of its queue: its caller is gone.
+    pub(crate) fn leave(&mut self, isolate: &IsolateKey, ticket: u64) {
+        if let Some(of) = self.isolates.get_mut(isolate) {
+            self.waiting_count -= usize::from(of.waiting.remove(&ticket).is_some());
+            if of.is_unused() {
+                self.isolates.remove(isolate);
+            }
+        }
+    }
+
+    /// A host can take calls: it takes the oldest that wait.
+    pub(crate) fn serve(&mut self, host: &Arc<Host>) {
+        let Some(isolate) = self.isolates.get_mut(&host.isolate) else { return };
+        while host.is_free(isolate.spec.calls_per_isolate) {
+            let Some((ticket, call)) = isolate.waiting.pop_first() else { return };
+            match host.begin(call) {
+                None => self.waiting_count -= 1,
+                Some(back) => {
+                    isolate.waiting.insert(ticket, back);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Fails all calls that wait for an isolate.
+    pub(crate) fn fail(&mut self, isolate: &IsolateKey, failure: &CallFailure) {
+        let Some(of) = self.isolates.get_mut(isolate) else { return };
+        for call in std::mem::take(&mut of.waiting).into_values() {
+            self.waiting_count -= 1;
+            // Its caller may be gone.
+            let _ = call.begun.send(Err(failure.clone()));
+        }
+        if of.is_unused() {
+            self.isolates.remove(isolate);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, host: &Arc<Host>) {
+        if let Some(isolate) = self.isolates.get_mut(&host.isolate) {
+            isolate.hosts.retain(|h| !Arc::ptr_eq(h, host));
+            if isolate.is_unused() {
+                self.isolates.remove(&host.isolate);
+            }
+        }
+    }
+
+    /// Takes hosts out of the pool that take no more calls: those with a call end with it, the others at once.
+    pub(crate) fn retire(&mut self, host: &Arc<Host>) {
+        self.remove(host);
+        host.retiring.store(true, Ordering::SeqCst);
+        if host.is_idle() {
+            host.kill(Death::Ended);
+        }
+    }
+
+    /// Adds a host that starts.
+    pub(crate) fn add(&mut self, spec: &Arc<IsolateSpec>, host: Arc<Host>) {
+        let isolate =
+            self.isolates.entry(key(spec)).or_insert_with(|| Isolate { spec: spec.clone(), hosts: Vec::new(), promised: 0, waiting: BTreeMap::new() });
+        isolate.hosts.push(host);
+    }
+
+    /// Ends a promise of [`Staffing::StartAfter`].
+    pub(crate) fn promise_over(&mut self, isolate: &IsolateKey) {
+        if let Some(of) = self.isolates.get_mut(isolate) {
+            of.promised = of.promised.saturating_sub(1);
+            if of.is_unused() {
+                self.isolates.remove(isolate);
+            }
+        }
+    }
+
+    /// The idle host unused for longest, of any isolate, or of those of one organization.
+    fn idlest(&self, organization: Option<&str>) -> Option<Arc<Host>> {
+        let hosts = self.hosts().filter(|h| organization.is_none_or(|o| h.organization == o));
+        hosts.filter(|h| h.is_idle() && h.has_loaded() && h.used.lock().elapsed() >= IDLE).min_by_key(|h| *h.used.lock()).cloned()
+    }
+
+    /// Retires a busy host for those that wait: the one that has been in use for longest, of the organization given, or of the one with the most hosts. No more
+    /// of them at once than isolates wait, nor than a quarter. Gives one that is idle already.
+    fn retire_busy(&mut self, organization: Option<&str>, now: Instant) -> Option<Arc<Host>> {
+        if self.retired.is_some_and(|at| now.duration_since(at) < PAUSE) {
+            return None;
+        }
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for host in self.hosts() {
+            *counts.entry(&host.organization).or_default() += 1;
+        }
+        let most = || counts.iter().max_by_key(|(_, count)| **count).map(|(organization, _)| *organization);
+        let of = organization.or_else(most)?;
+        let leaving = self.hosts().filter(|h| h.organization == of && h.makes_room.load(Ordering::SeqCst)).count();
+        let own = counts.get(of).copied().unwrap_or_default();
+        let waiting = self.isolates.values().filter(|isolate| !isolate.waiting.is_empty()).count();
+        if leaving >= waiting || leaving >= (own / 4).max(1) {
+            return None;
+        }
+        let may = self.hosts().filter(|h| h.organization == of).filter_map(|h| Some((h.may_make_room()?, h)));
+        let host = may.filter(|(since, _)| now.duration_since(*since) >= TURN).min_by_key(|(since, _)| *since).map(|(_, host)| host.clone())?;
+        self.retired = Some(now);
+        host.makes_room.store(true, Ordering::SeqCst);
+        host.retiring.store(true, Ordering::SeqCst);
+        host.is_idle().then_some(host)
+    }
+
+    fn hosts_of(&self, organization: &str) -> usize {
+        let of = self.isolates.values().filter(|isolate| isolate.spec.organization == organization);
+        of.map(|isolate| isolate.hosts.len() + isolate.promised).sum()
+    }
+
+    /// The machine has no room for another host: for a while there are no more than there are now.
+    pub(crate) fn no_more_room(&mut self) {
+        self.no_room = Some((self.count(), Instant::now()));
+    }
+
+    /// How many hosts the machine has room for, where it had none for more a short time ago.
+    pub(crate) fn has_no_more_room(&self) -> Option<usize> {
+        self.no_room.filter(|(_, at)| at.elapsed() < NO_ROOM).map(|(count, _)| count)
+    }
+
+    /// How many hosts there may be.
+    fn room(&self, config: &RunnerConfig) -> usize {
+        self.has_no_more_room().map_or(config.hosts_max, |count| count.clamp(1, config.hosts_max))
+    }
+
+    /// Whether there is no room for another host of an organization, and whose idle host would make room: anybody's, or one of its own, where it has all that
+    /// it may have. A quarter of all hosts is kept for others.
+    fn is_full<'a>(&self, organization: &'a str, config: &RunnerConfig) -> (bool, Option<&'a str>) {
+        let is_own_full = self.hosts_of(organization) >= config.hosts_max - config.hosts_max / 4;
+        (is_own_full || self.count() >= self.room(config), is_own_full.then_some(organization))
+    }
+
+    /// The isolate that gets the next host: of those that want one, first of the organizations with the fewest hosts, then the one whose call waits for longest.
+    pub(crate) fn staff(&mut self, config: &RunnerConfig) -> Staffing {
+        if self.closed {
+            return Staffing::Nothing;
+        }
+        let now = Instant::now();
+        let wanting = self.isolates.values().filter(|isolate| isolate.wants_host(self.processors, now));
+        let mut wanting: Vec<_> = wanting.map(|i| (self.hosts_of(&i.spec.organization), i.oldest(), i.spec.clone())).collect();
+        wanting.sort_by_key(|(hosts, oldest, _)| (*hosts, *oldest));
+        for (_, oldest, spec) in wanting {
+            let (is_full, whose) = self.is_full(&spec.organization, config);
+            if !is_full {
+                return Staffing::Start(spec);
+            }
+            let has_waited = self.isolates.get(&key(&spec)).and_then(|i| i.waiting.get(&oldest)).is_some_and(|call| now.duration_since(call.since) >= TURN);
+            let ending = self.idlest(whose).or_else(|| if has_waited { self.retire_busy(whose, now) } else { None });
+            if let Some(ending) = ending {
+                self.retire(&ending);
+                if self.has_no_more_room().is_none() {
+                    return Staffing::Start(spec);
+                }
+                return self.start_after(&spec, End::Host(ending.load.clone()));
+            }
+        }
+        Staffing::Nothing
+    }
+
+    /// Promises a host that starts once a process has ended.
+    pub(crate) fn start_after(&mut self, spec: &Arc<IsolateSpec>, end: End) -> Staffing {
+        if let Some(isolate) = self.isolates.get_mut(&key(spec)) {
+            isolate.promised += 1;
+        }
+        Staffing::StartAfter(spec.clone(), end)
+    }
+
+    /// Nobody waits any more: their receivers end.
+    pub(crate) fn close(&mut self) -> (Vec<Arc<Host>>, Vec<Blank>) {
+        self.closed = true;
+        self.waiting_count = 0;
+        let hosts = std::mem::take(&mut self.isolates).into_values().flat_map(|isolate| isolate.hosts).collect();
+        (hosts, std::mem::take(&mut self.blanks))
+    }
+}

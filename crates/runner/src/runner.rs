@@ -1,0 +1,530 @@
+//! Runner: queues calls, starts hosts for them and ends hosts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use millrace_walls::folders::clear;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use crate::call::{Ended, UnderWay};
+use crate::death::{self, Death, lacks_room};
+use crate::host::{Blank, Host, HostEvent};
+use crate::host_pool::{Begun, End, HostPool, IsolateKey, Queued, QueuedCall, Staffing, key};
+use crate::node::check_node;
+use crate::outgoing;
+use crate::sandbox::{ControlGroups, Sandbox, WallReport, Walls, check, probe, trial};
+use crate::shares::Shares;
+use crate::types::{Call, CallFailure, CallOutcome, EffectSink, FailureKind, IsolateSpec, RunnerConfig, RunnerStats, StartError};
+
+/// How long a host has to show that its event loop turns.
+const CANCEL_GRACE: Duration = Duration::from_millis(250);
+/// A timer that is so late is of a server that stood still: it was stopped, or the machine was.
+const STOOD_STILL: Duration = Duration::from_secs(1);
+/// How long such a server takes to read what came meanwhile.
+const CATCH_UP: Duration = Duration::from_secs(1);
+/// How often idle hosts are looked for, at least.
+const SWEEP: Duration = Duration::from_secs(5);
+/// How often the pool looks whether isolates with waiting calls get one more host.
+const STAFF_EVERY: Duration = Duration::from_millis(5);
+/// The age at which a blank host is replaced.
+const BLANK_AGE_MAX: Duration = Duration::from_secs(600);
+/// How long shutting down waits until the processes are gone.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Runs calls in hosts. Cheap to clone.
+#[derive(Clone)]
+pub struct Runner(Arc<Inner>);
+
+struct Inner {
+    config: RunnerConfig,
+    script: PathBuf,
+    sandbox: Sandbox,
+    pool: Mutex<HostPool>,
+    refilling: AtomicBool,
+    /// Notified when a call begins to wait.
+    waits: Notify,
+    /// The supervisors of the hosts' processes.
+    lives: TaskTracker,
+    shares: Arc<Shares>,
+}
+
+impl Runner {
+    /// Checks Node and the walls, writes the runtime to its file and starts the blank hosts.
+    ///
+    /// # Errors
+    /// Where Node is missing or too old, the scratch folder cannot be written, a required wall is missing, or Node does not run within them.
+    pub async fn start(config: RunnerConfig) -> Result<Self, StartError> {
+        let walls = check(config.walls, probe())?;
+        let node = check_node(&config.node).await?;
+        let scratch = |source| StartError::Scratch { path: config.scratch_dir.clone(), source };
+        // What an earlier process left there is of no use.
+        let left = config.scratch_dir.clone();
+        let _ = tokio::task::spawn_blocking(move || clear(&left)).await;
+        tokio::fs::create_dir_all(&config.scratch_dir).await.map_err(scratch)?;
+        // Hosts have another working directory.
+        let scratch_dir = tokio::fs::canonicalize(&config.scratch_dir).await.map_err(scratch)?;
+        let script = scratch_dir.join("host.mjs");
+        tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
+        let thread_script = scratch_dir.join("worker.cjs");
+        tokio::fs::write(&thread_script, &config.thread_script).await.map_err(scratch)?;
+        let groups = if config.walls == Walls::Off { None } else { ControlGroups::find().map(Arc::new) };
+        if let Some(groups) = &groups {
+            tracing::info!(limits = groups.limits().join(", "), "each host gets a control group");
+        }
+        let mut sandbox = Sandbox {
+            node,
+            walls,
+            thread_script: Some(thread_script),
+            scratch_dir,
+            file_bytes_max: config.tmp_bytes_max,
+            egress: config.egress.clone(),
+            groups,
+        };
+        if config.walls != Walls::Off {
+            let tried = trial(&sandbox).await;
+            if tried.is_err() && config.walls == Walls::BestEffort && sandbox.walls.egress {
+                // The kernel has what the guard needs, but what confines this server may keep it from looking into its hosts.
+                sandbox.walls.egress = false;
+                trial(&sandbox).await?;
+            } else {
+                tried?;
+            }
+        }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let runner = Self(Arc::new(Inner {
+            config,
+            script,
+            sandbox,
+            pool: Mutex::new(HostPool::new(processors)),
+            refilling: AtomicBool::new(false),
+            waits: Notify::new(),
+            lives: TaskTracker::new(),
+            shares: Arc::default(),
+        }));
+        runner.refill();
+        runner.spawn_sweeper();
+        runner.spawn_staffer();
+        Ok(runner)
+    }
+
+    /// The walls that stand around hosts.
+    pub fn walls(&self) -> WallReport {
+        self.0.sandbox.walls
+    }
+
+    /// Where control groups are made, if anywhere: for other processes that strangers' code is read in.
+    pub fn control_groups(&self) -> Option<Arc<ControlGroups>> {
+        self.0.sandbox.groups.clone()
+    }
+
+    /// Runs a call in a host of its isolate; waits for one where all are busy. The wait does not count into the call's time.
+    pub async fn call(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> CallOutcome {
+        self.enqueue(isolate, call, sink).outcome().await
+    }
+
+    /// Queues a call. Calls of one isolate begin in the order in which they are queued.
+    pub fn enqueue(&self, isolate: Arc<IsolateSpec>, call: Call, sink: Arc<dyn EffectSink>) -> QueuedRun {
+        let config = &self.0.config;
+        let (end, ended) = oneshot::channel();
+        let (begun, begins) = oneshot::channel();
+        let queued = QueuedCall {
+            since: Instant::now(),
+            fields: outgoing::fields(call.body),
+            timeout: call.timeout,
+            under_way: UnderWay::new(sink, end, config.log_bytes_max, config.result_bytes_max),
+            begun,
+        };
+        let mut run = QueuedRun {
+            runner: self.clone(),
+            isolate: key(&isolate),
+            ticket: None,
+            refused: None,
+            begins,
+            ended: Some(ended),
+            serving: None,
+            timeout: call.timeout,
+        };
+        match self.0.pool.lock().enqueue(&isolate, queued, config) {
+            Queued::Begun => {}
+            Queued::Waits(ticket) => run.ticket = Some(ticket),
+            Queued::Full => run.refused = Some(death::overloaded()),
+            Queued::Closed => run.refused = Some(Death::Ended.failure(None)),
+        }
+        if run.ticket.is_some() {
+            // An isolate without a host gets its first at once.
+            self.staff();
+            self.0.waits.notify_one();
+        }
+        run
+    }
+
+    /// Waits for the end of a call that a host has, within its time.
+    async fn end_of(&self, host: &Arc<Host>, id: u64, timeout: Duration, ended: &mut oneshot::Receiver<Ended>) -> Ended {
+        match in_time(timeout, ended).await {
+            Some(Ok(ended)) => ended,
+            Some(Err(_)) => Err(Death::Ended.failure(None)),
+            None => {
+                // It may have ended in this very moment: then its end was lost with the receiver, and it counts as late.
+                let step = host.give_up(id).and_then(|c| c.step());
+                self.retire_after_timeout(host, id).await;
+                Err(death::timed_out(timeout, step))
+            }
+        }
+    }
+
+    /// A host with a call that never ended takes no new ones; it is ended at once if its event loop is blocked or nobody else is in it.
+    async fn retire_after_timeout(&self, host: &Arc<Host>, id: u64) {
+        self.0.pool.lock().remove(host);
+        if host.calls() == 0 {
+            host.kill(Death::Ended);
+        } else {
+            let answered = host.cancel(id).await;
+            if tokio::time::timeout(CANCEL_GRACE, answered).await.is_err() {
+                host.kill(Death::Blocked);
+            }
+        }
+        self.staff();
+    }
+
+    /// Starts the hosts that calls wait for, as far as there is room.
+    fn staff(&self) {
+        let mut pool = self.0.pool.lock();
+        loop {
+            let next = pool.staff(&self.0.config);
+            let (spec, end) = match next {
+                Staffing::Nothing => return,
+                Staffing::StartAfter(spec, end) => (spec, Some(end)),
+                Staffing::Start(spec) => match self.start_host(&mut pool, &spec) {
+                    Ok(()) => continue,
+                    Err(error) => match self.make_room(&mut pool, &spec, &error) {
+                        Some(Staffing::StartAfter(spec, end)) => (spec, Some(end)),
+                        _ => return,
+                    },
+                },
+            };
+            if let Some(end) = end {
+                let runner = self.clone();
+                tokio::spawn(async move {
+                    end.come().await;
+                    let mut pool = runner.0.pool.lock();
+                    pool.promise_over(&key(&spec));
+                    if !pool.closed
+                        && let Err(error) = runner.start_host(&mut pool, &spec)
+                    {
+                        tracing::debug!(%error, "a host could not be started in the place of another");
+                    }
+                });
+            }
+        }
+    }
+
+    /// A host could not be started. Where the machine has no room for another process, a blank host ends for it, or idle ones must; other failures are those of
+    /// all calls that wait for it.
+    fn make_room(&self, pool: &mut HostPool, spec: &Arc<IsolateSpec>, error: &std::io::Error) -> Option<Staffing> {
+        if lacks_room(error) {
+            if let Some(blank) = pool.blanks.pop() {
+                return Some(pool.start_after(spec, End::Blank(Box::new(blank))));
+            }
+            let hosts = pool.count();
+            if hosts > 0 {
+                if pool.has_no_more_room().is_none() {
+                    tracing::warn!(
+                        %error,
+                        hosts,
+                        "the machine has no room for another process; idle hosts are ended for others, and runs may wait: raise what is short, \
+                         descriptors (`ulimit -n`), processes (`ulimit -u`) or memory"
+                    );
+                }
+                pool.no_more_room();
+                return None;
+            }
+        }
+        pool.fail(&key(spec), &Death::not_started(error).failure(None));
+        None
+    }
+
+    fn start_host(&self, pool: &mut HostPool, spec: &Arc<IsolateSpec>) -> std::io::Result<()> {
+        let heap_mb = spec.memory_mb.unwrap_or(self.0.config.heap_mb_default);
+        let mut blank = None;
+        while let Some(position) = pool.blanks.iter().position(|b| b.heap_mb == heap_mb) {
+            let mut candidate = pool.blanks.swap_remove(position);
+            if candidate.alive() {
+                blank = Some(candidate);
+                break;
+            }
+        }
+        let blank = match blank {
+            Some(blank) => blank,
+            None => self.start_blank(heap_mb)?,
+        };
+        let runner = self.clone();
+        let host = blank.assign(spec, &self.0.config, &self.0.lives, &self.0.shares, move |host, event| runner.on_event(host, event));
+        pool.add(spec, host);
+        self.refill();
+        Ok(())
+    }
+
+    /// What a host's supervisor reports. Called without locks held.
+    fn on_event(&self, host: &Arc<Host>, event: HostEvent) {
+        let mut pool = self.0.pool.lock();
+        match event {
+            HostEvent::Freed => {
+                let ends = host.retiring.load(Ordering::SeqCst) || host.slowed.load(Ordering::SeqCst);
+                if !ends {
+                    return pool.serve(host);
+                }
+                if !host.is_idle() {
+                    return;
+                }
+                pool.remove(host);
+                host.kill(Death::Ended);
+            }
+            HostEvent::LeftRunning => return self.end_if_it_goes_on(host),
+            HostEvent::LoadFailed(failure) => {
+                pool.remove(host);
+                host.kill(Death::Ended);
+                pool.fail(&host.isolate, &failure);
+            }
+            HostEvent::Ended(unloaded) => {
+                pool.remove(host);
+                // One that we ended while it loaded is no fault of the code: another host loads it.
+                if let Some(failure) = unloaded.filter(|failure| failure.kind != FailureKind::HostLost) {
+                    pool.fail(&host.isolate, &failure);
+                }
+            }
+        }
+        drop(pool);
+        self.staff();
+    }
+
+    /// Ends a host in a while, unless what its last call left running has ended by then.
+    fn end_if_it_goes_on(&self, host: &Arc<Host>) {
+        let (host, calls, most) = (Arc::downgrade(host), host.ended(), self.0.config.left_running_max);
+        tokio::spawn(async move {
+            tokio::time::sleep(most).await;
+            if let Some(host) = host.upgrade().filter(|host| host.has_left_running() && host.ended() == calls) {
+                host.kill(Death::Ended);
+            }
+        });
+    }
+
+    fn start_blank(&self, heap_mb: u32) -> std::io::Result<Blank> {
+        Ok(Blank::new(self.0.sandbox.launch(&self.0.script, heap_mb)?, heap_mb))
+    }
+
+    /// Starts blank hosts, a little later than they are missed, so that the call which took one goes first.
+    fn refill(&self) {
+        if self.0.refilling.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let runner = self.clone();
+        tokio::spawn(async move {
+            // Where the machine has no room for more, what there is goes to the calls that wait.
+            let missing = |pool: &HostPool| !pool.closed && pool.blanks.len() < runner.0.config.blank_hosts && pool.has_no_more_room().is_none();
+            loop {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                {
+                    // Set under the lock: whoever takes a blank host afterwards starts another refill.
+                    let pool = runner.0.pool.lock();
+                    if !missing(&pool) {
+                        runner.0.refilling.store(false, Ordering::SeqCst);
+                        return;
+                    }
+                    // Calls that wait start hosts themselves: a blank one beside them would only take their processors.
+                    if pool.waiting() > 0 {
+                        continue;
+                    }
+                }
+                match runner.start_blank(runner.0.config.heap_mb_default) {
+                    Ok(blank) => {
+                        let mut pool = runner.0.pool.lock();
+                        if missing(&pool) {
+                            pool.blanks.push(blank);
+                        }
+                    }
+                    Err(error) => {
+                        tracing::warn!(error = %error, "could not start a host");
+                        runner.0.refilling.store(false, Ordering::SeqCst);
+                        return;
+                    }
+                }
+            }
+        });
+    }
+
+    /// Ends the hosts of an isolate: those with calls when these are over; none takes new ones.
+    pub async fn evict(&self, isolate_id: &str) {
+        {
+            let mut pool = self.0.pool.lock();
+            let hosts: Vec<_> = pool.hosts().filter(|host| host.isolate.1 == isolate_id).cloned().collect();
+            for host in &hosts {
+                pool.retire(host);
+            }
+        }
+        self.staff();
+    }
+
+    /// Starts hosts for calls that wait for longer than they should.
+    fn spawn_staffer(&self) {
+        let inner = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            loop {
+                let Some(inner) = inner.upgrade() else { return };
+                let runner = Self(inner);
+                let (waiting, closed) = {
+                    let pool = runner.0.pool.lock();
+                    (pool.waiting(), pool.closed)
+                };
+                if closed {
+                    return;
+                }
+                if waiting > 0 {
+                    runner.staff();
+                    drop(runner);
+                    tokio::time::sleep(STAFF_EVERY).await;
+                } else {
+                    let waits = runner.clone();
+                    drop(runner);
+                    // Not for ever: a runner that nobody uses any more is dropped.
+                    let _ = tokio::time::timeout(Duration::from_secs(1), waits.0.waits.notified()).await;
+                }
+            }
+        });
+    }
+
+    /// Ends hosts that are unused for long. Blank ones are made anew from time to time: what they may read is fixed when they start, and a file
+    /// such as /etc/resolv.conf may be another one by then.
+    fn spawn_sweeper(&self) {
+        let inner = Arc::downgrade(&self.0);
+        let pause = SWEEP.min(self.0.config.idle_evict.min(self.0.config.surplus_idle) / 2).max(Duration::from_millis(1));
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(inner) = inner.upgrade() else { return };
+                let old: Vec<_> = {
+                    let mut pool = inner.pool.lock();
+                    if pool.closed {
+                        return;
+                    }
+                    let mut unused = Vec::new();
+                    for isolate in pool.isolates.values() {
+                        let mut idle: Vec<_> = isolate.hosts.iter().filter(|h| h.is_idle() && h.has_loaded()).collect();
+                        idle.sort_by_key(|host| std::cmp::Reverse(*host.used.lock()));
+                        // The one used last, where the others are busy too, stays for longer.
+                        let spare = usize::from(idle.len() == isolate.hosts.len());
+                        for (n, host) in idle.into_iter().enumerate() {
+                            let age_max = if n < spare { inner.config.idle_evict } else { inner.config.surplus_idle };
+                            if host.used.lock().elapsed() > age_max {
+                                unused.push(host.clone());
+                            }
+                        }
+                    }
+                    for host in &unused {
+                        pool.retire(host);
+                    }
+                    pool.blanks.extract_if(.., |b| b.since.elapsed() > BLANK_AGE_MAX).collect()
+                };
+                if !old.is_empty() {
+                    for blank in old {
+                        blank.end().await;
+                    }
+                    Self(inner).refill();
+                }
+            }
+        });
+    }
+
+    /// What is going on.
+    pub fn stats(&self) -> RunnerStats {
+        let pool = self.0.pool.lock();
+        RunnerStats { hosts: pool.hosts().count(), blank_hosts: pool.blanks.len(), calls: pool.hosts().map(|h| h.calls()).sum(), waiting: pool.waiting() }
+    }
+
+    /// Ends all hosts, and waits until their processes are gone. Calls under way are lost with them.
+    pub async fn shutdown(&self) {
+        let (hosts, blanks) = self.0.pool.lock().close();
+        self.0.waits.notify_one();
+        for host in hosts {
+            host.kill(Death::Ended);
+        }
+        for blank in blanks {
+            blank.end().await;
+        }
+        self.0.lives.close();
+        if tokio::time::timeout(END_TIMEOUT, self.0.lives.wait()).await.is_err() {
+            tracing::warn!("hosts did not end in time; the kernel ends them with the server");
+        }
+    }
+}
+
+/// A call that waits for a host or is under way in one. Dropped while it waits, it leaves the queue; dropped later, the call goes on within its time.
+pub struct QueuedRun {
+    runner: Runner,
+    isolate: IsolateKey,
+    ticket: Option<u64>,
+    refused: Option<CallFailure>,
+    begins: oneshot::Receiver<Begun>,
+    ended: Option<oneshot::Receiver<Ended>>,
+    /// The host that has the call, and the call's id there.
+    serving: Option<(Arc<Host>, u64)>,
+    timeout: Duration,
+}
+
+impl QueuedRun {
+    /// Waits for the end of the call.
+    pub async fn outcome(mut self) -> CallOutcome {
+        let failed = |failure| CallOutcome { result: Err(failure), duration: Duration::ZERO };
+        if let Some(failure) = self.refused.take() {
+            return failed(failure);
+        }
+        let begun = (&mut self.begins).await;
+        self.ticket = None;
+        let (host, id) = match begun {
+            Ok(Ok(begun)) => begun,
+            Ok(Err(failure)) => return failed(failure),
+            // The runner shuts down.
+            Err(_) => return failed(Death::Ended.failure(None)),
+        };
+        self.serving = Some((host.clone(), id));
+        let started = Instant::now();
+        let result = match self.ended.as_mut() {
+            Some(ended) => self.runner.end_of(&host, id, self.timeout, ended).await,
+            None => Err(Death::Ended.failure(None)),
+        };
+        self.serving = None;
+        CallOutcome { result, duration: started.elapsed() }
+    }
+}
+
+impl Drop for QueuedRun {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.runner.0.pool.lock().leave(&self.isolate, ticket);
+        }
+        // A host may have taken it in the meantime.
+        let begun = || self.begins.try_recv().ok().and_then(Result::ok);
+        if let Some((host, id)) = self.serving.take().or_else(begun)
+            && let Some(mut ended) = self.ended.take()
+        {
+            let (runner, timeout) = (self.runner.clone(), self.timeout);
+            tokio::spawn(async move {
+                let _ = runner.end_of(&host, id, timeout, &mut ended).await;
+            });
+        }
+    }
+}
+
+/// Waits so long; None: it did not come. A server that stood still meanwhile first reads what has come: code that ended in its time has not run over it.
+pub(crate) async fn in_time<T>(limit: Duration, what: impl Future<Output = T>) -> Option<T> {
+    let until = Instant::now() + limit;
+    let mut what = std::pin::pin!(what);
+    match tokio::time::timeout_at(until, &mut what).await {
+        Ok(came) => Some(came),
+        Err(_) if until.elapsed() < STOOD_STILL => None,
+        Err(_) => tokio::time::timeout(CATCH_UP, what).await.ok(),
+    }
+}

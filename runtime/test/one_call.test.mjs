@@ -1,0 +1,77 @@
+// An isolate that serves one call at a time: what belongs to which call, and when the next one may begin.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { done, Host, result, source } from "./harness.mjs";
+
+const one = (code) => Host.load({ m: code }, { one_call: true });
+
+test("what a queue of an earlier call does belongs to the call that is under way", async () => {
+  const code = `
+    const jobs = []; let wake; let $emit;
+    const pump = async () => { for (;;) { while (jobs.length) { const job = jobs.shift(); console.log("job " + job.n); job.done(); } await new Promise((r) => (wake = r)); } };
+    export default { async run(event) {
+      $emit ??= this.$emit; // of the first call
+      if (event.n === 1) void pump();
+      await new Promise((done) => { jobs.push({ n: event.n, done }); wake?.(); });
+      $emit({ n: event.n });
+      return event.n;
+    } };`;
+  const host = await one(code);
+  for (const id of [1, 2, 3]) {
+    const frames = await host.call(id, { ...source, event: { n: id } });
+    assert.equal(result(frames), id);
+    assert.deepEqual(frames.filter((f) => f.t === "log").map((f) => f.text), [`job ${id}`]);
+    assert.deepEqual(frames.filter((f) => f.t === "emit").map((f) => f.event), [{ n: id }]);
+    assert.equal(done(frames).left_running, undefined);
+  }
+  host.end();
+});
+
+test("an error in a callback of an emitter that an earlier call made fails the call under way; a rejection belongs to the call that made it", async () => {
+  const code = `
+    import { EventEmitter } from "node:events";
+    import { AsyncResource } from "node:async_hooks";
+    const bus = new EventEmitter(); let reject;
+    export default { async run(event) {
+      if (event === "first") {
+        bus.on("x", AsyncResource.bind(() => { throw new RangeError("in the listener"); }));
+        void new Promise((_, no) => (reject = no));
+        return "ok";
+      }
+      if (event === "rejects") { reject(new TypeError("of the first")); await new Promise((r) => setTimeout(r, 5)); return "fine"; }
+      setImmediate(() => bus.emit("x"));
+      await new Promise(() => {});
+    } };`;
+  const host = await one(code);
+  assert.equal(result(await host.call(1, { ...source, event: "first" })), "ok");
+  assert.equal(result(await host.call(2, { ...source, event: "rejects" })), "fine");
+  const late = host.frames.filter((f) => f.t === "log" && f.late);
+  assert.deepEqual(late.map((f) => [f.id, /of the first/.test(f.text)]), [[1, true]]);
+  const failed = done(await host.call(3, { ...source, event: "throws" }));
+  assert.deepEqual([failed.ok, failed.error.message], [false, "in the listener"]);
+  host.end();
+});
+
+test("the end of a call says where it left something running, and `quiet` says when that is over", async () => {
+  const code = `export default { run(event) { if (event) setTimeout(() => console.log("later"), event); } };`;
+  const host = await one(code);
+  assert.equal(done(await host.call(1, { ...source, event: 0 })).left_running, undefined);
+  assert.equal(done(await host.call(2, { ...source, event: 20 })).left_running, true);
+  await host.until((f) => f.t === "quiet");
+  const said = host.frames.findIndex((f) => f.t === "log" && f.id === 2 && f.late && f.text === "later");
+  assert.ok(said >= 0 && said < host.frames.findIndex((f) => f.t === "quiet"), "what it left is said before");
+  // What never ends does not hold the isolate for ever.
+  assert.equal(done(await host.call(3, { ...source, event: 60_000 })).left_running, true);
+  await host.until((f) => f.t === "quiet" && host.frames.indexOf(f) > host.frames.findIndex((g) => g.t === "done" && g.id === 3));
+  assert.equal(done(await host.call(4, { ...source, event: 0 })).left_running, undefined, "it was there before");
+  host.end();
+});
+
+test("a call begins with the `$.service.db` that it is given, whatever the call before left in memory", async () => {
+  const code = `export default { props: { db: "$.service.db" }, run() { const n = this.db.get("n"); this.db.set("n", n + 1); return [n, this.db.get("n")]; } };`;
+  const host = await one(code);
+  assert.deepEqual(result(await host.call(1, { ...source, db: { n: 1 } })), [1, 2]);
+  assert.deepEqual(result(await host.call(2, { ...source, db: { n: 10 } })), [10, 11]);
+  host.end();
+});
