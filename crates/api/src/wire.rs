@@ -235,7 +235,7 @@ fn triggers(triggers: &[Trigger], sources: &[SourceView], times: (Timestamp, Tim
 fn trigger(t: &Trigger, sources: &[SourceView], times: (Timestamp, Timestamp), config: &ApiConfig) -> Value {
     let (created_at, updated_at) = (times.0.secs(), times.1.secs());
     match t {
-        Trigger::Http { id, key, custom_response, auth } => {
+        Trigger::Http { id, key, custom_response, auth, .. } => {
             // Never the secret.
             let auth = auth.as_ref().map_or_else(|| json!({ "type": "none" }), |auth| json!({ "type": auth.kind, "header": auth.header }));
             json!({ "id": id, "type": "http", "key": key, "endpoint_url": config.endpoint_url(key), "custom_response": custom_response, "auth": auth, "created_at": created_at, "updated_at": updated_at })

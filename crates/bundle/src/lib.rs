@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_model::component::Responds;
 use millrace_model::egress::Shared;
 pub use millrace_walls::Kernel;
 pub use millrace_walls::cgroup::ControlGroups;
@@ -159,8 +160,8 @@ pub struct Bundle {
     pub lock: Lock,
     /// The entry as its author wrote it.
     pub entry_code: String,
-    /// Whether the author's code calls `….respond(…)`.
-    pub uses_respond: bool,
+    /// Whether it answers HTTP requests itself.
+    pub responds: Responds,
     /// Specifiers of packages that the author's code imports.
     pub imports: Vec<String>,
     /// Keys of `$auth` that the author's code reads, by the app's slug.

@@ -1,45 +1,207 @@
-//! Whether code answers HTTP requests itself: a call of a member named `respond`, found on the syntax tree.
+//! Finder of code that answers HTTP requests itself, on the syntax tree. What it cannot tell, the run decides: see [`Responds`].
 
+use std::collections::HashSet;
+
+use millrace_model::component::Responds;
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{CallExpression, Expression};
+use oxc_ast::ast::{
+    AssignmentTargetPropertyIdentifier, BindingPattern, BindingProperty, ComputedMemberExpression, Expression, ObjectPattern, PropertyKey,
+    StaticMemberExpression, StringLiteral, TemplateElement, VariableDeclarator,
+};
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::SourceType;
 
-#[derive(Default)]
-struct Finder {
-    found: bool,
+/// The member of `$` that answers.
+const RESPOND: &str = "respond";
+/// What a step's `run` gets it in.
+const DOLLAR: &str = "$";
+
+/// Whether a component answers: `texts` are its author's files, by path, `bundle` is that code with all the packages that it reaches.
+pub(crate) fn responds<'a>(texts: impl Iterator<Item = (&'a String, &'a String)>, bundle: &str) -> Responds {
+    let mut texts = texts.filter(|(path, _)| !path.ends_with(".json"));
+    if texts.any(|(path, text)| text.contains(RESPOND) && visited(path, text, Author::default()).found) {
+        return Responds::Surely;
+    }
+    if visited("bundle.mjs", bundle, Anybody::default()).found { Responds::Perhaps } else { Responds::Never }
 }
 
-impl<'a> Visit<'a> for Finder {
-    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
-        if let Expression::StaticMemberExpression(member) = &call.callee {
-            self.found |= member.property.name == "respond";
-        }
-        walk::walk_call_expression(self, call);
-    }
-}
-
-pub(crate) fn calls_respond(path: &str, text: &str) -> bool {
-    if path.ends_with(".json") || !text.contains("respond") {
-        return false;
-    }
+fn visited<V: for<'a> Visit<'a>>(path: &str, text: &str, mut visitor: V) -> V {
     let kind = SourceType::from_path(path).unwrap_or_else(|_| SourceType::mjs());
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, text, kind).parse();
-    let mut finder = Finder::default();
-    finder.visit_program(&parsed.program);
-    finder.found
+    visitor.visit_program(&parsed.program);
+    visitor
+}
+
+/// Finds `respond` taken from `$`, in whatever spelling.
+#[derive(Default)]
+struct Author {
+    /// Other names of `$`.
+    names: HashSet<String>,
+    found: bool,
+}
+
+impl Author {
+    fn is_dollar(&self, value: &Expression<'_>) -> bool {
+        match value.get_inner_expression() {
+            Expression::Identifier(name) => name.name == DOLLAR || self.names.contains(name.name.as_str()),
+            Expression::StaticMemberExpression(member) => member.property.name == DOLLAR,
+            _ => false,
+        }
+    }
+
+    /// A name or pattern that `$` is bound to.
+    fn bind(&mut self, pattern: &BindingPattern<'_>) {
+        match pattern {
+            BindingPattern::BindingIdentifier(name) => drop(self.names.insert(name.name.to_string())),
+            BindingPattern::ObjectPattern(object) => self.found |= takes_respond(object),
+            BindingPattern::AssignmentPattern(assigned) => self.bind(&assigned.left),
+            BindingPattern::ArrayPattern(_) => {}
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Author {
+    fn visit_binding_property(&mut self, property: &BindingProperty<'a>) {
+        if is_named(&property.key, DOLLAR) {
+            self.bind(&property.value);
+        }
+        walk::walk_binding_property(self, property);
+    }
+
+    fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+        if declarator.init.as_ref().is_some_and(|value| self.is_dollar(value)) {
+            self.bind(&declarator.id);
+        }
+        walk::walk_variable_declarator(self, declarator);
+    }
+
+    fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
+        self.found |= member.property.name == RESPOND && self.is_dollar(&member.object);
+        walk::walk_static_member_expression(self, member);
+    }
+
+    fn visit_computed_member_expression(&mut self, member: &ComputedMemberExpression<'a>) {
+        self.found |= member.static_property_name().is_some_and(|name| name == RESPOND) && self.is_dollar(&member.object);
+        walk::walk_computed_member_expression(self, member);
+    }
+}
+
+/// Finds whatever may lead to `respond` of a `$` that was handed on: the name as a member or a text, and members of `$` that are computed.
+#[derive(Default)]
+struct Anybody {
+    found: bool,
+}
+
+impl<'a> Visit<'a> for Anybody {
+    fn visit_object_pattern(&mut self, object: &ObjectPattern<'a>) {
+        self.found |= takes_respond(object);
+        walk::walk_object_pattern(self, object);
+    }
+
+    fn visit_assignment_target_property_identifier(&mut self, property: &AssignmentTargetPropertyIdentifier<'a>) {
+        self.found |= property.binding.name == RESPOND;
+        walk::walk_assignment_target_property_identifier(self, property);
+    }
+
+    fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
+        self.found |= member.property.name == RESPOND;
+        walk::walk_static_member_expression(self, member);
+    }
+
+    fn visit_computed_member_expression(&mut self, member: &ComputedMemberExpression<'a>) {
+        let is_dollar = matches!(member.object.get_inner_expression(), Expression::Identifier(name) if name.name == DOLLAR);
+        self.found |= is_dollar && !member.expression.is_literal();
+        walk::walk_computed_member_expression(self, member);
+    }
+
+    fn visit_string_literal(&mut self, text: &StringLiteral<'a>) {
+        self.found |= text.value == RESPOND;
+    }
+
+    fn visit_template_element(&mut self, text: &TemplateElement<'a>) {
+        self.found |= text.value.raw == RESPOND;
+    }
+}
+
+fn takes_respond(object: &ObjectPattern<'_>) -> bool {
+    object.properties.iter().any(|property| is_named(&property.key, RESPOND))
+}
+
+fn is_named(key: &PropertyKey<'_>, name: &str) -> bool {
+    key.static_name().is_some_and(|own| own == name)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::calls_respond;
+    use super::*;
+
+    fn of(code: &str) -> Responds {
+        responds([(&"a.mjs".to_owned(), &code.to_owned())].into_iter(), code)
+    }
 
     #[test]
-    fn only_calls_count() {
-        assert!(calls_respond("a.mjs", "export default { run({ $ }) { return $.respond({ status: 200 }); } }"));
-        assert!(calls_respond("a.ts", "const f = async ($: any) => { await $.respond({}) }"));
-        assert!(!calls_respond("a.mjs", "// $.respond() is not called\nexport const text = '$.respond()'; export const f = $ => $.respond;"));
+    fn code_that_takes_respond_from_dollar_answers_however_it_is_written() {
+        for body in [
+            "$.respond({ status: 200 })",
+            "$?.respond?.({})",
+            "$['respond']({})",
+            "$[`respond`]({})",
+            "const { respond } = $; respond({})",
+            "const { respond: answer } = $; answer({})",
+            "const { 'respond': answer, flow } = $",
+            "let { respond = null } = $",
+            "const say = $.respond; say({})",
+            "const say = $.respond.bind($)",
+            "$.respond.call($, {})",
+            "helper($.respond)",
+            "const dollar = $; dollar.respond({})",
+            "const dollar = $; const { respond } = dollar",
+        ] {
+            assert_eq!(of(&format!("export default {{ async run({{ $ }}) {{ {body} }} }}")), Responds::Surely, "{body}");
+        }
+        for code in [
+            "export default { run({ $: { respond } }) { respond({}) } }",
+            "export default { run({ $: dollar }) { dollar.respond({}) } }",
+            "export default { run(args) { args.$.respond({}) } }",
+            "export default { run(args) { const { $ } = args; $.respond({}) } }",
+            "export const reply = ($ = {}) => $.respond({})",
+        ] {
+            assert_eq!(of(code), Responds::Surely, "{code}");
+        }
+        let typed = "const f = async ($: any) => { await ($ as Dollar)!.respond({}) }".to_owned();
+        assert_eq!(responds([(&"a.ts".to_owned(), &typed)].into_iter(), ""), Responds::Surely);
+    }
+
+    #[test]
+    fn code_that_may_reach_it_perhaps_answers() {
+        for code in [
+            "export const reply = (ctx) => ctx.respond({})",
+            "export const reply = ({ respond }) => respond({})",
+            "export const reply = (ctx) => Reflect.get(ctx, 'respond')({})",
+            "const name = `respond`; export const reply = (ctx) => ctx[name]({})",
+            "export default { run({ $ }) { for (const name of Object.keys($)) $[name]; } }",
+            "export default { run({ $ }) { $['res' + 'pond']({}); } }",
+            "let respond; export const take = (ctx) => { ({ respond } = ctx); }",
+        ] {
+            assert_eq!(of(code), Responds::Perhaps, "{code}");
+        }
+        // In a package, whatever its author's files say.
+        let own = "import { reply } from 'reply'; export default { run({ $ }) { return reply($); } }".to_owned();
+        assert_eq!(responds([(&"a.mjs".to_owned(), &own)].into_iter(), "function r(e){return e.respond({status:200})}"), Responds::Perhaps);
+    }
+
+    #[test]
+    fn words_are_no_members() {
+        for code in [
+            "// $.respond() is not called\nexport const text = 'call $.respond()';",
+            "export const respond = 1; export function f(respond) { return respond; } export default { respond: 2, respondTo() {} };",
+            "export default { run({ $ }) { $.export('a', 1); $['flow'].exit(); $[0]; } }",
+        ] {
+            assert_eq!(of(code), Responds::Never, "{code}");
+        }
+        let json = r#"{ "a": "respond" }"#.to_owned();
+        assert_eq!(responds([(&"a.json".to_owned(), &json)].into_iter(), "export default 1"), Responds::Never);
     }
 }

@@ -143,17 +143,9 @@ impl Job {
         }
         let source_map = chunk.map.as_ref().map(|map| finished(&map.to_json_string(), &plugin));
         let texts: BTreeMap<String, String> = author.texts().into_iter().collect();
-        let uses_respond = texts.iter().any(|(path, text)| responds::calls_respond(path, text));
+        let responds = responds::responds(texts.iter(), &chunk.code);
         let auth_keys = extract::auth_keys_of(&texts, author.entry());
-        Ok(Bundle {
-            code: format!("{BANNER}\n{}", chunk.code),
-            source_map,
-            lock: plugin.lock(),
-            entry_code,
-            uses_respond,
-            imports: plugin.imports(),
-            auth_keys,
-        })
+        Ok(Bundle { code: format!("{BANNER}\n{}", chunk.code), source_map, lock: plugin.lock(), entry_code, responds, imports: plugin.imports(), auth_keys })
     }
 }
 

@@ -240,6 +240,19 @@ pub struct Artifact {
     pub source_map: Option<String>,
     /// Package lock as JSON.
     pub lock: String,
-    /// Whether the author's code calls `respond`.
-    pub uses_respond: bool,
+    /// Whether it answers HTTP requests itself.
+    pub responds: Responds,
+}
+
+/// Whether code answers HTTP requests with `$.respond`, as far as it can be told without running it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Responds {
+    /// Nothing in it leads there. Should it answer all the same, that comes too late.
+    #[default]
+    Never,
+    /// It, or a package of it, may: a client waits for the end of the run, and gets the default answer where there is no other.
+    Perhaps,
+    /// Its author takes `respond` from `$`: a run that ends without an answer is a fault.
+    Surely,
 }

@@ -76,8 +76,14 @@ pub enum Trigger {
         id: HttpInterfaceId,
         /// The secret part of the address.
         key: String,
-        /// Whether the code answers with `$.respond`.
+        /// Whether a client waits for the answer of the code, which fails it by giving none: by `asked`, or by the code of a step.
         custom_response: bool,
+        /// Whether the trigger's author asked for that; none: stored before that was known apart from the code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<bool>,
+        /// Whether the code may answer: a client waits, and gets the default answer where there is no other.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_respond: bool,
         /// Who may call it; none: anybody.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         auth: Option<EndpointAuth>,

@@ -1,7 +1,7 @@
 //! Artifacts and saved components.
 
 use deadpool_postgres::{Client, Transaction};
-use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::component::{Artifact, ComponentType, Responds, SavedComponent};
 use millrace_model::ids::OrgId;
 use millrace_model::page::{Listing, Page};
 use millrace_store::{StoreError, StoreResult};
@@ -12,8 +12,10 @@ use crate::rows::{self, Table, execute, list};
 pub(crate) async fn put_artifact(c: &Client, a: &Artifact) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO artifacts (id, code, source_map, package_lock, uses_respond) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
-        &[&a.id, &a.code.as_bytes(), &a.source_map, &a.lock, &a.uses_respond],
+        "INSERT INTO artifacts (id, code, source_map, package_lock, uses_respond, may_respond) VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (id) DO UPDATE SET uses_respond = excluded.uses_respond, may_respond = excluded.may_respond \
+         WHERE artifacts.uses_respond <> excluded.uses_respond OR artifacts.may_respond <> excluded.may_respond",
+        &[&a.id, &a.code.as_bytes(), &a.source_map, &a.lock, &(a.responds == Responds::Surely), &(a.responds == Responds::Perhaps)],
     )
     .await?;
     Ok(())

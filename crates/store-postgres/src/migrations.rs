@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0027_steps.sql"),
     include_str!("../migrations/0028_shares.sql"),
     include_str!("../migrations/0029_one_at_a_time.sql"),
+    include_str!("../migrations/0030_may_respond.sql"),
 ];
 /// The advisory lock of migrations, one number for all versions of Millrace.
 const LOCK: i64 = 0x6d69_6c6c_7261_6365;

@@ -1,6 +1,6 @@
 //! Artifacts and saved components.
 
-use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::component::{Artifact, ComponentType, Responds, SavedComponent};
 use millrace_model::ids::OrgId;
 use millrace_model::page::{Listing, Page};
 use millrace_store::{StoreError, StoreResult};
@@ -12,8 +12,10 @@ use crate::store::json;
 pub(crate) fn put_artifact(c: &Connection, a: &Artifact) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO artifacts (id, code, source_map, package_lock, uses_respond) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO NOTHING",
-        params![a.id, a.code, a.source_map, a.lock, a.uses_respond],
+        "INSERT INTO artifacts (id, code, source_map, package_lock, uses_respond, may_respond) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+         ON CONFLICT (id) DO UPDATE SET uses_respond = excluded.uses_respond, may_respond = excluded.may_respond \
+         WHERE artifacts.uses_respond <> excluded.uses_respond OR artifacts.may_respond <> excluded.may_respond",
+        params![a.id, a.code, a.source_map, a.lock, a.responds == Responds::Surely, a.responds == Responds::Perhaps],
     )?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Workflow semantics (reference 4).
 
+mod answers;
 mod context;
 mod flow;
 mod limits;

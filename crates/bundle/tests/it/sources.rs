@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::{again, bundle, bundler, check, refusal};
 use millrace_bundle::{BundleRequest, Entry, Lock};
+use millrace_model::component::Responds;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn relative_files_of_all_forms() {
@@ -58,10 +59,12 @@ async fn an_author_may_declare_require_and_dirname() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_of_respond_count_in_files_that_are_reached() {
+async fn answers_count_in_files_that_are_reached() {
     let calls = "export const f = ($) => $.respond({ status: 200 });";
-    assert!(bundle(&[("a.mjs", "import { f } from './b.mjs'; export default { f };"), ("b.mjs", calls)]).await.uses_respond);
-    assert!(!bundle(&[("a.mjs", "export default { text: '$.respond()' };"), ("b.mjs", calls)]).await.uses_respond);
+    let reached = "import { f } from './b.mjs'; export default { f };";
+    assert_eq!(bundle(&[("a.mjs", reached), ("b.mjs", calls)]).await.responds, Responds::Surely);
+    assert_eq!(bundle(&[("a.mjs", reached), ("b.mjs", "export const f = (x) => x.respond();")]).await.responds, Responds::Perhaps);
+    assert_eq!(bundle(&[("a.mjs", "export default { text: '$.respond()' };"), ("b.mjs", calls)]).await.responds, Responds::Never);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -33,6 +33,17 @@ use crate::run::program::Program;
 use crate::run::sink::Responder;
 use crate::{Engine, EngineError};
 
+/// When a client gets the default answer.
+#[derive(Clone, Copy, Debug)]
+enum DefaultAnswer {
+    /// Once its event is durable.
+    AtOnce,
+    /// Once the run has ended without an answer of its own, which it may have.
+    AtTheEnd,
+    /// Never: the code answers, or fails its client.
+    None(Receiver),
+}
+
 /// Beyond a run's own limit, how long its client is kept waiting for a place among the runs under way.
 const ANSWER_GRACE: Duration = Duration::from_secs(5);
 
@@ -60,10 +71,14 @@ impl Engine {
         let run = self.new_run(&program, &origin, event, Start::Claimed { lease_until: self.lease_until() })?;
         let traced = self.0.traces.is_on().then(|| (run.context.clone(), self.now()));
         let bytes = run.event.len();
-        let answer = if endpoint.custom_response {
-            self.accept_and_wait(run, program, limit).await
-        } else {
-            self.accept_event(run, program, None).await.map(|()| success_page())
+        let default = match &*program {
+            _ if endpoint.custom_response => DefaultAnswer::None(receiver),
+            Program::Workflow(workflow) if workflow.may_respond => DefaultAnswer::AtTheEnd,
+            _ => DefaultAnswer::AtOnce,
+        };
+        let answer = match default {
+            DefaultAnswer::AtOnce => self.accept_event(run, program, None).await.map(|()| success_page()),
+            default => self.accept_and_wait(run, program, limit, default).await,
         };
         if matches!(answer, Err(EngineError::Overloaded | EngineError::QueueFull)) {
             self.0.refusals.hold(bytes, &self.0.tasks.token()).await;
@@ -99,17 +114,20 @@ impl Engine {
         Ok(())
     }
 
-    async fn accept_and_wait(&self, run: NewRun, program: Arc<Program>, limit: Duration) -> Result<EndpointResponse, EngineError> {
+    async fn accept_and_wait(&self, run: NewRun, program: Arc<Program>, limit: Duration, default: DefaultAnswer) -> Result<EndpointResponse, EngineError> {
         let id = run.id.clone();
         let (responder, answer) = oneshot::channel();
         self.accept_event(run, program, Some(responder)).await?;
-        match tokio::time::timeout(limit + ANSWER_GRACE, answer).await {
-            Ok(Ok(Some(response))) => Ok(response),
-            _ => {
+        let answer = tokio::time::timeout(limit + ANSWER_GRACE, answer).await;
+        Ok(match (answer, default) {
+            (Ok(Ok(Some(response))), _) => response,
+            (Ok(Ok(None)), DefaultAnswer::None(receiver)) => no_response(receiver),
+            (Ok(Ok(None)), _) => success_page(),
+            (_, default) => {
                 self.0.responders.lock().remove(&id);
-                Ok(late_response())
+                if matches!(default, DefaultAnswer::None(_)) { late_response() } else { success_page() }
             }
-        }
+        })
     }
 
     /// Keeps an event for tests; nothing runs.
@@ -245,13 +263,13 @@ fn success_page() -> EndpointResponse {
 }
 
 /// What is sent where the code answers itself and has not yet: its run waits for its turn, or goes again. That says nothing of how it will end.
-pub(crate) fn late_response() -> EndpointResponse {
+fn late_response() -> EndpointResponse {
     let text = "The event was accepted, but its run has not answered in time. It goes on: do not send the event again.";
     EndpointResponse { status: 504, headers: vec![("content-type".into(), "text/plain; charset=utf-8".into())], body: text.into() }
 }
 
 /// What is sent where the code answers itself and did not.
-pub(crate) fn no_response(receiver: Receiver) -> EndpointResponse {
+fn no_response(receiver: Receiver) -> EndpointResponse {
     let (status, text) = match receiver {
         Receiver::Workflow => (400, "No $.respond called in workflow"),
         Receiver::Source => (500, "The source has customResponse: true, and its run ended without an answer by this.http.respond()"),

@@ -190,8 +190,7 @@ impl Engine {
         };
         let bundle = self.0.bundler.of(caller.org_id.as_str()).bundle(BundleRequest { entry, lock }).await.map_err(bundle_error)?;
         let lock = serde_json::to_string(&bundle.lock).map_err(|e| EngineError::internal("could not write the package lock", e))?;
-        let artifact =
-            Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, uses_respond: bundle.uses_respond };
+        let artifact = Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, responds: bundle.responds };
         let manifest = self.describe(caller, &artifact).await?;
         manifest.check_key()?;
         self.infer_apps(caller, &manifest.props, &bundle.auth_keys).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_model::component::{Artifact, SavedComponent};
+use millrace_model::component::{Artifact, Responds, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId};
 use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
@@ -123,36 +123,39 @@ impl Engine {
             None => before.settings.clone(),
         };
         let mut built = Vec::new();
-        let mut responds = false;
-        let steps = match &update.steps {
-            Some(requests) => self.build_steps(caller, workflow, before, requests, &mut built, &mut responds).await?,
-            None => {
-                responds = update.triggers.is_some() && self.respond(&before.steps).await?;
-                before.steps.clone()
-            }
+        let (steps, responds) = match &update.steps {
+            Some(requests) => self.build_steps(caller, workflow, before, requests, &mut built).await?,
+            None => (before.steps.clone(), self.respond(&before.steps).await?),
         };
         let mut triggers = match &update.triggers {
             Some(requests) => self.build_triggers(caller, workflow, before, requests).await?,
             None => before.triggers.clone(),
         };
-        // Of triggers that stay, what only the steps before asked for is asked for no longer.
-        let by_steps_before = update.triggers.is_none() && update.steps.is_some() && self.respond(&before.steps).await?;
         for trigger in &mut triggers {
-            if let Trigger::Http { custom_response, .. } = trigger {
-                *custom_response = (*custom_response && !by_steps_before) || responds;
-            }
+            let Trigger::Http { custom_response, asked, may_respond, .. } = trigger else { continue };
+            // Stored before that was known apart: what the steps before explain was not asked for.
+            let is_asked = match *asked {
+                Some(asked) => asked,
+                None => *custom_response && self.respond(&before.steps).await? != Responds::Surely,
+            };
+            *asked = Some(is_asked);
+            *custom_response = is_asked || responds == Responds::Surely;
+            *may_respond = responds == Responds::Perhaps;
         }
         Ok((WorkflowVersion { triggers, steps, settings }, built))
     }
 
-    /// Whether one of these steps that runs calls `$.respond`.
-    async fn respond(&self, steps: &[Step]) -> Result<bool, EngineError> {
+    /// Whether those of these steps that run answer requests.
+    async fn respond(&self, steps: &[Step]) -> Result<Responds, EngineError> {
+        let mut responds = Responds::Never;
         for step in steps.iter().filter(|step| !step.disabled) {
-            if self.0.store.artifact(&step.artifact_id).await?.is_some_and(|artifact| artifact.uses_respond) {
-                return Ok(true);
-            }
+            responds = responds.max(self.responds(&step.artifact_id).await?);
         }
-        Ok(false)
+        Ok(responds)
+    }
+
+    async fn responds(&self, artifact_id: &str) -> Result<Responds, EngineError> {
+        Ok(self.0.store.artifact(artifact_id).await?.map(|artifact| artifact.responds).unwrap_or_default())
     }
 
     async fn build_steps(
@@ -162,13 +165,13 @@ impl Engine {
         before: &WorkflowVersion,
         requests: &[StepRequest],
         built: &mut BuiltSteps,
-        responds: &mut bool,
-    ) -> Result<Vec<Step>, EngineError> {
+    ) -> Result<(Vec<Step>, Responds), EngineError> {
         if requests.len() > STEPS_MAX {
             return Err(EngineError::invalid("steps", format!("a workflow has at most {STEPS_MAX} steps, {} were given", requests.len())));
         }
         let mut names = BTreeSet::new();
         let mut steps = Vec::with_capacity(requests.len());
+        let mut responds = Responds::Never;
         for (index, request) in requests.iter().enumerate() {
             let field = format!("steps[{index}]");
             check_namespace(&field, &request.namespace)?;
@@ -183,11 +186,12 @@ impl Engine {
             };
             let (component, artifact) = self.resolve_component(caller, &code, earlier.as_ref()).await.map_err(|e| in_step(e, &request.namespace))?;
             check_step_component(&request.namespace, &component)?;
-            *responds |= !request.disabled
-                && match &artifact {
-                    Some(artifact) => artifact.uses_respond,
-                    None => self.0.store.artifact(&component.artifact_id).await?.is_some_and(|a| a.uses_respond),
-                };
+            if !request.disabled {
+                responds = responds.max(match &artifact {
+                    Some(artifact) => artifact.responds,
+                    None => self.responds(&component.artifact_id).await?,
+                });
+            }
             // Values that are expressions are known only in a run: code that cannot do without them says so there.
             let told = self.told_before(caller, &component.artifact_id, request.form.as_deref()).await.map_err(|e| in_step(e, &request.namespace))?;
             let previous = told.as_deref().or_else(|| step_before.and_then(|step| step.dynamic_props.as_deref()));
@@ -210,7 +214,7 @@ impl Engine {
                 built.push((component, artifact));
             }
         }
-        Ok(steps)
+        Ok((steps, responds))
     }
 
     async fn build_triggers(
@@ -236,10 +240,10 @@ impl Engine {
             let field = format!("triggers[{index}]");
             triggers.push(match request.kind.as_str() {
                 "http" => {
-                    let custom_response = ["customResponse", "custom_response"].iter().any(|k| request.settings().get(*k) == Some(&Value::Bool(true)));
+                    let asked = ["customResponse", "custom_response"].iter().any(|k| request.settings().get(*k) == Some(&Value::Bool(true)));
                     let (id, key, auth) = kept_http.next().unwrap_or_else(|| (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key(), None));
                     let auth = self.endpoint_auth(&field, workflow, request.settings().get("auth"), auth.as_ref())?;
-                    Trigger::Http { id, key, custom_response, auth }
+                    Trigger::Http { id, key, custom_response: asked, asked: Some(asked), may_respond: false, auth }
                 }
                 "timer" => {
                     let schedule = props::parse_timer(&Value::Object(request.settings()), self.now())?.ok_or_else(|| {

@@ -4,17 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
 use millrace_model::error_chain;
 use millrace_model::ids::{DeploymentId, OrgId, RunId};
-use millrace_model::run::{NewRun, Run, RunKind, RunStatus};
+use millrace_model::run::{Context, LogLevel, LogLine, NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
 use millrace_runner::{Call, CallFailure, CallOutcome, Effect, EffectSink as _, FailureKind};
 use millrace_store::fail_point;
 use serde_json::value::RawValue;
 
-use crate::accept::http_event::Receiver;
-use crate::accept::{late_response, no_response};
 use crate::deploy::configure::with_refusals;
 use crate::deploy::hooks::source_call;
 use crate::observe::metrics::Ending;
@@ -169,12 +168,8 @@ impl Engine {
                 None => return self.settle_orphan(held).await,
             },
         };
-        let receiver = match &*program {
-            Program::Source(_) => Receiver::Source,
-            Program::Workflow(_) => Receiver::Workflow,
-        };
         let scope = AskScope::new(held.org_id.clone(), program.stores().clone(), Some(AskingRun::of(held)));
-        let db = if receiver == Receiver::Source { CallDb::OfRun } else { CallDb::None };
+        let db = if matches!(&*program, Program::Source(_)) { CallDb::OfRun } else { CallDb::None };
         let sink = Collector::new(self.clone(), held.owner.as_str(), held.id.clone(), db, responder, Some(scope));
         sink.tell_lines(held.attempt);
         let mut carried = self.carried(held).await?;
@@ -202,6 +197,9 @@ impl Engine {
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         collected.logs.splice(..0, std::mem::take(&mut carried.logs));
         let response = collected.response.take();
+        if response.is_some() && responder.as_ref().is_none_or(Responder::is_closed) && had_client(held) {
+            collected.logs.push(answered_before(&program, self.now()));
+        }
         let limited = program.limits().is_some();
         let watched = self.watch(&collected, &outcome);
         let late = collected.late.clone();
@@ -216,10 +214,11 @@ impl Engine {
             // Another of its runs may have waited for this one.
             self.queued();
         }
-        if let Some(responder) = responder {
-            let response = if settled.is_ok() { response.unwrap_or_else(|| no_response(receiver)) } else { late_response() };
+        if let Some(responder) = responder
+            && settled.is_ok()
+        {
             // The client may have gone away.
-            let _ = responder.send(Some(response));
+            let _ = responder.send(response);
         }
         settled
     }
@@ -312,6 +311,22 @@ impl Engine {
         let settlement = self.bare_settlement(held, RunStatus::Cancelled)?;
         Ok(self.0.store.settle(settlement).await?)
     }
+}
+
+/// Whether a client sent the run's event and waited for an answer, then or before.
+fn had_client(held: &Held) -> bool {
+    let is_replay = || serde_json::from_str::<Context>(&held.context).is_ok_and(|context| context.replay);
+    held.kind == RunKind::Live && held.trigger_id.starts_with("hi_") && !is_replay()
+}
+
+/// What the log says of an answer that came too late.
+fn answered_before(program: &Program, at: Timestamp) -> LogLine {
+    let (call, how) = match program {
+        Program::Workflow(_) => ("$.respond", "`custom_response: true` on the workflow's HTTP trigger makes every client wait for it"),
+        Program::Source(_) => ("respond", "`customResponse: true` on the source's HTTP prop makes every client wait for it"),
+    };
+    let text = format!("`{call}` came too late: the request had its answer before, and this one was not sent; {how}");
+    LogLine { at, level: LogLevel::Warn, text }
 }
 
 /// Before a run is tried again for which no process could be started.

@@ -11,7 +11,7 @@ use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
 use millrace_model::limits::RunLimits;
 use millrace_model::source::{Owner, Source};
-use millrace_model::workflow::{Settings, Workflow, WorkflowVersion};
+use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
 use millrace_runner::{CallOutcome, IsolateSpec, ModuleSpec};
 use millrace_store::Interfaces;
 use serde_json::value::RawValue;
@@ -62,6 +62,8 @@ pub(crate) struct WorkflowProgram {
     pub(crate) namespaces: Vec<String>,
     /// Who may call its endpoints, by their ids; the others may be called by anybody.
     pub(crate) authorizations: Vec<(String, Authorization)>,
+    /// Whether its code may answer requests, though nobody says so.
+    pub(crate) may_respond: bool,
     /// Ids of steps by namespace.
     pub(crate) step_ids: BTreeMap<String, String>,
     deployment_id: Option<DeploymentId>,
@@ -329,6 +331,7 @@ impl Engine {
             steps: Inputs::new(Value::Array(steps), accounts),
             stores,
             authorizations: self.authorizations(&workflow.id, &version.triggers)?,
+            may_respond: version.triggers.iter().any(|trigger| matches!(trigger, Trigger::Http { may_respond: true, .. })),
             namespaces: version.steps.iter().filter(|s| !s.disabled).map(|s| s.namespace.clone()).collect(),
             step_ids: version.steps.iter().map(|s| (s.namespace.clone(), s.id.to_string())).collect(),
             workflow,

@@ -84,7 +84,7 @@ pub(crate) enum CallDb {
     OfHook(HookDb),
 }
 
-/// Whoever waits for the answer of a run.
+/// Whoever waits for the answer of a run; none: it ended without one. Dropped unsent where nothing is known of its end.
 pub(crate) type Responder = oneshot::Sender<Option<EndpointResponse>>;
 
 /// Collects the effects of one run and answers its client.
@@ -226,11 +226,13 @@ impl EffectSink for Collector {
                 // Sources answer as soon as they respond; workflows at the end unless immediate (reference 3).
                 let at_once = !matches!(self.db, CallDb::None) || response.immediate;
                 let response = to_response(response);
-                if at_once && let Some(responder) = responder.take() {
-                    // The client may have gone away.
-                    let _ = responder.send(Some(response));
-                } else if collected.response.is_none() {
-                    collected.response = Some(response);
+                let unsent = match responder.take_if(|_| at_once) {
+                    // A client that waits no longer got another.
+                    Some(responder) => responder.send(Some(response)).err().flatten(),
+                    None => Some(response),
+                };
+                if collected.response.is_none() {
+                    collected.response = unsent;
                 }
             }
             Effect::StepStarted { namespace } => {

@@ -1,6 +1,6 @@
 //! Code and registries.
 
-use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::component::{Artifact, ComponentType, Responds, SavedComponent};
 use millrace_model::ids::{ComponentId, OrgId, RegistryId};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_store::{FoundComponent, LATEST, StoreResult};
@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 
 use super::{get, json, optional_json, time, utf8};
 
-pub(crate) const ARTIFACT: &str = "id, code, source_map, package_lock, uses_respond";
+pub(crate) const ARTIFACT: &str = "id, code, source_map, package_lock, uses_respond, may_respond";
 pub(crate) const COMPONENT: &str = "id, org_id, code, code_hash, url, component_type, manifest, artifact_id, published, created_at, updated_at, files";
 pub(crate) const REGISTRY: &str = "id, org_id, name, origin, revision, file_count, component_count, created_at, updated_at";
 pub(crate) const REGISTRY_COMPONENT: &str = "registry_id, path, key, name, description, version, component_type, app, hash";
@@ -20,7 +20,11 @@ pub(crate) fn artifact(row: &Row) -> StoreResult<Artifact> {
         code: utf8(row, "code")?,
         source_map: get(row, "source_map")?,
         lock: get(row, "package_lock")?,
-        uses_respond: get(row, "uses_respond")?,
+        responds: match (get(row, "uses_respond")?, get(row, "may_respond")?) {
+            (true, _) => Responds::Surely,
+            (_, true) => Responds::Perhaps,
+            _ => Responds::Never,
+        },
     })
 }
 

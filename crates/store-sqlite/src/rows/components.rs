@@ -1,6 +1,6 @@
 //! Code and registries.
 
-use millrace_model::component::{Artifact, ComponentType, SavedComponent};
+use millrace_model::component::{Artifact, ComponentType, Responds, SavedComponent};
 use millrace_model::ids::{ComponentId, OrgId, RegistryId};
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile};
 use millrace_store::{FoundComponent, LATEST, StoreResult};
@@ -14,7 +14,11 @@ pub(crate) fn artifact(row: &Row<'_>) -> StoreResult<Artifact> {
         code: get(row, "code")?,
         source_map: get(row, "source_map")?,
         lock: get(row, "package_lock")?,
-        uses_respond: get(row, "uses_respond")?,
+        responds: match (get(row, "uses_respond")?, get(row, "may_respond")?) {
+            (true, _) => Responds::Surely,
+            (_, true) => Responds::Perhaps,
+            _ => Responds::Never,
+        },
     })
 }
 

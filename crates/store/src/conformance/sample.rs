@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use millrace_model::IdSource;
 use millrace_model::clock::Timestamp;
-use millrace_model::component::{Artifact, CodeFiles, ComponentType, Hook, Manifest, PropDef, SavedComponent};
+use millrace_model::component::{Artifact, CodeFiles, ComponentType, Hook, Manifest, PropDef, Responds, SavedComponent};
 use millrace_model::event::Event;
 use millrace_model::ids::*;
 use millrace_model::made_from::MadeFrom;
@@ -393,12 +393,16 @@ pub(super) fn settlement(id: &RunId, attempt: i64, ms: i64) -> Settlement {
 
 pub(super) fn artifact() -> Artifact {
     Artifact {
-        id: IDS.base62(64), code: "export default 'ü\u{0}';".into(), source_map: Some(r#"{"version":3}"#.into()), lock: "{}".into(), uses_respond: true
+        id: IDS.base62(64),
+        code: "export default 'ü\u{0}';".into(),
+        source_map: Some(r#"{"version":3}"#.into()),
+        lock: "{}".into(),
+        responds: Responds::Surely,
     }
 }
 
 pub(super) fn version(memory_mb: u32) -> WorkflowVersion {
-    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false, auth: None };
+    let trigger = Trigger::Http { id: HttpInterfaceId::generate(&IDS), key: "enx".into(), custom_response: false, asked: None, may_respond: false, auth: None };
     WorkflowVersion { triggers: vec![trigger], steps: Vec::new(), settings: Settings { memory_mb: Some(memory_mb), ..Settings::default() } }
 }
 

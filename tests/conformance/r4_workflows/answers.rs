@@ -1,0 +1,124 @@
+//! Answers of workflows (reference 3, 8): whoever answers, in whatever way, is waited for; the run decides where the code does not show it.
+
+use millrace_tests::{Answer, Server, answer, endpoint, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+fn step(body: &str) -> String {
+    format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
+}
+
+async fn call(server: &Server, workflow: &Value) -> Answer {
+    answer(server.raw(Method::POST, &endpoint(workflow)).json(&json!({ "name": "respond" }))).await
+}
+
+async fn one(server: &Server, code: &str) -> Value {
+    server.workflow("one", json!([{ "type": "http" }]), &[("a", code)]).await
+}
+
+/// What the newest run wrote, once there are so many.
+async fn log(server: &Server, workflow: &Value, count: u64) -> String {
+    let path = format!("/workflows/{}/runs", id(workflow));
+    let is_over = |list: &Value| list["page_info"]["total_count"] == count && matches!(list["data"][0]["status"].as_str(), Some("succeeded" | "failed"));
+    let run = id(&server.until("the run", &path, is_over).await["data"][0]).to_owned();
+    server.get(&format!("/runs/{run}")).await.data()["logs"].to_string()
+}
+
+#[tokio::test]
+async fn r3_8_an_answer_is_sent_in_whatever_way_respond_is_reached() {
+    let server = Server::start().await;
+    let helper = "export const reply = (ctx) => ctx.respond({ status: 202 }); export const take = ({ respond }) => respond({ status: 202 });
+      export const late = async (answer) => { await new Promise((done) => setTimeout(done, 50)); await answer({ status: 202 }); };";
+    for body in [
+        "const { respond } = $; await respond({ status: 202 });",
+        "await $['respond']({ status: 202 });",
+        "const answer = $.respond.bind($); await answer({ status: 202 });",
+        "await late($.respond);",
+        "await reply($);",
+        "take({ ...$ });",
+        "await $[steps.trigger.event.body.name]({ status: 202 });",
+        "for (const name of Object.keys($)) if (/^resp/.test(name)) await $[name]({ status: 202 });",
+    ] {
+        let code = format!("import {{ reply, take, late }} from './helper.mjs'; {}", step(body));
+        let steps = json!([{ "namespace": "a", "code": code, "code_files": { "helper.mjs": helper } }]);
+        let workflow = server.post("/workflows", &json!({ "triggers": [{ "type": "http" }], "steps": steps })).await.data();
+        assert_eq!(call(&server, &workflow).await.status, 202, "{body}");
+    }
+    let renamed = "export default defineComponent({ async run({ $: { respond: answer } }) { await answer({ status: 202 }); } });";
+    assert_eq!(call(&server, &one(&server, renamed).await).await.status, 202);
+}
+
+#[tokio::test]
+async fn r3_8_where_the_code_may_answer_and_does_not_the_default_answer_comes_at_the_end() {
+    let server = Server::start().await;
+    for (body, status) in [
+        ("if (steps.trigger.event.never) ctx.respond({});", "succeeded"),
+        ("if (steps.trigger.event.never) ctx.respond({}); throw new Error('before it');", "failed"),
+    ] {
+        let code = format!("const reply = (ctx) => ctx.respond({{}}); {}", step(&body.replace("ctx.respond({})", "reply($)")));
+        let workflow = one(&server, &code).await;
+        let answered = call(&server, &workflow).await;
+        assert!(answered.status == 200 && answered.text.contains("Success"), "{answered:?}");
+        // The run has ended: nobody waits here.
+        let runs = server.get(&format!("/workflows/{}/runs", id(&workflow))).await.json;
+        assert_eq!(runs["data"][0]["status"], status);
+    }
+    // Who answers for certain, and does not, fails its client, whatever the spelling.
+    for body in ["if (steps.never) $['respond']({});", "const { respond } = $; throw new Error('before it');"] {
+        let answered = call(&server, &one(&server, &step(body)).await).await;
+        assert_eq!((answered.status, answered.text.as_str()), (400, "No $.respond called in workflow"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn r3_8_an_answer_that_comes_too_late_says_so_in_the_log() {
+    let server = Server::start().await;
+    // Nothing in the code shows that it answers.
+    let hidden = one(&server, &step("await Object.values($).find((member) => member?.name === ['res', 'pond'].join(''))({ status: 202 });")).await;
+    assert!(call(&server, &hidden).await.text.contains("Success"));
+    let said = log(&server, &hidden, 1).await;
+    assert!(said.contains("`$.respond` came too late") && said.contains("custom_response"), "{said}");
+    // Its author may say it.
+    let triggers = json!([{ "type": "http", "custom_response": true }]);
+    server.put(&format!("/workflows/{}", id(&hidden)), &json!({ "triggers": triggers, "settings": { "auto_deploy": true } })).await.data();
+    assert_eq!(call(&server, &hidden).await.status, 202);
+    assert!(!log(&server, &hidden, 2).await.contains("too late"));
+    // A test, and a replay, have no client.
+    let tested = server.post(&format!("/workflows/{}/test", id(&hidden)), &json!({ "event": { "body": {} } })).await.data();
+    assert!(!tested["logs"].to_string().contains("too late"), "{tested}");
+    let runs = server.get(&format!("/workflows/{}/runs?status=succeeded", id(&hidden))).await.json;
+    server.post(&format!("/runs/{}/replay", id(runs["data"].as_array().expect("runs").last().expect("a run"))), &json!({})).await.data();
+    assert!(!log(&server, &hidden, 4).await.contains("too late"));
+    // After a pause the client has its answer.
+    let paused = one(&server, &step("await $.flow.delay(1);")).await;
+    let steps = json!([{ "namespace": "a", "code": step("await $.flow.delay(1);") }, { "namespace": "b", "code": step("await $.respond({ status: 202 });") }]);
+    server.put(&format!("/workflows/{}", id(&paused)), &json!({ "steps": steps, "settings": { "auto_deploy": true } })).await.data();
+    assert_eq!(call(&server, &paused).await.status, 400);
+    assert!(log(&server, &paused, 1).await.contains("`$.respond` came too late"));
+    // Of a source likewise.
+    let code = "export default { name: 's', version: '1', props: { http: '$.interface.http' }, run() { this.http.respond({ status: 202 }); } };";
+    let source = server.source(code, json!({})).await;
+    assert_eq!(call(&server, &source).await.status, 200);
+    let logs = server.until("the line", &format!("/sources/{}/logs", id(&source)), |l| l["data"].as_array().is_some_and(|l| !l.is_empty())).await;
+    assert!(logs.to_string().contains("`respond` came too late") && logs.to_string().contains("customResponse: true"), "{logs}");
+}
+
+#[tokio::test]
+async fn r3_8_what_an_author_said_of_the_answer_stays_when_steps_change() {
+    let server = Server::start().await;
+    for given in [json!({ "type": "http", "custom_response": true }), json!({ "type": "http", "props": { "customResponse": true } })] {
+        let workflow = server.workflow("w", json!([given]), &[("a", &step("await $.respond({ status: 201 });"))]).await;
+        let set = async |steps: Value| {
+            let body = json!({ "steps": steps, "settings": { "auto_deploy": true } });
+            server.put(&format!("/workflows/{}", id(&workflow)), &body).await.data()
+        };
+        assert_eq!(call(&server, &workflow).await.status, 201);
+        let hidden = step("await Object.values($).find((member) => member?.name === ['res', 'pond'].join(''))({ status: 202 });");
+        let changed = set(json!([{ "namespace": "a", "code": hidden }])).await;
+        assert_eq!((&changed["triggers"][0]["custom_response"], call(&server, &workflow).await.status), (&json!(true), 202), "{given}");
+        set(json!([{ "namespace": "a", "code": step("return 1;") }])).await;
+        assert_eq!(call(&server, &workflow).await.status, 400, "{given}");
+        set(json!([{ "namespace": "a", "code": step("const { respond } = $; await respond({ status: 203 });") }])).await;
+        assert_eq!(call(&server, &workflow).await.status, 203, "{given}");
+    }
+}
