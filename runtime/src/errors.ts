@@ -2,8 +2,10 @@
 import { readFileSync } from "node:fs";
 import { findSourceMap } from "node:module";
 import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
 
 import { JSON } from "./kept.ts";
+import { isErrorLike, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
 import type { WireError } from "./types.ts";
 
 const STACK_MAX = 64 << 10;
@@ -21,8 +23,8 @@ function text(value: unknown): string {
   }
 }
 
-/** Folders that modules lie in: where the server keeps its files is nobody's business, and tells an author nothing. */
-const folders = new Set<string>();
+/** Folders of the server, longest first, and what code knows them as: where the server keeps its files tells an author nothing. */
+const folders: [folder: string, shown: string][] = [];
 
 /** The modules that code came in, and the lines of the files that they were made of, once an error asked for them. */
 const modulePaths = new Set<string>();
@@ -30,19 +32,42 @@ const linesByFile = new Map<string, string[]>();
 /** A longer line is no help. */
 const LINE_MAX = 200;
 
-let ownTmp: string | undefined;
-
-/** From now on, errors name the folder `own` as code knows it: /tmp. */
-export function showAsTmp(own: string): void {
-  ownTmp = own;
+function hide(folder: string, shown: string): void {
+  if (folders.some(([known]) => known === folder)) return;
+  folders.push([folder, shown]);
+  folders.sort(([a], [b]) => b.length - a.length);
 }
 
-const asCodeKnows = (shown: string): string => (ownTmp === undefined ? shown : shown.replaceAll(ownTmp, "/tmp"));
+/** From now on, errors and output name the folder `own` as code knows it: /tmp. */
+export function showAsTmp(own: string): void {
+  hide(own, "/tmp");
+}
 
-/** From now on, stacks name files below the folder of `path` without it, and show lines of what it was made of. */
+/** From now on, errors and output name files below the folder of `path` without it, and stacks show lines of what it was made of. */
 export function hideFolderOf(path: string): void {
-  folders.add(`${dirname(path)}/`);
+  hideFolder(dirname(path));
   modulePaths.add(path);
+}
+
+function hideFolder(folder: string): void {
+  hide(`file://${folder}/`, "");
+  hide(`${folder}/`, "");
+}
+
+// This program's own, which holds those of all hosts.
+hideFolder(dirname(fileURLToPath(import.meta.url)));
+
+/** Text without frames of this program, which tell an author nothing, and without the folders of the server. */
+export function asCodeKnows(text: string): string {
+  let shown = text;
+  if (shown.includes(import.meta.url)) {
+    shown = shown
+      .split("\n")
+      .filter((line) => !(line.includes(import.meta.url) && line.trimStart().startsWith("at ")))
+      .join("\n");
+  }
+  for (const [folder, known] of folders) if (shown.includes(folder)) shown = shown.replaceAll(folder, known);
+  return shown;
 }
 
 function linesOf(file: string): string[] | undefined {
@@ -78,16 +103,6 @@ function withSourceLine(stack: string): string {
   return frames.join("\n");
 }
 
-/** A stack without the frames of this program: they tell an author nothing. */
-function ownFrames(stack: string): string {
-  let shown = asCodeKnows(stack)
-    .split("\n")
-    .filter((line) => !(line.includes(import.meta.url) && line.trimStart().startsWith("at ")))
-    .join("\n");
-  for (const folder of folders) shown = shown.replaceAll(`file://${folder}`, "").replaceAll(folder, "");
-  return shown.replaceAll("/component/", "");
-}
-
 const MORE_MEMORY = "raise `settings.memory_mb` (of a workflow; sources have no such setting)";
 
 /** Node says only `EAGAIN` of a worker for whose stack there is no memory left, and of a buffer that it could not be had. */
@@ -99,21 +114,34 @@ function withLimit(message: string, stack: unknown): string {
   return `EAGAIN: no thread could be started for a worker, as the process uses as much memory as it may; use fewer workers, or ${MORE_MEMORY}`;
 }
 
-/** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message. */
+function nameOf(error: object): string {
+  return text(read(error, "name") ?? "Error");
+}
+
+/** The class of an error: a name of its own, or that of its class where it has none. */
+function classOf(error: object): string {
+  const name = nameOf(error);
+  const className = read(read(error, "constructor"), "name");
+  // Platform errors rewrite `name` to a sentence.
+  const plain = /^[\w$.]+$/.test(name) ? name : (name.split(" ")[0] ?? "Error");
+  return plain === "Error" && typeof className === "string" && className !== "" && className !== "Object" ? className : plain;
+}
+
+/** The stack of an error as an author reads it; never without its message. */
+function stackOf(error: object, message = messageOf(error)): string {
+  const stack = read(error, "stack");
+  return typeof stack === "string" && stack !== "" ? asCodeKnows(withSourceLine(stack)).replaceAll("/component/", "") : `${classOf(error)}: ${asCodeKnows(message)}`;
+}
+
+/** Whatever was thrown. The code is the error's class; the stack is never absent, nor without the message and what lay behind it. */
 export function wireError(thrown: unknown): WireError {
-  if (thrown !== null && typeof thrown === "object" && ("message" in thrown || thrown instanceof Error)) {
-    const error = thrown as { name?: unknown; message?: unknown; stack?: unknown; constructor?: { name?: string } };
-    const name = text(error.name ?? "Error");
-    const className = error.constructor?.name;
-    // A class of its own without a name of its own still tells its class; platform errors rewrite `name` to a sentence.
-    const plain = /^[\w$.]+$/.test(name) ? name : (name.split(" ")[0] ?? "Error");
-    const code = plain === "Error" && className && className !== "Object" ? className : plain;
-    const message = cut(asCodeKnows(withLimit(text(error.message ?? ""), error.stack)), MESSAGE_MAX);
-    const stack = typeof error.stack === "string" && error.stack !== "" ? ownFrames(withSourceLine(error.stack)) : `${code}: ${message}`;
-    return { code, name, message, stack: cut(stack, STACK_MAX) };
+  if (!isErrorLike(thrown)) {
+    const message = cut(asCodeKnows(shownValue(thrown)), MESSAGE_MAX);
+    return { code: "Error", name: "Error", message, stack: `Error: ${message}` };
   }
-  const message = cut(asCodeKnows(text(thrown)), MESSAGE_MAX);
-  return { code: "Error", name: "Error", message, stack: `Error: ${message}` };
+  const message = cut(asCodeKnows(withLimit(messageOf(thrown), read(thrown, "stack"))), MESSAGE_MAX);
+  const stack = stackOf(thrown, message) + asCodeKnows(shownBehind(thrown, (error) => stackOf(error)));
+  return { code: classOf(thrown), name: nameOf(thrown), message, stack: cut(stack, STACK_MAX) };
 }
 
 /** Thrown by `$.flow.exit`: not a failure. */

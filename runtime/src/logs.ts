@@ -2,6 +2,7 @@
 import { formatWithOptions, inspect } from "node:util";
 
 import { scope as scopeNow } from "./context.ts";
+import { asCodeKnows } from "./errors.ts";
 
 const LINE_MAX = 64 << 10;
 
@@ -11,7 +12,7 @@ const ownStderr = process.stderr.write.bind(process.stderr);
 function log(level: string, text: string): void {
   const scope = scopeNow();
   if (!scope) return;
-  scope.call.log(level, text.length <= LINE_MAX ? text : `${text.slice(0, LINE_MAX)} [cut]`);
+  scope.call.log(level, asCodeKnows(text.length <= LINE_MAX ? text : `${text.slice(0, LINE_MAX)} [cut]`));
 }
 
 /** Tells of an error that belongs to no call. */

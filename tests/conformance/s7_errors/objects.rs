@@ -8,6 +8,10 @@ fn step(body: &str) -> String {
     format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
 }
 
+fn shows_folder(server: &Server, shown: &Value) -> bool {
+    shown.to_string().contains(server.data_dir().to_str().expect("a path"))
+}
+
 async fn error_of(server: &Server, body: &str) -> Value {
     let workflow = server.workflow("fails", json!([{ "type": "http" }]), &[("here", &step(body))]).await;
     answer(server.raw(Method::GET, &endpoint(&workflow))).await;
@@ -36,6 +40,48 @@ async fn s7_an_error_has_code_cell_id_ts_and_stack_whatever_was_thrown() {
         let ts = error["ts"].as_str().expect("a time");
         assert!(ts.len() == 24 && ts.ends_with('Z') && ts.as_bytes()[10] == b'T' && ts.as_bytes()[19] == b'.', "{ts}");
     }
+}
+
+#[tokio::test]
+async fn s7_what_lay_behind_an_error_is_told_without_secrets_and_folders() {
+    let server = Server::start().await;
+    let client = "const failed = Object.assign(new Error('Request failed'), { code: 'ERR_BAD_REQUEST', config: { headers: { Authorization: key } }, \
+        response: { status: 401, config: { headers: { Authorization: key } } } });";
+    for (body, message, stack) in [
+        ("await fetch('http://nope.invalid/x');", "fetch failed: getaddrinfo ", &["[cause]: Error: getaddrinfo", "hostname: 'nope.invalid'"][..]),
+        (
+            "throw new Error('outer', { cause: new RangeError('middle', { cause: new Error('inner') }) });",
+            "outer",
+            &["[cause]: RangeError: middle", "[cause]: Error: inner"],
+        ),
+        (
+            "await Promise.any([Promise.reject(new Error('a is away')), Promise.reject({ status: 503 })]);",
+            "All promises were rejected: a is away; { status: 503 }",
+            &["[errors]: ["],
+        ),
+        ("throw { status: 404, body: { why: 'gone' } };", "{ status: 404, body: { why: 'gone' } }", &["why: 'gone'"]),
+        ("throw new Error('outer', { cause: { tries: [{ error: failed }] } });", "outer", &["ERR_BAD_REQUEST", "status: 401"]),
+        ("throw new Error('cannot read ' + import.meta.url, { cause: { at: import.meta.dirname + '/x' } });", "cannot read ", &["[cause]: { at: 'x' }"]),
+    ] {
+        let error = error_of(&server, &format!("const key = ['s3', 'cret'].join(''); {client} {body}")).await;
+        assert!(error["message"].as_str().is_some_and(|m| m.starts_with(message)), "{body}: {error}");
+        let shown = error["stack"].as_str().expect("a stack");
+        assert!(stack.iter().all(|part| shown.contains(part)), "{body}: {shown}");
+        assert!(!error.to_string().contains("s3cret") && !shows_folder(&server, &error), "{body}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn s7_an_error_that_code_prints_shows_no_folder_of_the_server() {
+    let server = Server::start().await;
+    let code = "console.log(new Error('printed', { cause: new Error('cause') })); process.stderr.write(new Error('written').stack); console.trace('traced');";
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("prints", &step(code))]).await;
+    answer(server.raw(Method::GET, &endpoint(&workflow))).await;
+    let runs = server.until("it settles", &format!("/workflows/{}/runs?status=succeeded", id(&workflow)), |l| l["page_info"]["total_count"] == 1).await;
+    let run = server.get(&format!("/runs/{}", id(&runs["data"][0]))).await.data();
+    let logs = run["logs"].to_string();
+    assert!(["printed", "cause", "written", "traced", "prints.mjs:1:"].iter().all(|part| logs.contains(part)), "{logs}");
+    assert!(!shows_folder(&server, &run) && !logs.contains("host.mjs"), "{logs}");
 }
 
 #[tokio::test]

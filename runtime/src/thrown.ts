@@ -1,0 +1,241 @@
+// Printable views of thrown values: causes, the errors of an AggregateError and further fields, as Node prints them, but bounded and
+// without requests, responses and secrets.
+import { inspect, types } from "node:util";
+
+import type { Bag } from "./types.ts";
+
+/** Levels of causes and nested errors. */
+const ERRORS_DEEP_MAX = 8;
+/** Levels of plain data. */
+const DATA_DEEP_MAX = 4;
+/** Entries of one list or object. */
+const ENTRIES_MAX = 20;
+/** Values of one view in all, so that a wide and deep one stays cheap. */
+const VALUES_MAX = 500;
+/** Characters of one text. */
+const TEXT_MAX = 2000;
+/** Causes that a message names. */
+const NAMED_MAX = 5;
+
+/** Fields that hold what was sent and received, as HTTP clients name them: credentials stand in them. */
+const TRAFFIC = new Set(["config", "request", "response", "req", "res", "headers", "rawheaders", "auth", "agent", "socket"]);
+/** Names of values that are secrets. */
+const SECRET = /pass(word|wd|phrase)|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|authorization|cookie|credential|signature/i;
+const SECRET_IN_QUERY = /([?&;][^=&?;\s]*(?:key|token|secret|passw|sig)[^=&?;\s]*=)[^&#\s"']+/gi;
+const SECRET_IN_ADDRESS = /(\/\/)[^/?#\s@"']+@/g;
+const SECRET_IN_JSON = /("[^"]*(?:password|secret|token|api_?key|authorization|cookie)[^"]*"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
+const SECRET_SCHEME = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/g;
+
+/** Text that `inspect` shows as it is. */
+class Raw {
+  readonly #text: string;
+  constructor(text: string) {
+    this.#text = text;
+  }
+  [inspect.custom](): string {
+    return this.#text;
+  }
+}
+
+const HIDDEN = new Raw("[hidden]");
+const CIRCULAR = new Raw("[Circular]");
+const DEEPER = new Raw("[…]");
+
+/** A property of a value that may be hostile: undefined where it cannot be read. */
+export function read(value: unknown, name: string): unknown {
+  try {
+    return (value as Bag)[name];
+  } catch {
+    return undefined;
+  }
+}
+
+export function isErrorLike(value: unknown): value is object {
+  try {
+    return value !== null && typeof value === "object" && (types.isNativeError(value) || value instanceof Error || "message" in value);
+  } catch {
+    return false;
+  }
+}
+
+function isError(value: object): boolean {
+  try {
+    return types.isNativeError(value) || value instanceof Error;
+  } catch {
+    return false;
+  }
+}
+
+const masked = (text: string): string =>
+  text.replace(SECRET_IN_ADDRESS, "$1[hidden]@").replace(SECRET_IN_QUERY, "$1[hidden]").replace(SECRET_IN_JSON, '$1"[hidden]"').replace(SECRET_SCHEME, "$1 [hidden]");
+
+function shortened(text: string): string {
+  const head = text.length <= TEXT_MAX ? text : `${text.slice(0, TEXT_MAX)}… [${text.length - TEXT_MAX} more characters]`;
+  return masked(head);
+}
+
+const className = (value: object): string => {
+  const name = read(read(value, "constructor"), "name");
+  return typeof name === "string" && name !== "" ? name : "Object";
+};
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype || className(value) === "Object";
+}
+
+/** What an HTTP client was asked, under whatever name it stands. */
+const isRequest = (value: object): boolean => "headers" in value && ("method" in value || "url" in value || "baseURL" in value);
+
+/** Makes views of one thrown value and of all that hangs on it. */
+class Views {
+  readonly #stackOf: (error: object) => string;
+  /** The objects from the outermost to the one that is viewed. */
+  readonly #path: object[] = [];
+  #left = VALUES_MAX;
+
+  constructor(stackOf: (error: object) => string) {
+    this.#stackOf = stackOf;
+  }
+
+  of(value: unknown, errors: number, data: number): unknown {
+    if (typeof value === "string") return shortened(value);
+    if (typeof value === "function") return new Raw("[Function]");
+    if (value === null || typeof value !== "object") return value;
+    if (this.#path.includes(value)) return CIRCULAR;
+    if (this.#left-- <= 0) return DEEPER;
+    if (types.isProxy(value)) return new Raw("[Proxy]");
+    this.#path.push(value);
+    try {
+      return isError(value) ? this.#error(value, errors + 1) : this.#object(value, errors, data);
+    } catch {
+      return new Raw("[a value that cannot be shown]");
+    } finally {
+      this.#path.pop();
+    }
+  }
+
+  /** Of the thrown error itself; `stack` stands in the place of its own. */
+  thrown(error: object, stack: string): unknown {
+    this.#path.push(error);
+    return this.#error(error, 0, stack);
+  }
+
+  #error(error: object, depth: number, stack?: string): unknown {
+    if (depth > ERRORS_DEEP_MAX) return new Raw(`[${className(error)}]`);
+    const shown = Object.create(Error.prototype) as object;
+    const put = (name: string, value: unknown, enumerable: boolean) => Object.defineProperty(shown, name, { value, enumerable, configurable: true, writable: true });
+    put("stack", stack ?? this.#stackOf(error), false);
+    const own = ["stack", "message", "name", "cause", "errors"];
+    this.#fields(error, depth, 0, (name, value) => void (own.includes(name) || put(name, value, true)));
+    // Clients of older make leave the status with the response, which is not shown.
+    const status = read(error, "status") ?? read(error, "statusCode");
+    const answered = read(read(error, "response"), "status") ?? read(read(error, "response"), "statusCode");
+    if (status === undefined && typeof answered === "number") put("status", answered, true);
+    const cause = read(error, "cause");
+    // Some classes have a method of that name.
+    if (cause !== undefined && typeof cause !== "function") put("cause", this.of(cause, depth, 0), false);
+    const errors = read(error, "errors");
+    if (errors !== undefined && typeof errors !== "function") put("errors", this.of(errors, depth, 0), !Array.isArray(errors));
+    return shown;
+  }
+
+  #fields(value: object, errors: number, data: number, put: (name: string, view: unknown) => void): void {
+    const names = Object.keys(value);
+    for (const name of names.slice(0, ENTRIES_MAX)) {
+      if (TRAFFIC.has(name.toLowerCase())) continue;
+      const descriptor = Object.getOwnPropertyDescriptor(value, name);
+      if (!descriptor) continue;
+      const { value: field } = descriptor as { value: unknown };
+      if (descriptor.get) put(name, new Raw("[Getter]"));
+      else if (field === undefined) continue;
+      else if (SECRET.test(name) && field !== null && (typeof field === "string" || typeof field === "object")) put(name, HIDDEN);
+      else put(name, this.of(field, errors, data + 1));
+    }
+    if (names.length > ENTRIES_MAX) put("…", new Raw(`${names.length - ENTRIES_MAX} more`));
+  }
+
+  #object(value: object, errors: number, data: number): unknown {
+    if (Array.isArray(value)) {
+      if (data > DATA_DEEP_MAX) return new Raw("[Array]");
+      const items = value.slice(0, ENTRIES_MAX).map((item: unknown) => this.of(item, errors, data + 1));
+      return value.length > ENTRIES_MAX ? [...items, new Raw(`… ${value.length - ENTRIES_MAX} more items`)] : items;
+    }
+    if (types.isDate(value)) return new Date(Number(value));
+    if (types.isRegExp(value)) return new Raw(masked(String(value)));
+    if (value instanceof URL) return new Raw(masked(value.href));
+    if (ArrayBuffer.isView(value)) return new Raw(`<${className(value)} of ${value.byteLength} bytes>`);
+    if (value instanceof Map) return new Raw(`Map(${value.size})`);
+    if (value instanceof Set) return new Raw(`Set(${value.size})`);
+    if (value instanceof Response) return new Raw(`Response { status: ${value.status}, statusText: ${inspect(value.statusText)}, url: ${inspect(masked(value.url))} }`);
+    if (this.#path.length > 1 && isRequest(value)) return HIDDEN;
+    const plain = isPlain(value);
+    if (data > DATA_DEEP_MAX) return new Raw(`[${className(value)}]`);
+    // An instance among the fields of an error is a client, a connection or a model: its class says enough, and its message where it has one.
+    if (!plain && this.#path.length > 1) {
+      const message = read(value, "message");
+      return new Raw(typeof message === "string" ? `[${className(value)}: ${shortened(message)}]` : `[${className(value)}]`);
+    }
+    const shown: Bag = {};
+    this.#fields(value, errors, data, (name, view) => Object.defineProperty(shown, name, { value: view, enumerable: true, configurable: true, writable: true }));
+    return plain ? shown : new Raw(`${className(value)} ${inspect(shown, ONE_LINE)}`);
+  }
+}
+
+const ONE_LINE = { depth: null, compact: true, breakLength: Infinity } as const;
+
+/** What code threw that is no error, in one line. */
+export function shownValue(value: unknown): string {
+  if (typeof value === "string") return value;
+  try {
+    return inspect(new Views(String).of(value, 0, 0), ONE_LINE);
+  } catch {
+    return "[a value that cannot be shown]";
+  }
+}
+
+/** A stack that no error has: what `inspect` adds to it is found behind it. */
+const NO_STACK = "E\n    at";
+
+/** What Node prints of an error behind its stack: its fields, its cause, the errors that it stands for. Empty where there is nothing. */
+export function shownBehind(error: object, stackOf: (error: object) => string): string {
+  try {
+    const text = inspect(new Views(stackOf).thrown(error, NO_STACK), { depth: null });
+    return text.startsWith(NO_STACK) ? text.slice(NO_STACK.length) : "";
+  } catch {
+    return "";
+  }
+}
+
+/** Says nothing by itself: what lay behind it is to be named. A TypeError with a cause is how `fetch` says that it failed. */
+function isVague(error: object, name: string, message: string): boolean {
+  return message === "" || message === "Error" || message === name || name === "AggregateError" || name === "TypeError";
+}
+
+/** The message of an error and, where it says nothing by itself, of what lay behind it. */
+export function messageOf(error: object, depth = 0): string {
+  const given = read(error, "message");
+  const name = read(error, "name");
+  const message = given === undefined || given === null ? "" : typeof given === "string" ? given : shownValue(given);
+  if (depth > ERRORS_DEEP_MAX || !isVague(error, typeof name === "string" ? name : "", message)) return message;
+  const errors = read(error, "errors");
+  const cause = read(error, "cause");
+  const behind = [...(Array.isArray(errors) ? (errors as unknown[]) : []), ...(cause === undefined || typeof cause === "function" ? [] : [cause])];
+  const said = new Set<string>();
+  for (const one of behind.slice(0, NAMED_MAX)) {
+    const text = isErrorLike(one) ? messageOf(one, depth + 1) : shownValue(one);
+    if (text !== "" && !message.includes(text)) said.add(text);
+  }
+  if (behind.length > NAMED_MAX) said.add(`and ${behind.length - NAMED_MAX} more`);
+  if (said.size === 0) return message === "" ? codeOf(error) : message;
+  return message === "" || message === "Error" ? [...said].join("; ") : `${message}: ${[...said].join("; ")}`;
+}
+
+/** What an error without a message has that tells something. */
+function codeOf(error: object): string {
+  for (const field of ["code", "errno", "statusText", "status", "statusCode"]) {
+    const value = read(error, field);
+    if ((typeof value === "string" && value !== "") || typeof value === "number") return String(value);
+  }
+  return "";
+}

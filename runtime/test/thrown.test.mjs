@@ -1,0 +1,133 @@
+// What a failed call tells of what was thrown: causes, fields, thrown values of any shape; never secrets or folders of the server.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { done, Host, run, source } from "./harness.mjs";
+
+/** Runs each of the expressions as a throw of its own; gives the errors as the server gets them. */
+async function errorsOf(thrown, setup = "") {
+  const host = await Host.load({ m: `${setup}\nconst all = [${thrown.map((text) => `async () => { ${text} }`).join(",\n")}];\nexport default { async run({ i }) { await all[i](); } };` });
+  const errors = [];
+  try {
+    for (let i = 0; i < thrown.length; i++) errors.push(done(await host.call(i + 1, { ...source, event: { i } })).error);
+  } finally {
+    host.end();
+  }
+  return errors;
+}
+
+test("causes are in the stack with their fields, nested, and without end where they form a circle", async () => {
+  const [nested, data, circle, deep] = await errorsOf([
+    `throw new Error("outer", { cause: new RangeError("middle", { cause: Object.assign(new Error("inner"), { code: "E_IN", errno: -3 }) }) });`,
+    `throw new Error("outer", { cause: { why: "quota", left: 0 } });`,
+    `const a = new Error("first"); const b = new Error("second", { cause: a }); a.cause = b; throw a;`,
+    `let e = new Error("root"); for (let i = 0; i < 500; i++) e = new Error("level " + i, { cause: e }); throw e;`,
+  ]);
+  assert.equal(nested.message, "outer");
+  assert.match(nested.stack, /^Error: outer\n[^]*\[cause\]: RangeError: middle\n[^]*\[cause\]: Error: inner\n[^]*code: 'E_IN',\s+errno: -3/);
+  assert.match(data.stack, /\[cause\]: \{ why: 'quota', left: 0 \}/);
+  assert.match(circle.stack, /first[^]*\[cause\]: Error: second[^]*\[cause\]: \[Circular\]/);
+  assert.match(deep.stack, /level 499[^]*level 495/);
+  assert.doesNotMatch(deep.stack, /level 400/);
+});
+
+test("a message that says nothing by itself names what lay behind it", async () => {
+  const [any, own, refused, fetched, field, wide, said] = await errorsOf([
+    `await Promise.any([Promise.reject(new Error("a is away")), Promise.reject({ status: 503 }), Promise.reject("text")]);`,
+    `throw new AggregateError([new TypeError("one"), new Error("", { cause: new Error("two") })], "both failed");`,
+    `throw Object.assign(new AggregateError(["::1", "127.0.0.1"].map((at) => Object.assign(new Error("connect ECONNREFUSED " + at + ":4"), { address: at, port: 4 }))), { code: "ECONNREFUSED" });`,
+    `throw new TypeError("fetch failed", { cause: Object.assign(new Error("getaddrinfo ENOTFOUND nope.invalid"), { code: "ENOTFOUND", syscall: "getaddrinfo", hostname: "nope.invalid" }) });`,
+    `throw Object.assign(new Error(), { code: "ECONNRESET" });`,
+    `throw new AggregateError(Array.from({ length: 300 }, (_, n) => new Error("no. " + n)));`,
+    `throw new TypeError("bad: inner", { cause: new Error("inner") });`,
+  ]);
+  assert.equal(any.message, "All promises were rejected: a is away; { status: 503 }; text");
+  assert.match(any.stack, /\[errors\]: \[\s+Error: a is away\n[^]*\{ status: 503 \},\s+'text'/);
+  assert.equal(own.message, "both failed: one; two");
+  assert.equal(refused.message, "connect ECONNREFUSED ::1:4; connect ECONNREFUSED 127.0.0.1:4");
+  assert.match(refused.stack, /code: 'ECONNREFUSED'[^]*address: '::1'[^]*port: 4/);
+  assert.equal(fetched.message, "fetch failed: getaddrinfo ENOTFOUND nope.invalid");
+  assert.match(fetched.stack, /\[cause\]: Error: getaddrinfo[^]*code: 'ENOTFOUND'[^]*hostname: 'nope\.invalid'/);
+  assert.equal(field.message, "ECONNRESET");
+  assert.match(wide.message, /^no\. 0; no\. 1; no\. 2; no\. 3; no\. 4; and 295 more$/);
+  assert.match(wide.stack, /no\. 19\n[^]*… 280 more items/);
+  assert.equal(said.message, "bad: inner");
+});
+
+test("a request that fails says why", async () => {
+  const [name, refused, missing] = await errorsOf([
+    `await fetch("http://nope.invalid/x");`,
+    `await new Promise((_, no) => http.get({ host: "127.0.0.1", port: 1 }).on("error", no));`,
+    `await fs.promises.readFile("/nowhere/x");`,
+  ], `import http from "node:http"; import fs from "node:fs";`);
+  assert.match(name.message, /^fetch failed: getaddrinfo (ENOTFOUND|EAI_AGAIN) nope\.invalid/);
+  assert.match(refused.stack, /code: 'ECONNREFUSED'[^]*address: '127\.0\.0\.1',\s+port: 1/);
+  assert.match(missing.stack, /code: 'ENOENT'[^]*path: '\/nowhere\/x'/);
+});
+
+test("a thrown value of any shape is shown as Node prints it", async () => {
+  const cases = [
+    [`throw { status: 404, body: { error: "gone", ids: [1, 2] } };`, "{ status: 404, body: { error: 'gone', ids: [ 1, 2 ] } }"],
+    [`throw ["a", { b: null }];`, "[ 'a', { b: null } ]"],
+    [`throw null;`, "null"],
+    [`throw undefined;`, "undefined"],
+    [`throw 12n;`, "12n"],
+    [`throw Symbol("s");`, "Symbol(s)"],
+    [`throw function named() {};`, "[Function]"],
+    [`class Refusal { constructor() { this.code = 7; } } throw new Refusal();`, "Refusal { code: 7 }"],
+    [`throw Object.create(null, { a: { value: 1, enumerable: true } });`, "{ a: 1 }"],
+    [`throw new Response("x", { status: 418, headers: { "set-cookie": "s3cret" } });`, "Response { status: 418, statusText: '', url: '' }"],
+    [`const o = { n: 1 }; o.self = o; throw o;`, "{ n: 1, self: [Circular] }"],
+    [`throw new Date(0);`, "1970-01-01T00:00:00.000Z"],
+    [`throw { get bad() { throw new Error("hostile"); } };`, "{ bad: [Getter] }"],
+    [`throw new Proxy({}, { get() { throw new Error("hostile"); }, has() { throw new Error("hostile"); } });`, "[Proxy]"],
+    [`throw { message: { detail: "odd" } };`, "{ detail: 'odd' }"],
+  ];
+  const errors = await errorsOf(cases.map(([text]) => text));
+  for (const [i, [text, shown]] of cases.entries()) {
+    assert.equal(errors[i].message, shown, text);
+    assert.ok(errors[i].stack.includes(shown), text);
+  }
+});
+
+test("requests, responses and secrets of HTTP clients stay out at any depth, the status stays", async () => {
+  const client = `const secret = ["s3", "cret"].join("");
+    const failed = () => Object.assign(new Error("Request failed with status code 401"), {
+    code: "ERR_BAD_REQUEST", body: '{"access_token":"s3cret","why":"expired"}', url: "https://u:s3cret@acme.test/a?api_key=s3cret&page=2",
+    config: { url: "/x", headers: { Authorization: "Bearer s3cret" }, data: "s3cret" }, request: { path: "s3cret", socket: {} },
+    response: { status: 401, headers: { "set-cookie": "s3cret" }, data: { token: "s3cret" }, config: { auth: "s3cret" } },
+    last: { method: "POST", url: "/x", headers: {}, data: "s3cret" }, tried: [{ url: "/y", headers: {}, body: "s3cret" }],
+    credentials: { user: "s3cret" }, apiKey: "s3cret", details: { client_secret: "s3cret", retry: 3 }, header: "Authorization: Bearer s3cret-s3cret" });
+    class Client { constructor() { this.key = "s3cret"; } }`;
+  const errors = await errorsOf([
+    `throw failed();`,
+    `throw new Error("outer", { cause: new Error("mid", { cause: failed() }) });`,
+    `throw new AggregateError([failed(), { reason: failed() }, [failed()]], "all");`,
+    `throw { error: failed(), status: 401, headers: { cookie: "s3cret" } };`,
+    `throw { list: [{ inner: { e: failed() } }] };`,
+    `throw Object.assign(new Error("with a client"), { client: new Client(), problem: { deeper: failed() } });`,
+    `throw Object.assign(new Error(), { cause: { config: secret, reason: "down" } });`,
+  ], client);
+  for (const error of errors) assert.doesNotMatch(JSON.stringify(error), /s3cret/);
+  for (const error of errors.slice(0, 4)) assert.match(error.stack, /status: 401/);
+  assert.match(errors[0].stack, /why[^]*page=2[^]*details: \{ client_secret: \[hidden\], retry: 3 \}/);
+  assert.match(errors[5].stack, /client: \[Client\]/);
+  assert.equal(errors[6].message, "{ reason: 'down' }");
+});
+
+test("stacks, messages and output show no folder of the server", async () => {
+  const code = `import { dirname } from "node:path"; import { fileURLToPath } from "node:url";
+    export default { async run() {
+      const own = fileURLToPath(import.meta.url);
+      console.log(new Error("printed")); console.error("at", own); process.stdout.write(new Error("written").stack + "\\n"); console.trace("here");
+      console.log({ nested: [new Error("nested", { cause: new Error("cause") })] });
+      throw new Error("in " + dirname(own) + "/data.txt", { cause: Object.assign(new Error("inner"), { path: own }) }); } };`;
+  const frames = await run(code, source);
+  const shown = frames.filter((frame) => frame.t === "log").map((frame) => frame.text);
+  const { error } = done(frames);
+  for (const text of [...shown, error.message, error.stack]) assert.doesNotMatch(text, /host-test-|host\.mjs|runtime\/dist/);
+  assert.equal(error.message, "in data.txt");
+  assert.match(shown[0], /^Error: printed\n\s+at .*m\.mjs:4/);
+  assert.equal(shown[1], "at m.mjs");
+  assert.match(error.stack, /path: 'm\.mjs'/);
+});
