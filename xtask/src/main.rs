@@ -22,7 +22,8 @@ cargo xtask check               formatting, clippy with warnings denied, types o
 cargo xtask browser             build, and run the tests in the browser alone
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
 cargo xtask openapi             write docs/openapi.json
-cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/conformance.md
+cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/conformance.md;
+                                --names: of the tests that there are, without running them
 cargo xtask bench [ARGS]        measure a release build
 cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
 cargo xtask bench history       lists and ingestion with a long history (`--rows COUNT`)
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::tidy(&root()),
         ["openapi"] => openapi(),
         ["conformance"] => build(Profile::Dev).and_then(|()| conformance::write(&root(), None)),
+        ["conformance", "--names"] => conformance::write_names(&root()),
         ["conformance", log] => conformance::write(&root(), Some(Path::new(log))),
         ["bench", args @ ..] => bench(args),
         ["compat", args @ ..] => compat(args),
