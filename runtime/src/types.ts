@@ -31,6 +31,8 @@ export interface StepSpec {
   module: string;
   props: Record<string, unknown>;
   disabled: boolean;
+  /** Values are data: `{{` in them is text. */
+  literal?: boolean;
   /** Definitions that additionalProps made, as it described them. */
   dynamic_props?: unknown;
 }

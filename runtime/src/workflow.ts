@@ -62,7 +62,7 @@ async function runStep(step: StepSpec, steps: Bag, $: Dollar, call: CallContext)
   const { namespace } = step;
   const started = performance.now();
   try {
-    const returned = await runAction(step.module, step.props, steps, $, namespace, call, step.dynamic_props);
+    const returned = await runAction(step.module, step.literal ? step.props : evaluated(step, steps), steps, $, namespace, call, step.dynamic_props);
     if (call.waits) await call.settled();
     recordReturned($, returned, namespace);
   } catch (error) {
@@ -92,10 +92,14 @@ function setOwn(object: Bag, name: string, value: unknown): void {
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
-export async function runAction(module: string, props: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown): Promise<unknown> {
-  const prepared = moduleOf(module);
+function evaluated({ props, namespace }: StepSpec, steps: Bag): Bag {
   const values: Bag = {};
   for (const name in props) values[name] = evaluate(props[name], steps, name, namespace);
+  return values;
+}
+
+export async function runAction(module: string, values: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown): Promise<unknown> {
+  const prepared = moduleOf(module);
   const self = prepared.instance(values, { execute: executeRequest, dataStore: (store) => dataStore(store, call), runs: true }, dynamic);
   const dirs = dirsOf(prepared.propsWith(dynamic), values);
   const keep = dirs.length > 0 ? await mirror(dirs, call) : undefined;

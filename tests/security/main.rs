@@ -17,6 +17,7 @@ mod reach;
 mod rebinding;
 mod requests;
 mod resources;
+mod scopes;
 mod sending;
 mod support;
 mod turns;

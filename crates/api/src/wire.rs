@@ -13,7 +13,7 @@ use millrace_model::props::timer_value;
 use millrace_model::run::{LogLine, Run, RunResult, RunStatus, StepResult};
 use millrace_model::source::Owner;
 use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
-use millrace_model::tenant::{ApiKey, Organization};
+use millrace_model::tenant::{ApiKey, Caller, Organization, Scope};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Trigger};
 use serde_json::{Map, Value, json};
@@ -309,6 +309,19 @@ pub(crate) fn run(r: &Run) -> Value {
         "steps": result.steps.iter().map(step_result).collect::<Vec<_>>(), "return_value": result.return_value, "exit_reason": result.exit_reason, "paused": if r.status == RunStatus::Paused { json!(result.paused) } else { Value::Null }, "duration_ms": result.duration_ms, "error": r.error.as_deref().map(shown_json),
         "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(), "started_at_ms": r.started_at.map(|t| t.ms()), "finished_at_ms": r.finished_at.map(|t| t.ms()),
     })
+}
+
+/// A run that the caller names but did not give the event of. The history is for keys with `read`: a key with `invoke` alone learns what became of
+/// the run, and nothing of what it was about.
+pub(crate) fn run_named_by(caller: &Caller, r: &Run) -> Value {
+    let mut shown = run(r);
+    if !caller.scopes.allow(Scope::Read) {
+        for field in ["event", "context", "return_value", "exit_reason", "error"] {
+            shown[field] = Value::Null;
+        }
+        shown["steps"] = json!([]);
+    }
+    shown
 }
 
 fn step_result(s: &StepResult) -> Value {

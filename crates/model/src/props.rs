@@ -76,6 +76,15 @@ pub enum Site {
     Source,
     /// A step: values may be `{{expressions}}`, and missing ones are found when it runs.
     Step,
+    /// An action that a caller runs by itself: values are data, `{{` is text, and missing ones are found when it runs.
+    Call,
+}
+
+impl Site {
+    /// Whether `value` is code that only the step's process evaluates, so that nothing can be checked about it before.
+    pub fn evaluates(self, value: &Value) -> bool {
+        self == Self::Step && holds_expression(value)
+    }
 }
 
 /// Checks `given` against the definitions and gives the values to keep: defaults filled in, `{__lv}` unwrapped where the prop has no `withLabel`.
@@ -98,7 +107,7 @@ pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Time
             Err(error) => errors.push(error),
         }
     }
-    if site == Site::Step {
+    if site != Site::Source {
         for (name, value) in given {
             if !kept.contains_key(name) && !value.is_null() && defs.iter().all(|d| &d.name != name) {
                 kept.insert(name.clone(), value.clone());
@@ -126,7 +135,7 @@ fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestam
     };
     let value = if def.app().is_some() { account_record(value) } else { value };
     check_size(def, &value)?;
-    if site == Site::Step && holds_expression(&value) {
+    if site.evaluates(&value) {
         return Ok(Some(value));
     }
     check_type(def, &value)?;
@@ -191,7 +200,7 @@ fn check_size(def: &PropDef, value: &Value) -> Result<(), PropError> {
 }
 
 /// Whether any string in it is or holds `{{…}}`.
-pub fn holds_expression(value: &Value) -> bool {
+fn holds_expression(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains("{{"),
         Value::Array(items) => items.iter().any(holds_expression),

@@ -58,13 +58,13 @@ pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run)
         (Some(_), true) => return Err(ApiError::field("from_step", "`from_step` and `from_failed` exclude each other: give one of them")),
     };
     let run = app.engine.replay_run(&caller, &id("run", &run)?, from).await?;
-    Ok(Fields::default().data(wire::run(&run)))
+    Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
 }
 
 /// Cancels a run that is queued or paused.
 pub(crate) async fn cancel(State(app): State<App>, Auth(caller): Auth, Path(run): Path) -> Result<Response, ApiError> {
     let run = app.engine.cancel_run(&caller, &id("run", &run)?).await?;
-    Ok(Fields::default().data(wire::run(&run)))
+    Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
 }
 
 /// The newest log lines of a source or workflow: one page, without cursors.

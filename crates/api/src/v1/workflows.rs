@@ -96,13 +96,15 @@ pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(wo
 }
 
 pub(crate) async fn test(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
-    let event = match params.text("event_id")? {
+    let kept = params.text("event_id")?;
+    let shows_history = kept.is_some();
+    let event = match kept {
         None => TestEvent::Given(event_of(&params)),
         Some(kept) => TestEvent::Kept(kept.parse().map_err(|e: millrace_model::ids::InvalidId| ApiError::field("event_id", e.to_string()))?),
     };
     let test = NewTest { workflow: Some(id("workflow", &workflow)?), changes: UpdateWorkflow::default(), event, up_to: params.text("up_to")? };
     let run = app.engine.test_workflow(&caller, test).await?;
-    Ok(Fields::of(&params).data(wire::run(&run)))
+    Ok(Fields::of(&params).data(if shows_history { wire::run_named_by(&caller, &run) } else { wire::run(&run) }))
 }
 
 /// What is kept nowhere: it needs a key that may deploy, for it brings its own code.

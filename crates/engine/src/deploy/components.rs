@@ -9,12 +9,13 @@ use millrace_model::component::{Artifact, CodeFiles, ComponentType, Manifest, Sa
 use millrace_model::ids::ComponentId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::slug::slugify;
-use millrace_model::tenant::Caller;
+use millrace_model::tenant::{Caller, Scope};
 use millrace_runner::{Call, FailureKind, IsolateSpec, ModuleSpec};
 use serde_json::{json, value::to_raw_value};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::run::sink::Ignore;
+use crate::tenants::apps::AuthKeys;
 use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError, ErrorKind};
 
@@ -151,6 +152,41 @@ impl Engine {
         }
     }
 
+    /// The action that `code` names, for a run of it by itself. A caller that may not deploy runs what is published or stands in a registry; nothing is
+    /// stored and no app is registered, whoever asks.
+    pub(crate) async fn runnable_component(&self, caller: &Caller, code: &CodeRef) -> Result<(SavedComponent, Option<Artifact>), EngineError> {
+        let may_deploy = || self.check_scope(caller, Scope::Deploy);
+        let registered = match code {
+            CodeRef::Component(id) => {
+                let component = self.component(caller, id.as_str()).await?;
+                if !component.published {
+                    may_deploy()?;
+                }
+                return Ok((component, None));
+            }
+            CodeRef::Key(key) => match self.component(caller, key).await {
+                Err(error) if error.kind() == ErrorKind::NotFound => match self.registry_code(caller, key).await? {
+                    Some(code) => Some(code),
+                    None => return Err(error),
+                },
+                found => {
+                    let component = found?;
+                    // A hash of code names what is saved as well.
+                    if !component.published {
+                        may_deploy()?;
+                    }
+                    return Ok((component, None));
+                }
+            },
+            CodeRef::Code { .. } | CodeRef::Url(_) => {
+                may_deploy()?;
+                None
+            }
+        };
+        let (built, _) = self.bundled(caller, registered.as_ref().unwrap_or(code), None).await?;
+        Ok((built.component, Some(built.artifact)))
+    }
+
     /// What the code is built to; where the same code was built to the same before, the component that was saved then.
     async fn built_or_known(
         &self,
@@ -175,8 +211,15 @@ impl Engine {
         Ok(known.filter(|known| known.url == component.url && known.files == component.files))
     }
 
-    /// Bundles and describes, and stores nothing.
+    /// Bundles and describes, and registers the apps that the component names.
     pub(crate) async fn build_component(&self, caller: &Caller, code: &CodeRef, earlier: Option<&SavedComponent>) -> Result<Built, EngineError> {
+        let (built, auth_keys) = self.bundled(caller, code, earlier).await?;
+        self.infer_apps(caller, &built.component.manifest.props, &auth_keys).await?;
+        Ok(built)
+    }
+
+    /// Bundles and describes, and stores nothing. With the keys of `$auth` that the code reads of each app.
+    async fn bundled(&self, caller: &Caller, code: &CodeRef, earlier: Option<&SavedComponent>) -> Result<(Built, AuthKeys), EngineError> {
         let (entry, url) = match code {
             CodeRef::Code { code, files, entry, url } => (entry_of(code, files, entry.as_deref())?, url.clone()),
             CodeRef::Url(url) => (Entry::Url { url: url.clone() }, Some(url.clone())),
@@ -193,7 +236,6 @@ impl Engine {
         let artifact = Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, responds: bundle.responds };
         let manifest = self.describe(caller, &artifact).await?;
         manifest.check_key()?;
-        self.infer_apps(caller, &manifest.props, &bundle.auth_keys).await?;
         let now = self.now();
         // Of an address only the entry is kept: the rest is where it came from.
         let files = match code {
@@ -217,7 +259,7 @@ impl Engine {
             created_at: now,
             updated_at: now,
         };
-        Ok(Built { component, artifact })
+        Ok((Built { component, artifact }, bundle.auth_keys))
     }
 
     /// Loads the module in a host of its own and asks what it is.

@@ -248,7 +248,8 @@ impl Engine {
             return Err(invalid_props(&errors));
         }
         let mut stores = StoreGrants::default();
-        stores.add(defs, values);
+        // Nothing evaluates expressions here.
+        stores.add(defs, values, Site::Call);
         let accounts = AccountUse::of(None, defs, values).collect();
         let mut values = values.clone();
         let mut env = BTreeMap::new();
@@ -267,10 +268,10 @@ impl Engine {
         question["dynamic_props"] = json!(dynamic_of(own, Some(defs)));
         question["module"] = MODULE.into();
         question["props"] = props;
-        // Other than the component's runs: nothing that a form asks touches their state.
+        // Not the isolate of the component's runs, so that no question touches their state; one for each key, as that of an action run by itself.
         let whose = subject.source.map_or_else(|| caller.org_id.as_str(), SourceId::as_str);
         let isolate = Arc::new(IsolateSpec {
-            id: format!("configure:{whose}:{}", component.artifact_id),
+            id: format!("configure:{whose}:{}:{}", caller.key_id, component.artifact_id),
             organization: caller.org_id.to_string(),
             modules: vec![ModuleSpec { name: MODULE.into(), path: self.stored_artifact_path(&component.artifact_id).await? }],
             env,

@@ -41,21 +41,21 @@ pub struct ActionRun {
 }
 
 impl Engine {
-    /// Runs an action once, as a step of a test runs: pauses do not pause, and what it sends with `$.send` is not sent. `form`: the id of the form
+    /// Runs an action once, as a step of a test runs: values are data and no expressions, pauses do not pause, and what it sends with `$.send` is not sent. `form`: the id of the form
     /// that the values were filled in with.
     pub async fn run_action(&self, caller: &Caller, code: &CodeRef, values: &Map<String, Value>, form: Option<&str>) -> Result<ActionRun, EngineError> {
-        let (component, _) = self.resolve_component(caller, code, None).await?;
+        let (component, artifact) = self.runnable_component(caller, code).await?;
         if component.component_type != ComponentType::Action {
             return Err(EngineError::invalid("id", "the component is a source; an action is run, a source is deployed"));
         }
         let previous = self.told_before(caller, &component.artifact_id, form).await?;
         let dynamic = self.definitions(caller, &Subject::new(&component), values, previous.as_deref()).await?;
         let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
-        let values = self.checked_values(&caller.org_id, defs, values, Site::Step).await?;
+        let values = self.checked_values(&caller.org_id, defs, values, Site::Call).await?;
         let mut stores = StoreGrants::default();
-        stores.add(defs, &values);
+        stores.add(defs, &values, Site::Call);
         let step = json!({
-            "namespace": STEP, "module": component.artifact_id, "props": values, "disabled": false,
+            "namespace": STEP, "module": component.artifact_id, "props": values, "literal": true, "disabled": false,
             "dynamic_props": dynamic_of(&component.manifest.props, dynamic.as_deref()),
         });
         let inputs = Inputs::new(json!([step]), AccountUse::of(Some(0), defs, &values).collect());
@@ -70,10 +70,16 @@ impl Engine {
             "flow": { "resume_url": "", "cancel_url": "" }, "test": true,
         }));
         let body = body.map_err(|e| EngineError::internal("could not write a call", e))?;
+        let path = match &artifact {
+            Some(artifact) => self.artifact_path(artifact).await?,
+            None => self.stored_artifact_path(&component.artifact_id).await?,
+        };
         let isolate = Arc::new(IsolateSpec {
-            id: format!("action:{}:{}", caller.org_id, component.artifact_id),
+            // One for each key: what the values of one caller make of the process (code that evaluates them, prototypes that it changes) never meets the
+            // accounts of another.
+            id: format!("action:{}:{}:{}", caller.org_id, caller.key_id, component.artifact_id),
             organization: caller.org_id.to_string(),
-            modules: vec![ModuleSpec { name: component.artifact_id.clone(), path: self.stored_artifact_path(&component.artifact_id).await? }],
+            modules: vec![ModuleSpec { name: component.artifact_id.clone(), path }],
             env: BTreeMap::new(),
             memory_mb: None,
             calls_per_isolate: 1,

@@ -6,7 +6,7 @@ use millrace_model::data_store::{self, DataStore, DataStoreError, KEYS_MAX, STOR
 use millrace_model::file;
 use millrace_model::ids::{DataStoreId, OrgId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::props::{PropError, Site, holds_expression};
+use millrace_model::props::{PropError, Site};
 use millrace_model::tenant::Caller;
 use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
 use serde_json::{Map, Value};
@@ -36,14 +36,15 @@ fn is_store(def: &PropDef) -> bool {
 }
 
 impl Granted {
-    fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>, is_such: fn(&PropDef) -> bool) {
+    fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>, site: Site, is_such: fn(&PropDef) -> bool) {
         for (name, value) in props {
             // A text that no definition calls a store is none: it is a word that happens to be a store's name.
             if !defs.iter().any(|def| &def.name == name && is_such(def)) {
                 continue;
             }
             match plain(value) {
-                Some(text) if text.contains("{{") => self.any = true,
+                // Where nothing evaluates it, it names a store that is not there.
+                Some(text) if site == Site::Step && text.contains("{{") => self.any = true,
                 Some(text) => self.named.push(text.to_owned()),
                 None => {}
             }
@@ -57,9 +58,9 @@ impl Granted {
 
 impl StoreGrants {
     /// Adds the stores that the values of `data_store` and `dir` props name.
-    pub(crate) fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>) {
-        self.data.add(defs, props, is_store);
-        self.files.add(defs, props, |def| def.prop_type == "dir");
+    pub(crate) fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>, site: Site) {
+        self.data.add(defs, props, site, is_store);
+        self.files.add(defs, props, site, |def| def.prop_type == "dir");
     }
 
     /// Whether the data store of this id or name may be used.
@@ -201,7 +202,7 @@ impl Engine {
         let mut errors = Vec::new();
         for def in defs.iter().filter(|def| is_store(def)) {
             let Some(value) = props.get(&def.name) else { continue };
-            if site == Site::Step && holds_expression(value) {
+            if site.evaluates(value) {
                 continue;
             }
             let found = match plain(value) {
@@ -301,19 +302,23 @@ mod tests {
         let dir = json!({ "a": "reports", "b": "ds_2" });
         let def = |name: &str, kind: &str| PropDef { name: name.into(), prop_type: kind.into(), ..PropDef::default() };
         let defs = [def("a", "data_store"), def("b", "datastore"), def("text", "string"), def("c", "data_store")];
-        let grants = |props: Value| {
+        let grants_at = |site: Site, props: Value| {
             let mut grants = StoreGrants::default();
-            grants.add(&defs, props.as_object().expect("an object"));
+            grants.add(&defs, props.as_object().expect("an object"), site);
             grants
         };
+        let grants = |props: Value| grants_at(Site::Step, props);
         let some = grants(json!({ "a": "ds_1", "b": { "__lv": { "label": "Two", "value": "ds_2" } }, "text": "ds_3", "dynamic": "ds_4" }));
         assert_eq!(["ds_1", "ds_2", "ds_3", "ds_4", "ds_5"].map(|store| some.allows(store)), [true, true, false, false, false]);
         let mut mirrored = StoreGrants::default();
-        mirrored.add(&[def("a", "dir"), def("b", "data_store")], dir.as_object().expect("an object"));
+        mirrored.add(&[def("a", "dir"), def("b", "data_store")], dir.as_object().expect("an object"), Site::Step);
         assert_eq!((mirrored.allows_files("reports"), mirrored.allows_files("ds_2"), mirrored.allows("reports")), (true, false, false));
         // Also where the definitions of the component say nothing of the prop: the host gives its code a text.
         assert!(!grants(json!({ "dynamic": "reports" })).allows_files("reports"));
         assert!(grants(json!({ "c": "{{steps.x.store}}" })).allows("ds_9"));
+        for site in [Site::Source, Site::Call] {
+            assert!(!grants_at(site, json!({ "c": "{{steps.x.store}}" })).allows("ds_9"), "{site:?}: nothing evaluates it");
+        }
         assert!(!grants(json!({ "text": "{{steps.x.store}}", "dynamic": "{{steps.x.store}}" })).allows("ds_9"));
     }
 }

@@ -10,6 +10,7 @@ use millrace_model::dedupe::Strategy;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
 use millrace_model::limits::RunLimits;
+use millrace_model::props::Site;
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
 use millrace_runner::{CallOutcome, IsolateSpec, ModuleSpec};
@@ -253,7 +254,7 @@ impl Engine {
         let accounts = AccountUse::of(None, defs, &props).collect();
         let dynamic_props = json!(dynamic_of(&manifest.props, source.dynamic_props.as_deref())).to_string();
         let mut stores = StoreGrants::default();
-        stores.add(defs, &props);
+        stores.add(defs, &props, Site::Source);
         Ok(Program::Source(Box::new(SourceProgram {
             props: Inputs::new(Value::Object(props), accounts),
             dynamic_props,
@@ -308,7 +309,7 @@ impl Engine {
             };
             let defs = step.dynamic_props.as_deref().unwrap_or(&manifest.props);
             accounts.extend(AccountUse::of(Some(at), defs, &props));
-            stores.add(defs, &step.props);
+            stores.add(defs, &step.props, Site::Step);
             let dynamic_props = dynamic_of(&manifest.props, step.dynamic_props.as_deref());
             steps.push(
                 json!({ "namespace": step.namespace, "module": step.artifact_id, "props": props, "dynamic_props": dynamic_props, "disabled": step.disabled }),

@@ -7,7 +7,7 @@ use millrace_model::account::{Account, App, AuthType, CredentialError};
 use millrace_model::component::PropDef;
 use millrace_model::ids::{AccountId, OrgId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::props::{PropError, Site, holds_expression};
+use millrace_model::props::{PropError, Site};
 use millrace_model::tenant::Caller;
 use millrace_runner::{CallFailure, CallOutcome, FailureKind};
 use millrace_store::StoreError;
@@ -240,7 +240,7 @@ impl Engine {
                 allowed: format!("a connected account of {app}: {{\"{PROVISION}\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"),
             };
             for (_, value) in items_of(value) {
-                if site == Site::Step && holds_expression(value) {
+                if site.evaluates(value) {
                     continue;
                 }
                 let Some(id) = named(value) else {

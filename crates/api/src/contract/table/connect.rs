@@ -23,7 +23,7 @@ pub(super) fn of_connect() -> Vec<Route> {
         post(
             "/connect/{project}/actions/run",
             INVOKE,
-            "Run an action by itself and wait for its end; it leaves no run, and sends nothing of `$.send`",
+            "Run an action that is published or stands in a registry by itself and wait for its end; it leaves no run, and sends nothing of `$.send`. Values are data: `{{` in them is text. Other code needs a key with the scope `deploy`",
             connect::run_action,
         )
         .takes(&component)

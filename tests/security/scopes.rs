@@ -1,0 +1,452 @@
+//! Table of `docs/scopes.md`, held against the server: every route, with a key of each scope, and secrets laid out where a route could reach them.
+
+use std::collections::BTreeMap;
+
+use millrace_tests::{Answer, Server, answer, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// Each lies in one place of an organization, and is looked for in every answer.
+const CREDENTIAL: &str = "canary-credential";
+const CODE: &str = "canary-code";
+const STORED: &str = "canary-stored";
+const NAMED: &str = "canary-named";
+const HISTORY: &str = "canary-history";
+/// How code writes it, which does not hold it.
+const WRITES: &str = "['canary', 'history'].join('-')";
+
+/// A row of the table.
+struct Row {
+    method: Method,
+    path: String,
+    scope: String,
+    reaches: BTreeMap<&'static str, String>,
+}
+
+impl Row {
+    fn shows(&self, what: &str) -> bool {
+        self.reaches[what].contains("shows")
+    }
+
+    fn is_stream(&self) -> bool {
+        ["/sse", "/emits", "/observations"].iter().any(|end| self.path.ends_with(end))
+    }
+}
+
+fn table() -> Vec<Row> {
+    let page = include_str!("../../docs/scopes.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" /").map(|(method, rest)| (method, format!("/{rest}"))));
+    let read = rows.filter_map(|(method, rest)| {
+        let (path, cells) = rest.split_once("` |")?;
+        let cells: Vec<&str> = cells.split('|').map(str::trim).collect();
+        let [scope, credentials, code, stores, history, ""] = cells[..] else { panic!("the row of {method} {path} has other columns: {cells:?}") };
+        let reaches = [("credentials", credentials), ("code", code), ("stores", stores), ("history", history)];
+        let reaches = reaches.into_iter().map(|(what, how)| (what, how.to_owned())).collect();
+        Some(Row { method: Method::from_bytes(method.as_bytes()).expect("a method"), path: path.to_owned(), scope: scope.to_owned(), reaches })
+    });
+    read.collect()
+}
+
+/// A key with this scope alone.
+async fn key(server: &Server, scope: &str) -> String {
+    let made = server.post("/api_keys", &json!({ "name": scope, "scopes": [scope], "rate_per_minute": 100_000 })).await.data();
+    made["key"].as_str().expect("the key").to_owned()
+}
+
+/// An organization with a secret in every place.
+struct Laid {
+    ids: Vec<(&'static str, String)>,
+    account: Value,
+    store: Value,
+}
+
+impl Laid {
+    async fn of(server: &Server) -> Self {
+        server.post("/apps", &json!({ "name_slug": "vault", "custom_fields": [{ "name": "key" }] })).await.data();
+        let account = server.post("/accounts", &json!({ "app": "vault", "credentials": { "key": CREDENTIAL } })).await.data();
+        let store = server.post("/data_stores", &json!({ "name": "vaulted" })).await.data();
+        server.put(&format!("/data_stores/{}/record", id(&store)), &json!({ "key": NAMED, "value": STORED })).await.data();
+        let file = server.raw(Method::PUT, "/v1/file_stores/vaulted-files/files").query(&[("path", NAMED)]);
+        assert_eq!(answer(file.bearer_auth(&server.api_key).body(STORED)).await.status, 200);
+
+        let props = "props: { vault: { type: 'app', app: 'vault' }, pin: { type: 'string', secret: true, optional: true }, store: { type: 'data_store', optional: true } }";
+        let action =
+            format!("/* {CODE} */ export default {{ name: 'Acts', key: 'vault-act', version: '1', type: 'action', {props}, run() {{ return 'done'; }} }};");
+        server.post("/components", &json!({ "component_code": action, "publish": true })).await.data();
+        let with = json!({ "vault": { "authProvisionId": account["id"] }, "pin": format!("{CREDENTIAL}-pin"), "store": store["id"] });
+        let code = format!(
+            "/* {CODE} */ export default {{ name: 'Emits', key: 'vault-emit', version: '1', {props}, run(event) {{
+               console.log({WRITES}); this.$emit({{ says: {WRITES} }}); if (event.fails) throw new Error({WRITES}); return {WRITES}; }} }};"
+        );
+        let source = server.source(&code, with).await;
+        let trigger = format!("/* {CODE} */ export default {{ name: 'Triggers', key: 'vault-trigger', version: '1', run() {{}} }};");
+        server.post("/components", &json!({ "component_code": trigger, "publish": true })).await.data();
+        let step = format!(
+            "/* {CODE} */ export default {{ run({{ steps, $ }}) {{ console.log({WRITES}); $.send.emit({{ raw_event: {{ says: {WRITES} }} }});
+               if (steps.trigger.event.fails) throw new Error({WRITES}); if (steps.trigger.event.waits) $.flow.suspend(); return {WRITES}; }} }};"
+        );
+        let workflow = server.workflow("vault", json!([{ "type": "http" }, { "type": "source", "id": source["id"] }]), &[("says", &step)]).await;
+        let webhook = server.post("/webhooks", &json!({ "url": "http://127.0.0.1:9/hook" })).await.data();
+        for emitter in [&source, &workflow] {
+            server.post("/subscriptions", &json!({ "emitter_id": emitter["id"], "listener_id": webhook["id"] })).await.data();
+        }
+        let auto = server.post("/auto_subscriptions", &json!({ "listener_id": webhook["id"], "event_name": "$errors" })).await.data();
+        let domain = json!({ "domain": "vault.example.test", "endpoint_id": workflow["triggers"][0]["id"] });
+        server.post("/domains", &domain).await.data();
+
+        let event = |field: &str| json!({ "event": { "says": HISTORY, field: true } });
+        let run = server.post(&format!("/workflows/{}/run", id(&workflow)), &event("fails")).await.data();
+        let mut waiting = event("waits");
+        waiting["wait"] = json!(false);
+        let waiting = server.post(&format!("/workflows/{}/run", id(&workflow)), &waiting).await.data();
+        server.until("the run is paused", &format!("/runs/{}", id(&waiting)), |run| run["data"]["status"] == "paused").await;
+        server.run_now(&source, json!({ "says": HISTORY })).await;
+        server.run_now(&source, json!({ "says": HISTORY, "fails": true })).await;
+        let delivery = server.until("a delivery", &format!("/webhooks/{}/deliveries", id(&webhook)), |l| l["page_info"]["count"] != 0).await;
+        server.until("a mail", "/mail", |mail| mail["page_info"]["count"] != 0).await;
+        let replay = server.post("/replays", &json!({ "source_id": source["id"], "runs": [] })).await;
+        let replay = match replay.status {
+            202 => replay,
+            _ => server.post("/replays", &json!({ "workflow_id": workflow["id"], "runs": [run["id"]] })).await,
+        };
+        assert_eq!(replay.status, 202, "{}", replay.text);
+        let client = server.post("/oauth/clients", &json!({ "name": "a client" })).await.data();
+        let another = server.post("/api_keys", &json!({ "name": "another", "scopes": ["read"] })).await.data();
+        let ids = vec![
+            ("/runs/{id}/cancel", format!("/runs/{}/cancel", id(&waiting))),
+            ("/replays/{id}", id(&replay.json["data"]).to_owned()),
+            ("{domain}", "vault.example.test".into()),
+            ("/oauth/clients/{id}", id(&client).to_owned()),
+            ("{org}", server.org_id.clone()),
+            ("{project}", workflow["project_id"].as_str().expect("a project").to_owned()),
+            ("{delivery}", id(&delivery["data"][0]).to_owned()),
+            ("{deployment}", workflow["deployment_id"].as_str().expect("a deployment").to_owned()),
+            ("{emitter}", id(&source).to_owned()),
+            ("/file_stores/{name}", "vaulted-files".into()),
+            ("/registries/{name}", "none".into()),
+            ("/data_stores/{id}", id(&store).to_owned()),
+            ("/components/registry/{id}", "vault-act".into()),
+            ("/actions/{id}", "vault-act".into()),
+            ("/triggers/{id}", "vault-trigger".into()),
+            ("/components/{id}", "vault-act".into()),
+            ("/apps/{id}", "vault".into()),
+            ("/accounts/{id}", id(&account).to_owned()),
+            ("/deployed-triggers/{id}", id(&source).to_owned()),
+            ("/sse/dc/{id}", id(&source).to_owned()),
+            ("/pipelines/{id}", id(&workflow).to_owned()),
+            ("/sources/{id}", id(&source).to_owned()),
+            ("/workflows/{id}", id(&workflow).to_owned()),
+            ("/webhooks/{id}", id(&webhook).to_owned()),
+            ("/auto_subscriptions/{id}", id(&auto).to_owned()),
+            ("/runs/{id}", id(&run).to_owned()),
+            ("/api_keys/{id}", id(&another).to_owned()),
+        ];
+        Self { ids, account, store }
+    }
+
+    /// The path of a row, of things that are there.
+    fn path(&self, template: &str) -> String {
+        if template.ends_with("/runs/{id}/cancel") {
+            return format!("/v1{}", self.ids[0].1);
+        }
+        let mut path = template.to_owned();
+        for (place, id) in &self.ids[1..] {
+            let end = place.find('{').expect("a parameter");
+            path = path.replace(place, &format!("{}{id}", &place[..end]));
+        }
+        assert!(!path.contains('{'), "nothing stands for a parameter of {template}: {path}");
+        path
+    }
+}
+
+async fn ask(server: &Server, key: &str, row: &Row, path: &str, body: Option<&Value>) -> Answer {
+    match path.strip_prefix("/v1") {
+        Some(below) => server.call_as(key, row.method.clone(), below, body).await,
+        None => answer(server.raw(row.method.clone(), path).bearer_auth(key)).await,
+    }
+}
+
+#[tokio::test]
+async fn every_route_has_a_row_with_the_scope_that_it_asks_for_and_refuses_keys_with_less() {
+    let server = Server::start().await;
+    let laid = Laid::of(&server).await;
+    let mut documented: Vec<(String, String)> = Vec::new();
+    for (path, operations) in server.document["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let scope = match operation["x-scope"].as_str() {
+                Some(scope) => scope,
+                None if operation["security"] == json!([]) => "none",
+                None => "any",
+            };
+            documented.push((format!("{} {path}", method.to_uppercase()), scope.to_owned()));
+        }
+    }
+    let rows = table();
+    let mut told: Vec<(String, String)> = Vec::new();
+    for row in rows.iter().filter(|row| row.path.starts_with("/v1/")) {
+        told.push((format!("{} {}", row.method, row.path), row.scope.clone()));
+    }
+    documented.sort();
+    told.sort();
+    for route in &documented {
+        assert!(told.contains(route), "{} needs `{}` and has no such row in docs/scopes.md", route.0, route.1);
+    }
+    assert_eq!(told, documented, "docs/scopes.md has rows of routes that are not there");
+
+    let mut refused = 0;
+    for scope in ["read", "invoke", "deploy"] {
+        let own = key(&server, scope).await;
+        for row in &rows {
+            let may = match row.scope.as_str() {
+                "none" | "any" => true,
+                needed => needed == scope || (scope == "deploy" && needed != "full"),
+            };
+            if may {
+                continue;
+            }
+            let body = (row.method != Method::GET).then(|| json!({}));
+            let got = ask(&server, &own, row, &laid.path(&row.path), body.as_ref()).await;
+            assert_eq!(
+                (got.refusal(), got.json["details"]["needed"].as_str()),
+                ((403, "scope_missing"), Some(row.scope.as_str())),
+                "{scope}: {} {}",
+                row.method,
+                row.path
+            );
+            refused += 1;
+        }
+    }
+    assert!(refused > 150, "{refused}");
+}
+
+#[tokio::test]
+async fn what_a_route_shows_is_what_its_row_says() {
+    let server = Server::start().await;
+    let laid = Laid::of(&server).await;
+    let (read, mut looked_at) = (key(&server, "read").await, 0);
+    for row in table().iter().filter(|row| row.method == Method::GET && !row.is_stream()) {
+        let mut path = laid.path(&row.path);
+        path.push_str(match row.path.as_str() {
+            "/v1/data_stores/{id}/record" => "?key=canary-named",
+            "/v1/file_stores/{name}/files/content" => "?path=canary-named",
+            "/v1/components/search" => "?query=acts",
+            _ => "",
+        });
+        let own = if row.scope == "full" { &server.api_key } else { &read };
+        let got = ask(&server, own, row, &path, None).await;
+        assert_eq!(got.status, 200, "{path}: {}", got.text);
+        assert!(!got.text.contains(CREDENTIAL), "{path} shows credentials: {}", got.text);
+        for (what, canary) in [("code", CODE), ("history", HISTORY)] {
+            assert_eq!(got.text.contains(canary), row.shows(what), "{path}, {what}: the row says `{}`: {}", row.reaches[what], got.text);
+        }
+        let stored = [STORED, NAMED].map(|canary| got.text.contains(canary));
+        let says = match row.reaches["stores"].as_str() {
+            "shows" => [true, stored[1]],
+            "shows names" => [false, stored[1]],
+            _ => [false, false],
+        };
+        assert_eq!(stored, says, "{path}, stores: {}", got.text);
+        if row.reaches["credentials"] == "shows to `full`" {
+            let asked = format!("{path}?include_credentials=1");
+            assert_eq!(ask(&server, &read, row, &asked, None).await.refusal(), (403, "scope_missing"), "{path}");
+            assert!(ask(&server, &server.api_key, row, &asked, None).await.text.contains(CREDENTIAL), "{path}");
+        }
+        looked_at += 1;
+    }
+    assert!(looked_at > 60, "{looked_at}");
+}
+
+#[tokio::test]
+async fn a_key_with_invoke_alone_learns_nothing_but_what_it_runs_itself() {
+    let server = Server::start().await;
+    let laid = Laid::of(&server).await;
+    let (invoke, mut asked) = (key(&server, "invoke").await, 0);
+    for row in table().iter().filter(|row| row.scope == "invoke") {
+        let body = match row.path.as_str() {
+            "/v1/apps/{id}/events" => json!({ "event_name": "any", "event": 1 }),
+            "/v1/connect/{project}/actions/run" => {
+                json!({ "id": "vault-act", "configured_props": { "vault": { "authProvisionId": laid.account["id"] }, "store": laid.store["id"] } })
+            }
+            "/v1/replays" => json!({ "workflow_id": laid.ids.iter().find(|(place, _)| *place == "/workflows/{id}").expect("a workflow").1 }),
+            _ => json!({}),
+        };
+        let path = laid.path(&row.path);
+        let got = ask(&server, &invoke, row, &path, Some(&body)).await;
+        assert!(matches!(got.status, 200 | 202 | 409), "{path}: {} {}", got.status, got.text);
+        for canary in [CREDENTIAL, CODE, STORED, NAMED] {
+            assert!(!got.text.contains(canary), "{path} shows {canary}: {}", got.text);
+        }
+        if !row.reaches["history"].contains("shows its own run") {
+            assert!(!got.text.contains(HISTORY), "{path} shows what is kept of runs: {}", got.text);
+        }
+        asked += 1;
+    }
+    assert!(asked >= 12, "{asked}");
+}
+
+/// Runs an action by itself.
+async fn run_action(server: &Server, key: &str, body: &Value) -> Answer {
+    let project = server.get("/users/me").await.data()["orgs"][0]["project_id"].as_str().map(str::to_owned);
+    let project = match project {
+        Some(project) => project,
+        None => server.workflow("w", json!([]), &[]).await["project_id"].as_str().expect("a project").to_owned(),
+    };
+    server.call_as(key, Method::POST, &format!("/connect/{project}/actions/run"), Some(body)).await
+}
+
+fn artifacts(server: &Server) -> usize {
+    std::fs::read_dir(server.data_dir().join("artifacts")).map_or(0, Iterator::count)
+}
+
+const TELLS: &str = "export default { name: 'Tells', version: '1', type: 'action', props: { acme: { type: 'app', app: 'acme_by_code' }, store: { type: 'data_store', optional: true } },
+    async run() { return [this.acme.$auth, await this.store?.get('k')]; } };";
+
+#[tokio::test]
+async fn a_key_with_invoke_runs_what_is_published_and_no_other_code_and_leaves_nothing() {
+    let server = Server::start().await;
+    let (invoke, deploy) = (key(&server, "invoke").await, key(&server, "deploy").await);
+    let (apps, files) = (server.get("/apps?q=acme_by_code").await.json["data"].clone(), artifacts(&server));
+    let own = [
+        json!({ "component_code": TELLS }),
+        json!({ "component_code": TELLS, "component_files": { "a.mjs": "" }, "component_entry": "b.mjs" }),
+        json!({ "component_url": format!("{}/tells.mjs", server.url) }),
+        json!({ "url": "https://example.com/tells.mjs" }),
+        // Code that was given wins over a component that is published.
+        json!({ "component_code": TELLS, "component_url": "https://example.com/tells.mjs" }),
+    ];
+    for body in &own {
+        let refused = run_action(&server, &invoke, body).await;
+        assert_eq!((refused.refusal(), &refused.json["details"]["needed"]), ((403, "scope_missing"), &json!("deploy")), "{body}");
+    }
+    assert_eq!((server.get("/apps?q=acme_by_code").await.json["data"].clone(), artifacts(&server)), (apps.clone(), files), "something is left");
+
+    // Saved, and not published: by its id, and by the hash of its code.
+    let saved = server
+        .post("/components", &json!({ "component_code": "export default { name: 'S', key: 'saved-act', version: '1', type: 'action', run() { return 1; } };" }))
+        .await
+        .data();
+    for named in [id(&saved), saved["code_hash"].as_str().expect("a hash")] {
+        let refused = run_action(&server, &invoke, &json!({ "id": named })).await;
+        assert_eq!((refused.refusal(), &refused.json["details"]["needed"]), ((403, "scope_missing"), &json!("deploy")), "{named}");
+        assert_eq!(run_action(&server, &deploy, &json!({ "id": named })).await.json["ret"], 1, "{named}");
+    }
+    assert_eq!(run_action(&server, &invoke, &json!({ "id": "saved-act" })).await.status, 404);
+    let published = server.post("/components", &json!({ "component_code": saved["code"], "publish": true })).await.data();
+    for named in ["saved-act", "saved-act@1", id(&published)] {
+        let ran = run_action(&server, &invoke, &json!({ "id": named })).await;
+        assert_eq!(ran.json["ret"], 1, "{named}: {}", ran.text);
+    }
+    // Whoever may deploy runs any code so, and that registers no app.
+    let ran = run_action(&server, &deploy, &json!({ "component_code": "export default { name: 'D', version: '1', type: 'action', props: { a: { type: 'app', app: 'acme_by_code' } }, run() { return 2; } };" })).await;
+    assert_eq!(ran.json["ret"], 2, "{}", ran.text);
+    assert_eq!(server.get("/apps?q=acme_by_code").await.json["data"], apps);
+}
+
+/// Gives what it got.
+const ECHO: &str = "export default { name: 'Echo', key: 'echo', version: '1', type: 'action', props: {
+    text: { type: 'string', optional: true }, any: { type: 'any', optional: true }, list: { type: 'string[]', optional: true }, object: { type: 'object', optional: true },
+    labelled: { type: 'string', optional: true, withLabel: true }, http: { type: 'http_request', optional: true }, sql: { type: 'sql', optional: true },
+    number: { type: 'integer', optional: true }, flag: { type: 'boolean', optional: true }, acme: { type: 'app', app: 'acme', optional: true },
+    store: { type: 'data_store', optional: true }, dir: { type: 'dir', optional: true },
+    picks: { type: 'string', optional: true, options() { return [JSON.stringify([this.text, this.any])]; } } },
+    additionalProps() { return { more: { type: 'string', label: String(this.text), optional: true } }; },
+    async run() { const { text, any, list, object, labelled, number, flag, more, store } = this; return { text, any, list, object, labelled, number, flag, more, sql: this.sql?.query, got: await store?.get('k') }; } };";
+
+#[tokio::test]
+async fn values_that_a_caller_gives_are_data_and_never_expressions() {
+    let server = Server::start().await;
+    server.post("/components", &json!({ "component_code": ECHO, "publish": true })).await.data();
+    let store = server.post("/data_stores", &json!({ "name": "kept" })).await.data();
+    server.put(&format!("/data_stores/{}/record", id(&store)), &json!({ "key": "k", "value": "stored" })).await.data();
+    let code = "{{ (globalThis.evaluated = 1, process.pid) }}";
+    for scope in ["invoke", "deploy", "full"] {
+        let own = key(&server, scope).await;
+        for (name, value) in [
+            ("text", json!(code)),
+            ("text", json!(format!("a {code} b"))),
+            ("any", json!(code)),
+            ("any", json!({ "deep": [{ "er": code }] })),
+            ("list", json!([code, "b"])),
+            ("object", json!({ "k": code })),
+            ("more", json!(code)),
+            ("text", json!("{{steps.trigger.event}}")),
+            ("text", json!("{{")),
+        ] {
+            let ran = run_action(&server, &own, &json!({ "id": "echo", "configured_props": { name: value } })).await;
+            assert_eq!(ran.json["ret"][name], value, "{scope}, {name}: {}", ran.text);
+        }
+        let labelled = json!({ "__lv": { "label": code, "value": code } });
+        let ran = run_action(&server, &own, &json!({ "id": "echo", "configured_props": { "labelled": labelled, "sql": code } })).await;
+        assert_eq!((&ran.json["ret"]["labelled"], &ran.json["ret"]["sql"]), (&json!({ "label": code, "value": code }), &json!(code)), "{}", ran.text);
+        // Where a text fits no value of the type, it is refused as any other is. A store that only code could name is none.
+        for (name, value) in [
+            ("number", json!("{{1 + 1}}")),
+            ("flag", json!("{{true}}")),
+            ("acme", json!("{{steps.x}}")),
+            ("acme", json!({ "authProvisionId": "{{steps.x}}" })),
+            ("store", json!(format!("{{{{'{}'}}}}", id(&store)))),
+            ("store", json!({ "__lv": { "label": "x", "value": format!("{{{{'{}'}}}}", id(&store)) } })),
+            ("dir", json!("{{'kept'}}")),
+            ("http", json!({ "method": "{{'GET'}}" })),
+        ] {
+            let refused = run_action(&server, &own, &json!({ "id": "echo", "configured_props": { name: value } })).await;
+            assert_eq!(refused.status, 422, "{scope}, {name} {value}: {}", refused.text);
+        }
+        let ran = run_action(&server, &own, &json!({ "id": "echo", "configured_props": { "store": "kept" } })).await;
+        assert_eq!(ran.json["ret"]["got"], "stored", "{}", ran.text);
+    }
+    // Nor are they in a form.
+    let form = json!({ "id": "echo", "prop_name": "picks", "configured_props": { "text": code, "any": { "deep": code } } });
+    let told = server.post("/components/configure", &form).await;
+    assert_eq!(told.json["options"][0]["value"], json!([code, { "deep": code }]).to_string(), "{}", told.text);
+    let told = server.post("/components/props", &form).await;
+    let more = told.json["dynamic_props"]["configurable_props"].as_array().expect("props").iter().find(|prop| prop["name"] == "more").cloned();
+    assert_eq!(more.expect("a prop")["label"], code, "{}", told.text);
+}
+
+/// Evaluates what it is given, as some published actions do.
+const EVALUATES: &str = "export default { name: 'Evaluates', key: 'evaluates', version: '1', type: 'action', props: {
+    code: { type: 'string' }, acme: { type: 'app', app: 'acme', optional: true },
+    picks: { type: 'string', optional: true, options() { return [String(new Function('self', this.code)(this))]; } } },
+    run() { return new Function('self', this.code)(this); } };";
+
+/// Watches all that comes after: what a later call of the same process shows of its account.
+const WATCHES: &str =
+    "globalThis.seen ??= []; const parse = JSON.parse; JSON.parse = (text, ...rest) => { globalThis.seen.push(text); return parse(text, ...rest); };
+    Object.defineProperty(Object.prototype, 'spied', { configurable: true, get() { globalThis.seen.push(this.$auth?.key); return 'spied'; } });
+    setInterval(() => {}, 1000); return 'watches';";
+
+#[tokio::test]
+async fn what_one_key_makes_of_an_action_s_process_never_meets_another_key_s_account() {
+    let server = Server::start().await;
+    server.post("/apps", &json!({ "name_slug": "acme", "custom_fields": [{ "name": "key" }] })).await.data();
+    let account = server.post("/accounts", &json!({ "app": "acme", "credentials": { "key": CREDENTIAL } })).await.data();
+    server.post("/components", &json!({ "component_code": EVALUATES, "publish": true })).await.data();
+    let client = server.post("/oauth/clients", &json!({ "name": "c", "scopes": ["invoke"] })).await.data();
+    let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
+    let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
+    let watcher = key(&server, "invoke").await;
+    let asks = |code: &str| json!({ "id": "evaluates", "configured_props": { "code": code } });
+    let with_account = json!({ "id": "evaluates", "configured_props": { "code": "return [self.acme.$auth.key, ({}).spied ?? 'alone', process.pid].join()", "acme": { "authProvisionId": account["id"] } } });
+    assert_eq!(run_action(&server, &watcher, &asks(WATCHES)).await.json["ret"], "watches");
+    for other in [key(&server, "invoke").await, key(&server, "deploy").await, server.api_key.clone(), token] {
+        let ran = run_action(&server, &other, &with_account).await.json["ret"].clone();
+        assert!(ran.as_str().is_some_and(|said| said.starts_with(&format!("{CREDENTIAL},alone,"))), "{ran}");
+    }
+    let seen = run_action(&server, &watcher, &asks("return JSON.stringify(globalThis.seen)")).await;
+    assert!(!seen.text.contains(CREDENTIAL), "{}", seen.text);
+
+    // The questions of forms likewise.
+    let (first, second) = (key(&server, "deploy").await, key(&server, "deploy").await);
+    let question = |body: &Value| {
+        let mut body = body.clone();
+        body["prop_name"] = json!("picks");
+        body
+    };
+    for (own, body, said) in [(&first, asks(WATCHES), "watches"), (&second, with_account.clone(), ",alone,")] {
+        let told = server.call_as(own, Method::POST, "/components/configure", Some(&question(&body))).await;
+        assert!(told.json["options"][0]["value"].as_str().is_some_and(|value| value.contains(said)), "{}", told.text);
+    }
+    let seen = server.call_as(&first, Method::POST, "/components/configure", Some(&question(&asks("return JSON.stringify(globalThis.seen)")))).await;
+    assert!(!seen.text.contains(CREDENTIAL), "{}", seen.text);
+}
