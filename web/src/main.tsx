@@ -14,6 +14,7 @@ import { nonce } from "./api/page";
 import { queryClient, router } from "./router";
 import { found, lost, whenFound } from "./shell/connection";
 import { sessionQuery } from "./shell/session";
+import { NonceContext } from "./ui/nonce";
 import { Toasts } from "./ui/toast";
 
 whenFound(() => void queryClient.invalidateQueries());
@@ -31,9 +32,11 @@ createRoot(root).render(
     <CSPProvider nonce={nonce} disableStyleElements>
       <QueryClientProvider client={queryClient}>
         <Tooltip.Provider delay={400} closeDelay={0}>
-          <Toasts>
-            <RouterProvider router={router} />
-          </Toasts>
+          <NonceContext value={nonce}>
+            <Toasts>
+              <RouterProvider router={router} />
+            </Toasts>
+          </NonceContext>
         </Tooltip.Provider>
       </QueryClientProvider>
     </CSPProvider>

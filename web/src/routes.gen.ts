@@ -18,6 +18,7 @@ import { Route as AppRunsIndexRouteImport } from "./routes/_app.runs.index";
 import { Route as AppRunsIdRouteImport } from "./routes/_app.runs.$id";
 import { Route as AppSourcesIndexRouteImport } from "./routes/_app.sources.index";
 import { Route as AppSourcesIdRouteImport } from "./routes/_app.sources.$id";
+import { Route as AppSourcesNewRouteImport } from "./routes/_app.sources.new";
 
 const AppRoute = AppRouteImport.update({
   id: "/_app",
@@ -63,6 +64,11 @@ const AppSourcesIdRoute = AppSourcesIdRouteImport.update({
   path: "/sources/$id",
   getParentRoute: () => AppRoute,
 } as any);
+const AppSourcesNewRoute = AppSourcesNewRouteImport.update({
+  id: "/sources/new",
+  path: "/sources/new",
+  getParentRoute: () => AppRoute,
+} as any);
 
 export interface FileRoutesByFullPath {
   "/": typeof AppIndexRoute;
@@ -70,6 +76,7 @@ export interface FileRoutesByFullPath {
   "/login": typeof LoginRoute;
   "/runs/$id": typeof AppRunsIdRoute;
   "/sources/$id": typeof AppSourcesIdRoute;
+  "/sources/new": typeof AppSourcesNewRoute;
   "/errors/": typeof AppErrorsIndexRoute;
   "/runs/": typeof AppRunsIndexRoute;
   "/sources/": typeof AppSourcesIndexRoute;
@@ -80,6 +87,7 @@ export interface FileRoutesByTo {
   "/": typeof AppIndexRoute;
   "/runs/$id": typeof AppRunsIdRoute;
   "/sources/$id": typeof AppSourcesIdRoute;
+  "/sources/new": typeof AppSourcesNewRoute;
   "/errors": typeof AppErrorsIndexRoute;
   "/runs": typeof AppRunsIndexRoute;
   "/sources": typeof AppSourcesIndexRoute;
@@ -92,6 +100,7 @@ export interface FileRoutesById {
   "/_app/": typeof AppIndexRoute;
   "/_app/runs/$id": typeof AppRunsIdRoute;
   "/_app/sources/$id": typeof AppSourcesIdRoute;
+  "/_app/sources/new": typeof AppSourcesNewRoute;
   "/_app/errors/": typeof AppErrorsIndexRoute;
   "/_app/runs/": typeof AppRunsIndexRoute;
   "/_app/sources/": typeof AppSourcesIndexRoute;
@@ -104,6 +113,7 @@ export interface FileRouteTypes {
     | "/login"
     | "/runs/$id"
     | "/sources/$id"
+    | "/sources/new"
     | "/errors/"
     | "/runs/"
     | "/sources/";
@@ -114,6 +124,7 @@ export interface FileRouteTypes {
     | "/"
     | "/runs/$id"
     | "/sources/$id"
+    | "/sources/new"
     | "/errors"
     | "/runs"
     | "/sources";
@@ -125,6 +136,7 @@ export interface FileRouteTypes {
     | "/_app/"
     | "/_app/runs/$id"
     | "/_app/sources/$id"
+    | "/_app/sources/new"
     | "/_app/errors/"
     | "/_app/runs/"
     | "/_app/sources/";
@@ -201,6 +213,13 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppSourcesIdRouteImport;
       parentRoute: typeof AppRoute;
     };
+    "/_app/sources/new": {
+      id: "/_app/sources/new";
+      path: "/sources/new";
+      fullPath: "/sources/new";
+      preLoaderRoute: typeof AppSourcesNewRouteImport;
+      parentRoute: typeof AppRoute;
+    };
   }
 }
 
@@ -208,6 +227,7 @@ interface AppRouteChildren {
   AppIndexRoute: typeof AppIndexRoute;
   AppRunsIdRoute: typeof AppRunsIdRoute;
   AppSourcesIdRoute: typeof AppSourcesIdRoute;
+  AppSourcesNewRoute: typeof AppSourcesNewRoute;
   AppErrorsIndexRoute: typeof AppErrorsIndexRoute;
   AppRunsIndexRoute: typeof AppRunsIndexRoute;
   AppSourcesIndexRoute: typeof AppSourcesIndexRoute;
@@ -217,6 +237,7 @@ const AppRouteChildren: AppRouteChildren = {
   AppIndexRoute: AppIndexRoute,
   AppRunsIdRoute: AppRunsIdRoute,
   AppSourcesIdRoute: AppSourcesIdRoute,
+  AppSourcesNewRoute: AppSourcesNewRoute,
   AppErrorsIndexRoute: AppErrorsIndexRoute,
   AppRunsIndexRoute: AppRunsIndexRoute,
   AppSourcesIndexRoute: AppSourcesIndexRoute,

@@ -1,12 +1,162 @@
-import { createFileRoute } from "@tanstack/react-router";
-import { PageHead } from "~/ui/pane";
+import { useSuspenseQuery } from "@tanstack/react-query";
+import { createFileRoute, Link } from "@tanstack/react-router";
+import { propsOf } from "~/api/props";
+import { fieldId, PropForm } from "~/features/prop-form/prop-form";
+import { usePropForm } from "~/features/prop-form/use-prop-form";
+import { DeploySource } from "~/features/sources/deploy";
+import { SourceList } from "~/features/sources/list";
+import { componentOfId, componentOfKey, sourcesQuery } from "~/features/sources/queries";
+import { ReadAddress } from "~/features/sources/read-address";
+import type { Runnable } from "~/features/sources/what-runs";
+import { useTitle } from "~/shell/title";
+import { Crumbs, PageHead } from "~/ui/pane";
+import { Tile } from "~/ui/tag";
 
-export const Route = createFileRoute("/_app/sources/")({ component: Sources });
+/** `action=create` with `key` or `url` deploys what they name (spec 4.5); `component` is a saved one. */
+type Search = {
+  action?: "create";
+  key?: string;
+  url?: string;
+  component?: string;
+  q?: string;
+  state?: "active" | "inactive";
+};
+
+const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
+
+export const Route = createFileRoute("/_app/sources/")({
+  validateSearch: (given: Record<string, unknown>): Search => ({
+    ...(given.action === "create" ? { action: "create" } : {}),
+    ...(text(given.key) === undefined ? {} : { key: text(given.key) }),
+    ...(text(given.url) === undefined ? {} : { url: text(given.url) }),
+    ...(text(given.component) === undefined ? {} : { component: text(given.component) }),
+    ...(text(given.q) === undefined ? {} : { q: text(given.q) }),
+    ...(given.state === "active" || given.state === "inactive" ? { state: given.state } : {}),
+  }),
+  loaderDeps: ({ search }) => search,
+  loader: async ({ context: { queryClient }, deps }) => {
+    if (deps.action === undefined) {
+      void queryClient.prefetchInfiniteQuery(sourcesQuery);
+    } else if (deps.component !== undefined) {
+      await queryClient.ensureQueryData(componentOfId(deps.component));
+    } else if (deps.key !== undefined) {
+      await queryClient.ensureQueryData(componentOfKey(deps.key));
+    }
+  },
+  component: Sources,
+});
 
 function Sources() {
+  const { action, key, url, component, q, state } = Route.useSearch();
+  const navigate = Route.useNavigate();
+  if (action === "create" && component !== undefined)
+    return <OfId key={component} id={component} />;
+  if (action === "create" && key !== undefined) return <OfKey key={key} named={key} />;
+  if (action === "create" && url !== undefined) return <OfAddress key={url} url={url} />;
+  return (
+    <SourceList
+      q={q ?? ""}
+      state={state}
+      onFilter={(next) =>
+        void navigate({
+          search: {
+            ...(next.q === "" ? {} : { q: next.q }),
+            ...(next.state === undefined ? {} : { state: next.state }),
+          },
+          replace: true,
+        })
+      }
+    />
+  );
+}
+
+function Head({ name }: { name: string }) {
+  useTitle(`Deploy ${name}`);
   return (
     <PageHead>
-      <h1>Sources</h1>
+      <Crumbs>
+        <Link to="/sources">Sources</Link>
+        <Link to="/sources/new">New</Link>
+        <span className="row">
+          <Tile name={name} />
+          <h1 className="cut">{name}</h1>
+        </span>
+      </Crumbs>
     </PageHead>
+  );
+}
+
+function OfAddress({ url }: { url: string }) {
+  const navigate = Route.useNavigate();
+  return (
+    <>
+      <Head name="Code at an address" />
+      <ReadAddress
+        url={url}
+        onRead={(id) => void navigate({ search: { action: "create", component: id } })}
+      />
+    </>
+  );
+}
+
+function OfKey({ named }: { named: string }) {
+  const { data } = useSuspenseQuery(componentOfKey(named));
+  const from =
+    data.path === undefined ? "this organization, published" : `a registry, ${data.path}`;
+  return <Deploy named={{ key: named }} target={named} component={data} from={from} />;
+}
+
+function OfId({ id }: { id: string }) {
+  const { data } = useSuspenseQuery(componentOfId(id));
+  const from = data.component_url ?? "pasted code";
+  return <Deploy named={{ component_id: id }} target={id} component={data} from={from} />;
+}
+
+function Deploy({
+  named,
+  target,
+  component,
+  from,
+}: {
+  named: { key: string } | { component_id: string };
+  target: string;
+  component: {
+    name: string | null;
+    key: string | null;
+    version: string | null;
+    description: string | null;
+    code: string;
+    files?: object | null;
+    configurable_props: unknown;
+  };
+  from: string;
+}) {
+  const form = usePropForm({
+    target,
+    props: propsOf(component.configurable_props),
+    keepAs: `deploy.${target}`,
+  });
+  const name = component.name ?? component.key ?? "source";
+  const runs: Runnable = {
+    key: component.key,
+    version: component.version,
+    code: component.code,
+    from,
+    files: Object.keys(component.files ?? {}).length,
+  };
+  return (
+    <>
+      <Head name={name} />
+      <DeploySource
+        named={named}
+        name={name}
+        description={component.description}
+        runs={runs}
+        form={form}
+        fieldId={fieldId}
+      >
+        <PropForm form={form} />
+      </DeploySource>
+    </>
   );
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Outlet, redirect } from "@tanstack/react-router";
 import { ApiError } from "~/api/errors";
+import { ConnectProvider } from "~/features/accounts/connect";
 import { Crash } from "~/shell/crash";
 import { Frame } from "~/shell/frame";
 import { SessionContext, sessionQuery } from "~/shell/session";
@@ -26,7 +27,9 @@ function App() {
   return (
     <SessionContext value={session}>
       <Frame>
-        <Outlet />
+        <ConnectProvider>
+          <Outlet />
+        </ConnectProvider>
       </Frame>
     </SessionContext>
   );

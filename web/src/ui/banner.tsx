@@ -23,7 +23,7 @@ export function Banner({
     <div className={`banner is-${kind}`} role={role}>
       <Icon className="icon" aria-hidden="true" />
       <div className="grow">
-        <p className="name">{title}</p>
+        <div className="name">{title}</div>
         {children !== undefined && <div className="mid">{children}</div>}
       </div>
       {act}

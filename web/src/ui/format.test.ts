@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, bytes, coarse, duration, percent, plural, shortId } from "./format";
+import { ago, bytes, coarse, duration, every, percent, plural, shortId } from "./format";
 
 const plain = (text: string) => text.replaceAll("\u202f", " ");
 
@@ -54,4 +54,11 @@ it("writes sizes in binary units", () => {
 it("cuts ids in the middle and leaves short ones whole", () => {
   expect(shortId("run_8kQ2mZx0Vb1T")).toBe("run_8kQ2…1T");
   expect(shortId("run_abc")).toBe("run_abc");
+});
+
+it("says intervals in the largest unit that fits", () => {
+  expect(every(60)).toBe("every minute");
+  expect(every(900)).toBe("every 15 minutes");
+  expect(every(90)).toBe("every 90 seconds");
+  expect(every(86_400)).toBe("every day");
 });

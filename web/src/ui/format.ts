@@ -42,6 +42,21 @@ function two(ms: number, large: number, unit: string, small: number, part: strin
   return rest === 0 ? head : `${head} ${rest}${GAP}${part}`;
 }
 
+const UNITS = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+] as const;
+
+/** An interval of a timer: `every minute`, `every 15 minutes`, `every 90 seconds`. */
+export function every(seconds: number): string {
+  const [unit, size] =
+    UNITS.find(([, size]) => seconds >= size && seconds % size === 0) ?? UNITS[3];
+  const times = seconds / size;
+  return times === 1 ? `every ${unit}` : `every ${plural(times, unit)}`;
+}
+
 export function bytes(value: number): string {
   if (value < 1_024) return `${value}${GAP}B`;
   const units = ["KB", "MB", "GB", "TB"];

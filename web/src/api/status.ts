@@ -1,0 +1,2 @@
+/** States of a run. */
+export type Status = "queued" | "running" | "paused" | "succeeded" | "failed" | "cancelled";

@@ -1,0 +1,99 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { isObject, listOf, textOf } from "~/api/json";
+import { appQuery } from "~/api/queries";
+import type { App } from "~/api/schema";
+import { Button } from "~/ui/button";
+import { Copy } from "~/ui/copy";
+import { Field, Input, Password } from "~/ui/field";
+
+const FIELDS = [
+  ["client_id", "Client id", ""],
+  ["client_secret", "Client secret", ""],
+  ["authorize_url", "Address to authorize at", "https://…/oauth/authorize"],
+  ["token_url", "Address of tokens", "https://…/oauth/token"],
+  ["scopes", "Scopes, with spaces between", ""],
+] as const;
+
+type Name = (typeof FIELDS)[number][0];
+
+/** The organization's own client at the provider, which an app by OAuth needs first. */
+export function OauthClient({ app, onSaved }: { app: App; onSaved: () => void }) {
+  const queries = useQueryClient();
+  const known = isObject(app.oauth) ? app.oauth : {};
+  const [values, setValues] = useState<Record<Name, string>>({
+    client_id: textOf(known.client_id) ?? "",
+    client_secret: "",
+    authorize_url: textOf(known.authorize_url) ?? "",
+    token_url: textOf(known.token_url) ?? "",
+    scopes: listOf(known.scopes).map(String).join(" "),
+  });
+  const save = useMutation({
+    mutationFn: () => {
+      const { scopes, client_secret, ...rest } = values;
+      return data(
+        client.PUT("/v1/apps/{id}", {
+          params: { path: { id: app.name_slug } },
+          body: {
+            oauth: {
+              ...rest,
+              scopes: scopes.split(/[\s,]+/).filter((scope) => scope !== ""),
+              ...(client_secret === "" ? {} : { client_secret }),
+            },
+          },
+        }),
+      );
+    },
+    onSuccess: (saved) => {
+      queries.setQueryData(appQuery(app.name_slug).queryKey, saved);
+      onSaved();
+    },
+  });
+  const callback = `${window.location.origin}/oauth/callback`;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate();
+      }}
+    >
+      <div className="dialog-body form-grid">
+        <p className="mid">
+          {app.name} lets an application in only by a client of yours. Register one there with this
+          redirect address, then fill in what {app.name} gives you.
+        </p>
+        <div className="copy-line">
+          <code className="mono">{callback}</code>
+          <Copy text={callback} label="Copy the redirect address" />
+        </div>
+        {FIELDS.map(([name, label, placeholder]) => (
+          <Field key={name} label={label} optional={name === "scopes"}>
+            {(control) => {
+              const shared = {
+                ...control,
+                autoComplete: "off",
+                placeholder,
+                value: values[name],
+                onChange: (event: React.ChangeEvent<HTMLInputElement>) =>
+                  setValues({ ...values, [name]: event.target.value }),
+              };
+              return name === "client_secret" ? <Password {...shared} /> : <Input {...shared} />;
+            }}
+          </Field>
+        ))}
+        {save.error !== null && (
+          <p role="alert" className="failed-text">
+            {sentence(save.error)}
+          </p>
+        )}
+      </div>
+      <footer className="dialog-foot">
+        <Button look="primary" type="submit" busy={save.isPending && "Saving…"}>
+          Save the client
+        </Button>
+      </footer>
+    </form>
+  );
+}

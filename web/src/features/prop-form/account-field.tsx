@@ -1,0 +1,122 @@
+import { useQuery } from "@tanstack/react-query";
+import { isObject } from "~/api/json";
+import type { PropDef } from "~/api/props";
+import { accountsOf, appQuery } from "~/api/queries";
+import { useConnect } from "~/shell/connect";
+import { useRefusal } from "~/shell/session";
+import { Button } from "~/ui/button";
+import { Combobox, type Item } from "~/ui/combobox";
+import { type ControlProps, Message } from "~/ui/field";
+import { Select } from "~/ui/select";
+import { Glyph } from "~/ui/status";
+import type { PropForm } from "./use-prop-form";
+
+type Props = { form: PropForm; prop: PropDef; control: ControlProps };
+
+function idOf(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  return isObject(value) && typeof value.authProvisionId === "string"
+    ? value.authProvisionId
+    : null;
+}
+
+const stored = (id: string) => ({ authProvisionId: id });
+
+/** An account of the app: which, whether it is healthy, and connecting one here. */
+export function AccountField({ form, prop, control }: Props) {
+  const app = prop.app ?? "";
+  const { data: accounts = [], isPending, refetch } = useQuery(accountsOf(app));
+  const { data: record } = useQuery(appQuery(app));
+  const connect = useConnect();
+  const refused = useRefusal("full");
+  const name = record?.name ?? app;
+  const draft = form.drafts[prop.name];
+  const value = draft?.kind === "value" ? draft.value : undefined;
+  const many = prop.type === "app[]";
+  const chosen = many ? null : idOf(value);
+  const account = accounts.find(({ id }) => id === chosen);
+
+  const onConnected = async ({ id }: { id: string }) => {
+    await refetch();
+    const before = Array.isArray(value) ? value : [];
+    const next = many ? [...before, stored(id)] : stored(id);
+    form.choose(prop.name, { kind: "value", value: next });
+  };
+  const unhealthy = account !== undefined && !account.healthy;
+  return (
+    <>
+      <div className="account">
+        {many ? (
+          <Combobox
+            {...control}
+            multiple
+            items={accounts.map(itemOf)}
+            value={(Array.isArray(value) ? value : []).flatMap((each) => {
+              const id = idOf(each);
+              const found = accounts.find((account) => account.id === id);
+              return id === null
+                ? []
+                : [found === undefined ? { key: id, label: id } : itemOf(found)];
+            })}
+            onChange={(items) =>
+              form.choose(
+                prop.name,
+                items.length === 0
+                  ? undefined
+                  : { kind: "value", value: items.map(({ key }) => stored(key)) },
+              )
+            }
+          />
+        ) : (
+          <Select
+            {...control}
+            className={unhealthy ? "is-warn" : ""}
+            value={chosen}
+            placeholder={
+              isPending
+                ? "Reading accounts"
+                : accounts.length === 0
+                  ? "No account yet"
+                  : "Choose an account"
+            }
+            disabled={accounts.length === 0}
+            onChange={(id) => form.choose(prop.name, { kind: "value", value: stored(id) })}
+            choices={accounts.map(({ id, name, healthy }) => ({
+              value: id,
+              label: name,
+              note: healthy ? (
+                <span className="row">
+                  <Glyph status="succeeded" small /> healthy
+                </span>
+              ) : (
+                "needs to be connected again"
+              ),
+            }))}
+          />
+        )}
+        <Button
+          size="lg"
+          refused={refused}
+          onClick={() =>
+            connect({
+              app,
+              ...(unhealthy && chosen !== null ? { accountId: chosen } : {}),
+              onConnected: (connected) => void onConnected(connected),
+            })
+          }
+        >
+          {unhealthy
+            ? "Reconnect…"
+            : accounts.length === 0
+              ? `Connect ${name}…`
+              : "Connect another…"}
+        </Button>
+      </div>
+      {unhealthy && <Message error={account.problem ?? "The provider refuses this account."} />}
+    </>
+  );
+}
+
+function itemOf({ id, name }: { id: string; name: string }): Item {
+  return { key: id, label: name };
+}

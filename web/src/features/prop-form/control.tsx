@@ -1,0 +1,193 @@
+/** The control of a prop, by its type. A type that is not known is typed as text. */
+
+import { Database, Webhook } from "lucide-react";
+import { useState } from "react";
+import { isObject, textOf } from "~/api/json";
+import type { PropDef } from "~/api/props";
+import { Button } from "~/ui/button";
+import { Editor } from "~/ui/code/editor";
+import { Copy } from "~/ui/copy";
+import { type ControlProps, Switch, TextArea } from "~/ui/field";
+import { AccountField } from "./account-field";
+import { ItemsField } from "./items-field";
+import { OptionsField } from "./options-field";
+import { DataStoreField, FileStoreField } from "./store-field";
+import { TimerField } from "./timer-field";
+import type { PropForm } from "./use-prop-form";
+import { hasOptions, isJson, isMadeByServer, rangeText } from "./values";
+
+type Props = {
+  form: PropForm;
+  prop: PropDef;
+  control: ControlProps;
+  /** What is stored: interfaces show their address. */
+  stored: unknown;
+};
+
+export function Control({ form, prop, control, stored }: Props) {
+  if (prop.fixed !== undefined) {
+    return <output className="input is-made mono">{JSON.stringify(prop.fixed)}</output>;
+  }
+  if (isMadeByServer(prop)) return <Made prop={prop} stored={stored} />;
+  if (prop.type === "$.interface.timer") {
+    return <TimerField form={form} prop={prop} control={control} />;
+  }
+  if (prop.type === "app" || prop.type === "app[]") {
+    return <AccountField form={form} prop={prop} control={control} />;
+  }
+  if (prop.type === "data_store" || prop.type === "datastore") {
+    return <DataStoreField form={form} prop={prop} control={control} />;
+  }
+  if (prop.type === "dir") return <FileStoreField form={form} prop={prop} control={control} />;
+  if (prop.secret) return <SecretField form={form} prop={prop} control={control} />;
+  if (hasOptions(prop)) return <OptionsField form={form} prop={prop} control={control} />;
+  if (prop.type === "boolean") return <BooleanField form={form} prop={prop} control={control} />;
+  if (prop.type.endsWith("[]")) return <ItemsField form={form} prop={prop} control={control} />;
+  if (isJson(prop)) return <JsonField form={form} prop={prop} control={control} />;
+  return <TextField form={form} prop={prop} control={control} />;
+}
+
+type FieldProps = Omit<Props, "stored">;
+
+function textIn(form: PropForm, prop: PropDef): string {
+  const draft = form.drafts[prop.name];
+  if (draft?.kind === "text") return draft.text;
+  if (draft?.kind !== "value" || draft.value === undefined) return "";
+  return typeof draft.value === "string" ? draft.value : JSON.stringify(draft.value);
+}
+
+function TextField({ form, prop, control }: FieldProps) {
+  const text = textIn(form, prop);
+  const shared = {
+    ...control,
+    autoComplete: "off",
+    disabled: prop.disabled,
+    value: text,
+    onBlur: () => form.commit(prop.name),
+  };
+  const set = (next: string) => form.set(prop.name, { kind: "text", text: next });
+  if (prop.type === "integer") {
+    const allowed = rangeText(prop);
+    return (
+      <div className="number-row">
+        <input
+          {...shared}
+          className="input"
+          inputMode="numeric"
+          onChange={(event) => set(event.target.value)}
+        />
+        {allowed !== undefined && <span className="dim">{allowed}</span>}
+      </div>
+    );
+  }
+  return (
+    <TextArea
+      {...shared}
+      className="is-line"
+      rows={1}
+      mono={prop.type === "sql"}
+      onChange={(event) => set(event.target.value)}
+    />
+  );
+}
+
+function BooleanField({ form, prop, control }: FieldProps) {
+  const draft = form.drafts[prop.name];
+  const value = draft?.kind === "value" ? draft.value : undefined;
+  return (
+    <div className="boolean-row">
+      <Switch
+        id={control.id}
+        aria-describedby={control["aria-describedby"]}
+        checked={value === true}
+        disabled={prop.disabled}
+        onChange={(checked) => form.choose(prop.name, { kind: "value", value: checked })}
+      />
+      {value === undefined ? (
+        <span className="dim">Not set</span>
+      ) : (
+        <>
+          <span className="mid">{value === true ? "Yes" : "No"}</span>
+          {prop.optional && (
+            <button
+              type="button"
+              className="link small"
+              onClick={() => form.choose(prop.name, undefined)}
+            >
+              Unset
+            </button>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+function JsonField({ form, prop, control }: FieldProps) {
+  const problem = form.problemOf(prop);
+  const line = /^Line (\d+),/.exec(problem ?? "")?.[1];
+  return (
+    <Editor
+      language="json"
+      label={prop.label}
+      describedBy={control["aria-describedby"]}
+      invalid={control["aria-invalid"]}
+      wrongLine={line === undefined ? undefined : Number(line)}
+      value={textIn(form, prop)}
+      onChange={(text) => form.set(prop.name, text === "" ? undefined : { kind: "text", text })}
+      onBlur={() => form.commit(prop.name)}
+    />
+  );
+}
+
+/** Write-only: what is set cannot be read back, only replaced. */
+function SecretField({ form, prop, control }: FieldProps) {
+  const [replaces, setReplaces] = useState(false);
+  if (form.sealed.includes(prop.name) && !replaces) {
+    return (
+      <div className="account">
+        <output className="input is-made" id={control.id}>
+          Set. Nobody can read it back.
+        </output>
+        <Button size="lg" onClick={() => setReplaces(true)}>
+          Replace…
+        </Button>
+      </div>
+    );
+  }
+  return (
+    <input
+      {...control}
+      className="input"
+      type="password"
+      autoComplete="new-password"
+      value={textIn(form, prop)}
+      onChange={(event) => form.set(prop.name, { kind: "text", text: event.target.value })}
+      onBlur={() => form.commit(prop.name)}
+    />
+  );
+}
+
+const made: Record<string, { icon: typeof Webhook; says: string }> = {
+  "$.interface.http": { icon: Webhook, says: "Gets its address when it is deployed" },
+  "$.interface.apphook": { icon: Webhook, says: "Told of events by the app" },
+  "$.service.db": { icon: Database, says: "A store of its own, empty at first" },
+};
+
+function Made({ prop, stored }: { prop: PropDef; stored: unknown }) {
+  const { icon: Icon, says } = made[prop.type] ?? { icon: Database, says: "Made by the server" };
+  const endpoint = isObject(stored) ? textOf(stored.endpoint_url) : undefined;
+  return (
+    <output className="input is-made">
+      <Icon className="icon is-sm" aria-hidden="true" />
+      {endpoint === undefined ? (
+        says
+      ) : (
+        <>
+          <span className="mono cut grow">{endpoint}</span>
+          <Copy text={endpoint} label="Copy the address" />
+        </>
+      )}
+    </output>
+  );
+}

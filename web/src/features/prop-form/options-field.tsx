@@ -1,0 +1,378 @@
+/** Choosing among options: fixed ones, or those that the component's code is asked for page by page. */
+
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Hourglass, RefreshCw } from "lucide-react";
+import { useDeferredValue, useEffect, useState } from "react";
+import { type OptionsPage, readOptions } from "~/api/components";
+import { sentence } from "~/api/errors";
+import type { JsonObject } from "~/api/json";
+import { isObject } from "~/api/json";
+import type { Option, PropDef } from "~/api/props";
+import { Button, IconButton } from "~/ui/button";
+import { Combobox, type Item } from "~/ui/combobox";
+import { type ControlProps, Message } from "~/ui/field";
+import { minute } from "~/ui/format";
+import { Select } from "~/ui/select";
+import { Glyph } from "~/ui/status";
+import type { PropForm } from "./use-prop-form";
+
+const FEW = 8;
+const FRESH_MS = 5 * 60_000;
+const SLOW_MS = 2_000;
+
+type Props = { form: PropForm; prop: PropDef; control: ControlProps };
+
+/** Identity of an option: its value, spelled. */
+function keyOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function itemOf({ label, value }: Option): Item {
+  const key = keyOf(value);
+  return { key, label, ...(label === key || key.length > 40 ? {} : { note: <code>{key}</code> }) };
+}
+
+/** The value that is stored for an option. */
+function stored(prop: PropDef, { label, value }: Option): unknown {
+  return prop.withLabel ? { __lv: { label, value } } : value;
+}
+
+/** The option that a stored value is, with its label where one is known. */
+function optionOf(value: unknown, label: string | undefined, known: readonly Option[]): Option {
+  const inner = isObject(value) && isObject(value.__lv) ? value.__lv : value;
+  const bare = isObject(inner) && "value" in inner ? inner.value : inner;
+  const own = isObject(inner) && typeof inner.label === "string" ? inner.label : undefined;
+  const found = known.find((option) => keyOf(option.value) === keyOf(bare));
+  return { label: found?.label ?? label ?? own ?? keyOf(bare), value: bare };
+}
+
+export function OptionsField(props: Props) {
+  return props.prop.asksOptions ? <AskedOptions {...props} /> : <FixedOptions {...props} />;
+}
+
+function FixedOptions({ form, prop, control }: Props) {
+  const options = prop.options ?? [];
+  if (options.length > FEW || prop.type.endsWith("[]")) {
+    return <Choices form={form} prop={prop} control={control} options={options} />;
+  }
+  const draft = form.drafts[prop.name];
+  const value = draft?.kind === "value" ? draft.value : undefined;
+  const chosen = value === undefined ? null : keyOf(optionOf(value, undefined, options).value);
+  return (
+    <Select
+      {...control}
+      value={chosen}
+      onChange={(key) => {
+        const option = options.find((each) => keyOf(each.value) === key);
+        if (option !== undefined) {
+          form.choose(prop.name, {
+            kind: "value",
+            value: stored(prop, option),
+            label: option.label,
+          });
+        }
+      }}
+      choices={options.map((option) => ({ value: keyOf(option.value), label: option.label }))}
+    />
+  );
+}
+
+/** The combobox of one or many, over the options that are known so far. */
+function Choices({
+  form,
+  prop,
+  control,
+  options,
+  onOpen,
+  onSearch,
+  foot,
+  none,
+}: Props & {
+  options: readonly Option[];
+  onOpen?: () => void;
+  onSearch?: (text: string) => void;
+  foot?: React.ReactNode;
+  none?: React.ReactNode;
+}) {
+  const [own, setOwn] = useState<string | null>(null);
+  const draft = form.drafts[prop.name];
+  const value = draft?.kind === "value" ? draft.value : undefined;
+  const label = draft?.kind === "value" ? draft.label : undefined;
+  const byKey = new Map(options.map((option) => [keyOf(option.value), option]));
+  const optionFor = (item: Item): Option =>
+    byKey.get(item.key) ?? optionOf(valueOfText(prop, item.key), item.label, []);
+  const shared = {
+    ...control,
+    items: options.map(itemOf),
+    ...(onOpen === undefined ? {} : { onOpen }),
+    ...(onSearch === undefined ? {} : { onSearch }),
+    foot: foot ?? null,
+    ...(none === undefined ? {} : { none }),
+  };
+  if (own !== null) {
+    return (
+      <OwnValue
+        control={control}
+        text={own}
+        onText={(text) => {
+          setOwn(text);
+          form.set(
+            prop.name,
+            text === "" ? undefined : { kind: "value", value: valueOfText(prop, text) },
+          );
+        }}
+        onBack={() => {
+          setOwn(null);
+          form.commit(prop.name);
+        }}
+      />
+    );
+  }
+  const enter = (
+    <Message
+      hint={
+        <button
+          type="button"
+          className="link"
+          onClick={() => setOwn(value === undefined ? "" : keyOf(value))}
+        >
+          Enter a value instead
+        </button>
+      }
+    />
+  );
+  if (prop.type.endsWith("[]")) {
+    const values = Array.isArray(value) ? value : value === undefined ? [] : [value];
+    return (
+      <Combobox
+        {...shared}
+        multiple
+        value={values.map((each) => itemOf(optionOf(each, undefined, options)))}
+        onChange={(items) => {
+          const next = items.map((item) => stored(prop, optionFor(item)));
+          form.choose(prop.name, next.length === 0 ? undefined : { kind: "value", value: next });
+        }}
+      />
+    );
+  }
+  return (
+    <>
+      <Combobox
+        {...shared}
+        value={value === undefined ? null : itemOf(optionOf(value, label, options))}
+        onChange={(item) => {
+          if (item === null) return form.choose(prop.name, undefined);
+          const option = optionFor(item);
+          form.choose(prop.name, {
+            kind: "value",
+            value: stored(prop, option),
+            label: option.label,
+          });
+        }}
+      />
+      {prop.asksOptions && enter}
+    </>
+  );
+}
+
+/** A typed value of the prop's type. */
+function valueOfText(prop: PropDef, text: string): unknown {
+  return prop.type.startsWith("integer") && /^-?\d+$/.test(text) ? Number(text) : text;
+}
+
+function OwnValue({
+  control,
+  text,
+  onText,
+  onBack,
+}: {
+  control: ControlProps;
+  text: string;
+  onText: (text: string) => void;
+  onBack: () => void;
+}) {
+  return (
+    <>
+      <input
+        {...control}
+        className="input is-mono"
+        autoComplete="off"
+        value={text}
+        onChange={(event) => onText(event.target.value)}
+      />
+      <Message
+        hint={
+          <button type="button" className="link" onClick={onBack}>
+            Choose from the list instead
+          </button>
+        }
+      />
+    </>
+  );
+}
+
+function AskedOptions(props: Props) {
+  const { form, prop, control } = props;
+  const waits = waitsFor(form, prop);
+  const [opened, setOpened] = useState(false);
+  const [typed, setTyped] = useState("");
+  const query = useDeferredValue(prop.searches ? typed.trim() : "");
+  const others: JsonObject = { ...form.values };
+  delete others[prop.name];
+  const asked = useInfiniteQuery({
+    queryKey: ["options", form.target, prop.name, others, query],
+    enabled: opened && waits === undefined,
+    staleTime: FRESH_MS,
+    gcTime: FRESH_MS,
+    retry: false,
+    refetchOnWindowFocus: false,
+    initialPageParam: { page: 0, context: undefined },
+    queryFn: ({ pageParam, signal }: { pageParam: Param; signal: AbortSignal }) =>
+      readOptions(
+        {
+          target: form.target,
+          prop: prop.name,
+          values: others,
+          page: pageParam.page,
+          context: pageParam.context,
+          query: query === "" ? undefined : query,
+          form: form.formId(),
+        },
+        signal,
+      ),
+    getNextPageParam: (last: OptionsPage, pages: OptionsPage[]): Param | undefined =>
+      // A page without options is the end, also where the code goes on giving a context.
+      last.options.length === 0 ? undefined : { page: pages.length, context: last.context },
+  });
+  if (waits !== undefined) {
+    return (
+      <div className="input is-waiting">
+        <Hourglass className="icon is-sm" aria-hidden="true" />
+        Waits for {waits}
+      </div>
+    );
+  }
+  const pages = asked.data?.pages ?? [];
+  const options = pages.flatMap((page) => page.options);
+  const state = {
+    shown: options.length,
+    at: pages.at(-1)?.at,
+    more: asked.hasNextPage && options.length > 0,
+    pending: asked.isFetching,
+    problem: asked.error === null ? undefined : sentence(asked.error),
+  };
+  return (
+    <Choices
+      {...props}
+      control={control}
+      options={options}
+      onOpen={() => setOpened(true)}
+      {...(prop.searches ? { onSearch: setTyped } : {})}
+      none={asked.isFetching ? null : state.problem === undefined ? undefined : null}
+      foot={
+        <Foot
+          {...state}
+          onMore={() => void asked.fetchNextPage()}
+          onAgain={() => void asked.refetch()}
+          onStop={() => setOpened(false)}
+        />
+      }
+    />
+  );
+}
+
+type Param = { page: number; context: JsonObject | undefined };
+
+/** Below the list: how many are shown, how old they are, more, again; what went wrong; stop where it takes long. */
+function Foot({
+  shown,
+  at,
+  more,
+  pending,
+  problem,
+  onMore,
+  onAgain,
+  onStop,
+}: {
+  shown: number;
+  at: number | undefined;
+  more: boolean;
+  pending: boolean;
+  problem: string | undefined;
+  onMore: () => void;
+  onAgain: () => void;
+  onStop: () => void;
+}) {
+  const seconds = useSeconds(pending);
+  if (pending) {
+    return (
+      <>
+        <Glyph status="running" small />
+        <span role="status">Asking{seconds >= 1 ? `, ${seconds} s` : "…"}</span>
+        {seconds * 1_000 >= SLOW_MS && (
+          <button type="button" className="link end" onClick={onStop}>
+            Stop
+          </button>
+        )}
+      </>
+    );
+  }
+  if (problem !== undefined) {
+    return (
+      <>
+        <span className="failed-text grow" role="alert">
+          {problem}
+        </span>
+        <Button size="sm" onClick={onAgain}>
+          Ask again
+        </Button>
+      </>
+    );
+  }
+  return (
+    <>
+      <span>
+        {shown} shown
+        {more && (
+          <>
+            , there may be more.{" "}
+            <button type="button" className="link" onClick={onMore}>
+              Load the next
+            </button>
+          </>
+        )}
+      </span>
+      {at !== undefined && <span className="end">read {minute(at)}</span>}
+      <IconButton size="sm" icon={RefreshCw} label="Read again" onClick={onAgain} />
+    </>
+  );
+}
+
+function useSeconds(running: boolean): number {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    if (!running) return;
+    setSeconds(0);
+    const timer = setInterval(() => setSeconds((before) => before + 1), 1_000);
+    return () => clearInterval(timer);
+  }, [running]);
+  return seconds;
+}
+
+/** The label of the prop that must have a value first. */
+function waitsFor(form: PropForm, prop: PropDef): string | undefined {
+  const before = form.props.slice(0, form.props.indexOf(prop));
+  const needed = prop.dependsOn ?? [];
+  const waiting = form.props.find(
+    (each) =>
+      needed.includes(each.name) &&
+      each.name !== prop.name &&
+      form.values[each.name] === undefined &&
+      !each.optional,
+  );
+  if (waiting !== undefined) return waiting.label;
+  const account = before.find(
+    (each) => each.type === "app" && !each.optional && form.values[each.name] === undefined,
+  );
+  return account === undefined ? undefined : account.label;
+}

@@ -1,0 +1,154 @@
+import { useQuery } from "@tanstack/react-query";
+import { isObject, numberOf, textOf } from "~/api/json";
+import type { PropDef } from "~/api/props";
+import { Combobox } from "~/ui/combobox";
+import { type ControlProps, Message } from "~/ui/field";
+import { every } from "~/ui/format";
+import { Segments } from "~/ui/pane";
+import { Select } from "~/ui/select";
+import type { PropForm } from "./use-prop-form";
+
+type Props = { form: PropForm; prop: PropDef; control: ControlProps };
+
+const UNITS = [
+  ["seconds", 1],
+  ["minutes", 60],
+  ["hours", 3_600],
+  ["days", 86_400],
+] as const;
+
+const zones = Intl.supportedValuesOf("timeZone");
+const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+const zoneItems = [...new Set(["UTC", here, ...zones])].map((zone) => ({ key: zone, label: zone }));
+
+type Timer = { cron: string | undefined; zone: string; seconds: number | undefined };
+
+function timerOf(value: unknown): Timer {
+  const given = isObject(value) ? value : {};
+  return {
+    cron: textOf(given.cron),
+    zone: textOf(given.timezone) ?? (textOf(given.cron) === undefined ? here : "UTC"),
+    seconds: numberOf(given.intervalSeconds ?? given.interval_seconds),
+  };
+}
+
+/** The largest unit that the seconds are whole numbers of. */
+export function unitOf(seconds: number): (typeof UNITS)[number] {
+  return UNITS.findLast(([, size]) => seconds >= size && seconds % size === 0) ?? UNITS[0];
+}
+
+/** Every so often, or by cron: with what that means in words. */
+export function TimerField({ form, prop, control }: Props) {
+  const draft = form.drafts[prop.name];
+  const timer = timerOf(draft?.kind === "value" ? draft.value : undefined);
+  const mode = timer.cron === undefined ? "every" : "cron";
+  const set = (value: unknown) => form.set(prop.name, { kind: "value", value });
+  const [unit, size] = unitOf(timer.seconds ?? 900);
+  return (
+    <>
+      <div className="timer">
+        <Segments
+          label="Kind of timer"
+          value={mode}
+          onChange={(next) => {
+            form.choose(prop.name, {
+              kind: "value",
+              value:
+                next === "cron"
+                  ? { cron: timer.cron ?? "0 9 * * 1-5", timezone: timer.zone }
+                  : { intervalSeconds: timer.seconds ?? 900 },
+            });
+          }}
+          choices={[
+            ["every", "Every"],
+            ["cron", "Cron"],
+          ]}
+        />
+        {mode === "every" ? (
+          <>
+            <input
+              {...control}
+              className="input"
+              inputMode="numeric"
+              value={timer.seconds === undefined ? "" : String(timer.seconds / size)}
+              onChange={(event) => {
+                const number = Number(event.target.value);
+                set(
+                  Number.isFinite(number) && event.target.value !== ""
+                    ? { intervalSeconds: Math.round(number * size) }
+                    : {},
+                );
+              }}
+              onBlur={() => form.commit(prop.name)}
+            />
+            <Select
+              aria-label="Unit"
+              value={unit}
+              onChange={(name) => {
+                const next = UNITS.find(([each]) => each === name) ?? UNITS[0];
+                const number = (timer.seconds ?? size) / size;
+                form.choose(prop.name, {
+                  kind: "value",
+                  value: { intervalSeconds: Math.max(1, number) * next[1] },
+                });
+              }}
+              choices={UNITS.map(([name]) => ({ value: name, label: name }))}
+            />
+          </>
+        ) : (
+          <>
+            <input
+              {...control}
+              className="input is-mono"
+              autoComplete="off"
+              spellCheck={false}
+              value={timer.cron}
+              onChange={(event) => set({ cron: event.target.value, timezone: timer.zone })}
+              onBlur={() => form.commit(prop.name)}
+            />
+            <Combobox
+              aria-label="Time zone"
+              value={{ key: timer.zone, label: timer.zone }}
+              onChange={(item) => {
+                if (item === null) return;
+                const value = { cron: timer.cron, timezone: item.key };
+                form.choose(prop.name, { kind: "value", value });
+              }}
+              items={zoneItems}
+            />
+          </>
+        )}
+      </div>
+      {mode === "every" ? (
+        timer.seconds !== undefined && <Message hint={`Ticks ${every(timer.seconds)}.`} />
+      ) : (
+        <CronWords cron={timer.cron ?? ""} zone={timer.zone} />
+      )}
+    </>
+  );
+}
+
+function CronWords({ cron, zone }: { cron: string; zone: string }) {
+  const { data } = useQuery({
+    queryKey: ["cron", cron],
+    queryFn: async () => {
+      const { default: cronstrue } = await import("cronstrue");
+      try {
+        return { words: cronstrue.toString(cron, { use24HourTimeFormat: true, verbose: false }) };
+      } catch (error) {
+        return { problem: String(error).replace(/^Error: /, "") };
+      }
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  if (data === undefined) return null;
+  return "problem" in data ? (
+    <Message
+      error={`${data.problem}. A cron line has five parts: minute, hour, day, month, day of the week.`}
+    />
+  ) : (
+    <Message hint={`${data.words}, in ${zone}.`} />
+  );
+}

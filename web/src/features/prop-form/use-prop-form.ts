@@ -1,0 +1,162 @@
+/** State of a form of props: drafts by name, what is wrong, and props that the component says anew. */
+
+import { useMutation } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { type FormTarget, readProps } from "~/api/components";
+import { sentence } from "~/api/errors";
+import type { JsonObject } from "~/api/json";
+import type { PropDef } from "~/api/props";
+import { forget, keep, keptOf } from "~/shell/kept";
+import { keptDrafts, withoutSecrets } from "./kept-drafts";
+import { type Draft, type Drafts, draftOf, type Problems, readAll } from "./values";
+
+const KEEP_WAIT_MS = 400;
+
+type Given = {
+  target: FormTarget;
+  props: readonly PropDef[];
+  /** Values that are stored already; of secrets the server gives none. */
+  stored?: JsonObject;
+  /** Names of secrets that have a value on the server. */
+  sealed?: readonly string[];
+  /** Under which name what is typed is kept in this browser. */
+  keepAs: string;
+};
+
+export type PropForm = ReturnType<typeof usePropForm>;
+
+export function usePropForm({ target, props: first, stored = {}, sealed = [], keepAs }: Given) {
+  const [start] = useState(() => {
+    const kept = keptOf(keepAs);
+    const drafts: Record<string, Draft | undefined> = {};
+    for (const prop of first) drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default);
+    return { drafts: { ...drafts, ...keptDrafts(kept?.value) }, keptAt: kept?.at };
+  });
+  const [props, setProps] = useState(first);
+  const [drafts, setDrafts] = useState<Drafts>(start.drafts);
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [all, setAll] = useState(false);
+  const [refused, setRefused] = useState<Problems>({});
+  const [keptAt, setKeptAt] = useState(start.keptAt);
+  const [changed, setChanged] = useState(start.keptAt !== undefined);
+  const formId = useRef<string | undefined>(undefined);
+  const latest = useRef(drafts);
+  latest.current = drafts;
+
+  const read = readAll(props, drafts);
+  const missing = read.missing.filter((name) => !sealed.includes(name));
+
+  const reload = useMutation({
+    mutationFn: async () => {
+      const { values } = readAll(props, latest.current);
+      const signal = new AbortController().signal;
+      return readProps({ target, values, form: formId.current }, signal);
+    },
+    onSuccess: (made) => {
+      formId.current = made.form;
+      setProps(made.props);
+      // What was typed stays, also of props that are gone for now.
+      const next: Record<string, Draft | undefined> = { ...latest.current };
+      for (const prop of made.props) {
+        if (next[prop.name] === undefined) {
+          next[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default);
+        }
+      }
+      setDrafts(next);
+    },
+  });
+  const { mutate: reloadProps } = reload;
+  const reloads = first.some((prop) => prop.reloads);
+  useEffect(() => {
+    // A component that says its props by itself may have more than its record shows.
+    if (reloads) reloadProps();
+  }, [reloads, reloadProps]);
+
+  useEffect(() => {
+    if (!changed) return;
+    const timer = setTimeout(() => {
+      setKeptAt(keep(keepAs, withoutSecrets(props, drafts)));
+    }, KEEP_WAIT_MS);
+    return () => clearTimeout(timer);
+  }, [changed, drafts, props, keepAs]);
+
+  const commit = (name: string) => {
+    setTouched((before) => new Set([...before, name]));
+    if (props.find((prop) => prop.name === name)?.reloads) reloadProps();
+  };
+
+  return {
+    target,
+    props,
+    drafts,
+    sealed,
+    values: read.values,
+    formId: () => formId.current,
+    changed,
+    /** When what was typed was kept in this browser. */
+    keptAt: changed ? keptAt : undefined,
+    isReloading: reload.isPending,
+    reloadProblem: reload.error === null ? undefined : sentence(reload.error),
+    reloadAgain: () => reloadProps(),
+    /** Sets a draft while it is typed. */
+    set(name: string, draft: Draft | undefined) {
+      setChanged(true);
+      setDrafts((before) => ({ ...before, [name]: draft }));
+      setRefused((before) => {
+        const { [name]: _, ...rest } = before;
+        return rest;
+      });
+    },
+    /** Called when typing in a field ended: its problem is shown from then on. */
+    commit,
+    /** Sets a draft that was chosen, which ends at once. */
+    choose(name: string, draft: Draft | undefined) {
+      this.set(name, draft);
+      latest.current = { ...latest.current, [name]: draft };
+      commit(name);
+    },
+    /** What is wrong with the field, once it is time to say so. */
+    problemOf(prop: PropDef): string | undefined {
+      if (refused[prop.name] !== undefined) return refused[prop.name];
+      if (!all && !touched.has(prop.name)) return undefined;
+      if (read.problems[prop.name] !== undefined) return read.problems[prop.name];
+      return all && missing.includes(prop.name) ? "This needs a value." : undefined;
+    },
+    /** Fields that need the person, in the order of the form. */
+    needs: props
+      .map((prop) => prop.name)
+      .filter(
+        (name) =>
+          refused[name] !== undefined ||
+          read.problems[name] !== undefined ||
+          missing.includes(name),
+      ),
+    /** Shows all that is wrong; whether nothing is. */
+    reveal(): boolean {
+      setAll(true);
+      return missing.length === 0 && Object.keys(read.problems).length === 0;
+    },
+    revealed: all,
+    /** Takes over what the server found wrong. */
+    refuse(problems: Problems) {
+      setRefused(problems);
+    },
+    /** The values are on the server: nothing is to be kept here. */
+    done() {
+      forget(keepAs);
+      setChanged(false);
+    },
+    /** Back to what is stored. */
+    reset() {
+      forget(keepAs);
+      setChanged(false);
+      setAll(false);
+      setRefused({});
+      setTouched(new Set());
+      const drafts: Record<string, Draft | undefined> = {};
+      for (const prop of props)
+        drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default);
+      setDrafts(drafts);
+    },
+  };
+}

@@ -1,0 +1,187 @@
+/**
+ * Values of a form while they are typed. A field keeps the text as it was typed, whatever it means; `read` says what
+ * value that is, or what is wrong with it. Names of props may hold any sign, so the state is a map by name.
+ */
+
+import type { JsonObject } from "~/api/json";
+import { isObject } from "~/api/json";
+import { isRequired, type PropDef } from "~/api/props";
+import { firstMistake } from "~/ui/json/offset";
+
+/** What a field holds: a value that was chosen, or text that still has to be read. */
+export type Draft =
+  | { kind: "value"; value: unknown; label?: string | undefined }
+  | { kind: "text"; text: string }
+  /** A list whose items are edited one by one. */
+  | { kind: "items"; items: readonly string[] };
+
+export type Drafts = Readonly<Record<string, Draft | undefined>>;
+
+export type Read = { value: unknown } | { problem: string };
+
+/** Bytes of one static value (spec 8). */
+export const VALUE_BYTES_MAX = 64 * 1024;
+
+const GIVEN_BY_SERVER = ["$.interface.http", "$.interface.apphook", "$.service.db"];
+
+export function isMadeByServer(prop: PropDef): boolean {
+  return GIVEN_BY_SERVER.includes(prop.type);
+}
+
+/** How text of the prop is typed. */
+export function isJson(prop: PropDef): boolean {
+  return prop.type === "object" || prop.type === "any" || prop.type === "http_request";
+}
+
+/** The draft that shows a stored value. */
+export function draftOf(prop: PropDef, value: unknown): Draft | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (isJson(prop)) return { kind: "text", text: JSON.stringify(value, null, 2) ?? "" };
+  if (prop.type.endsWith("[]") && prop.type !== "app[]" && !hasOptions(prop)) {
+    const items = Array.isArray(value) ? value : [value];
+    return { kind: "items", items: items.map((item) => plainText(item)) };
+  }
+  const label = isObject(value) && typeof value.label === "string" ? value.label : undefined;
+  if (["string", "integer", "sql", "dir"].includes(prop.type) && !hasOptions(prop)) {
+    if (!isObject(value)) return { kind: "text", text: plainText(value) };
+  }
+  return { kind: "value", value, label };
+}
+
+function plainText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+export function hasOptions(prop: PropDef): boolean {
+  return prop.asksOptions || (prop.options !== undefined && prop.options.length > 0);
+}
+
+/** The value of a draft, `{ value: undefined }` where there is none. */
+export function read(prop: PropDef, draft: Draft | undefined): Read {
+  if (draft === undefined) return { value: undefined };
+  switch (draft.kind) {
+    case "value":
+      return sized(draft.value);
+    case "text":
+      return draft.text.trim() === "" && prop.type !== "string"
+        ? { value: undefined }
+        : readText(prop, prop.type, draft.text);
+    case "items": {
+      const type = prop.type.slice(0, -2);
+      const values: unknown[] = [];
+      for (const [index, item] of draft.items.entries()) {
+        if (item === "" && type !== "string") continue;
+        const result = readText(prop, type, item);
+        if ("problem" in result) return { problem: `Item ${index + 1}: ${result.problem}` };
+        values.push(result.value);
+      }
+      return values.length === 0 ? { value: undefined } : sized(values);
+    }
+  }
+}
+
+function readText(prop: PropDef, type: string, text: string): Read {
+  switch (type) {
+    case "integer":
+      return readInteger(prop, text);
+    case "boolean":
+      return text === "true" || text === "false"
+        ? { value: text === "true" }
+        : { problem: `${text} is neither true nor false.` };
+    case "object": {
+      const result = readJson(text);
+      if ("problem" in result || isObject(result.value)) return result;
+      return { problem: "This is no object. Allowed: names and values within { }." };
+    }
+    case "any":
+    case "http_request":
+      return readJson(text);
+    default:
+      return text === "" ? { value: undefined } : sized(text);
+  }
+}
+
+const figures = new Intl.NumberFormat("en");
+
+function readInteger(prop: PropDef, text: string): Read {
+  const digits = text.trim().replaceAll(/[,_\u202f\s]/g, "");
+  if (!/^[+-]?\d+$/.test(digits)) return { problem: `“${text}” is no whole number.` };
+  const value = Number(digits);
+  const { min, max } = prop;
+  if (!Number.isSafeInteger(value)) return { problem: `${text} is too large for a number.` };
+  const allowed = rangeText(prop);
+  if (max !== undefined && value > max) {
+    return { problem: `${figures.format(value)} is over the maximum. Allowed: ${allowed}.` };
+  }
+  if (min !== undefined && value < min) {
+    return { problem: `${figures.format(value)} is under the minimum. Allowed: ${allowed}.` };
+  }
+  return { value };
+}
+
+export function rangeText({ min, max }: Pick<PropDef, "min" | "max">): string | undefined {
+  if (min !== undefined && max !== undefined)
+    return `${figures.format(min)} to ${figures.format(max)}`;
+  if (min !== undefined) return `${figures.format(min)} or more`;
+  if (max !== undefined) return `${figures.format(max)} or less`;
+  return undefined;
+}
+
+/** Line and column of a place in a text, both from 1. */
+export function placeOf(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset).split("\n");
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+function readJson(text: string): Read {
+  try {
+    return sized(JSON.parse(text));
+  } catch {
+    return { problem: jsonProblem(text) };
+  }
+}
+
+function jsonProblem(text: string): string {
+  const offset = Math.max(0, firstMistake(text));
+  const at = placeOf(text, offset);
+  const rest = text.slice(offset);
+  const word = /^[A-Za-z_][\w-]*/.exec(rest)?.[0];
+  const why =
+    word !== undefined
+      ? `text must be in quotes. Did you mean "${word}"?`
+      : rest === ""
+        ? "the text ends too early."
+        : `${JSON.stringify(rest.charAt(0))} is not expected here.`;
+  return `Line ${at.line}, column ${at.column}: ${why}`;
+}
+
+export function bytesOf(value: unknown): number {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return new TextEncoder().encode(text).length;
+}
+
+function sized(value: unknown): Read {
+  const bytes = bytesOf(value);
+  if (bytes <= VALUE_BYTES_MAX) return { value };
+  return { problem: `${figures.format(bytes)} bytes are too many. Allowed: 65,536.` };
+}
+
+export type Problems = Readonly<Record<string, string>>;
+
+/** All values as the server takes them, and what is wrong with the rest. */
+export function readAll(
+  props: readonly PropDef[],
+  drafts: Drafts,
+): { values: JsonObject; problems: Problems; missing: string[] } {
+  const values: JsonObject = {};
+  const problems: Record<string, string> = {};
+  const missing: string[] = [];
+  for (const prop of props) {
+    if (isMadeByServer(prop) || prop.type === "alert" || prop.fixed !== undefined) continue;
+    const result = read(prop, drafts[prop.name]);
+    if ("problem" in result) problems[prop.name] = result.problem;
+    else if (result.value !== undefined) values[prop.name] = result.value;
+    else if (isRequired(prop)) missing.push(prop.name);
+  }
+  return { values, problems, missing };
+}

@@ -1,0 +1,115 @@
+import { queryOptions } from "@tanstack/react-query";
+import { client, data } from "~/api/client";
+import { isObject, listOf, objectOf, textOf } from "~/api/json";
+import { isFinal, runOf } from "~/api/runs";
+import type { Deployment } from "~/api/schema";
+
+/** Where no stream tells of a run that goes on, it is asked for again. */
+const ASK_MS = 1_000;
+
+export const runQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["run", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/runs/{id}", { params: { path: { id } }, signal })),
+    select: runOf,
+    refetchInterval: ({ state }) =>
+      state.data !== undefined && isFinal(runOf(state.data).status) ? false : ASK_MS,
+  });
+
+export type PlannedStep = {
+  name: string;
+  disabled: boolean;
+  code: string;
+  /** Path of the code's entry, as stacks name it. */
+  entry: string;
+  files: Record<string, string>;
+  key: string | undefined;
+  props: unknown;
+  apps: string[];
+};
+
+export type Plan = { version: number; steps: PlannedStep[] };
+
+export function planOf(deployment: Deployment): Plan {
+  return {
+    version: deployment.version,
+    steps: deployment.steps.flatMap((step) => {
+      const name = isObject(step) ? textOf(step.namespace) : undefined;
+      if (!isObject(step) || name === undefined) return [];
+      const saved = objectOf(step.savedComponent);
+      const files = objectOf(saved.files);
+      const others = Object.entries(objectOf(files.others)).flatMap(([path, text]) =>
+        typeof text === "string" ? [[path, text] as const] : [],
+      );
+      const entry = textOf(files.entry) ?? `steps/${name}.mjs`;
+      const code = textOf(saved.code) ?? "";
+      return {
+        name,
+        disabled: step.disabled === true,
+        code,
+        entry,
+        files: { ...Object.fromEntries(others), [entry]: code },
+        key: textOf(step.component_key),
+        props: parsed(textOf(step.configured_props_json)),
+        apps: listOf(saved.apps).flatMap((app) => textOf(isObject(app) ? app.name : app) ?? []),
+      };
+    }),
+  };
+}
+
+function parsed(text: string | undefined): unknown {
+  try {
+    return text === undefined ? {} : JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+export const planQuery = (workflow: string, deployment: string) =>
+  queryOptions({
+    queryKey: ["deployment", workflow, deployment],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/workflows/{id}/deployments/{deployment}", {
+          params: { path: { id: workflow, deployment } },
+          signal,
+        }),
+      ),
+    select: planOf,
+    // A deployment never changes.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** The code of a source, as the one step of its runs. */
+export const sourcePlanQuery = (source: string) =>
+  queryOptions({
+    queryKey: ["source-plan", source],
+    queryFn: async ({ signal }): Promise<PlannedStep> => {
+      const record = await data(
+        client.GET("/v1/sources/{id}", { params: { path: { id: source } }, signal }),
+      );
+      const component = await data(
+        client.GET("/v1/components/{id}", {
+          params: { path: { id: record.component_id } },
+          signal,
+        }),
+      );
+      const files = objectOf(component.files);
+      const others = Object.entries(objectOf(files.others)).flatMap(([path, text]) =>
+        typeof text === "string" ? [[path, text] as const] : [],
+      );
+      const entry = textOf(files.entry) ?? "component.mjs";
+      return {
+        name: "run",
+        disabled: false,
+        code: component.code,
+        entry,
+        files: { ...Object.fromEntries(others), [entry]: component.code },
+        key: component.key ?? undefined,
+        props: record.configured_props,
+        apps: [],
+      };
+    },
+    staleTime: 60_000,
+  });

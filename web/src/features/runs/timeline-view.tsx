@@ -1,0 +1,198 @@
+import "./timeline.css";
+import { FoldHorizontal } from "lucide-react";
+import { type CSSProperties, type KeyboardEvent, useRef, useState } from "react";
+import type { RunDetail } from "~/api/runs";
+import { Button } from "~/ui/button";
+import { cn } from "~/ui/cn";
+import { count, duration } from "~/ui/format";
+import { PaneHead } from "~/ui/pane";
+import { Glyph, type Shape } from "~/ui/status";
+import { type Timeline, type TimelineRow, timelineOf } from "./timeline";
+
+type Vars = CSSProperties & Partial<Record<"--left" | "--width", string>>;
+
+const at = (left: number, width?: number): Vars => ({
+  "--left": `${left}%`,
+  ...(width === undefined ? {} : { "--width": `${width}%` }),
+});
+
+const shapes: Record<TimelineRow["status"], Shape> = {
+  succeeded: "succeeded",
+  failed: "failed",
+  running: "running",
+  paused: "paused",
+  queued: "queued",
+  cancelled: "cancelled",
+  waiting: "waiting",
+  skipped: "waiting",
+};
+
+export function TimelineView({
+  run,
+  plan,
+  now,
+  current,
+  triggerName,
+  onChoose,
+}: {
+  run: RunDetail;
+  plan: readonly { name: string; disabled: boolean }[];
+  now: number;
+  current: string;
+  triggerName: string;
+  onChoose: (key: string) => void;
+}) {
+  const [folds, setFolds] = useState(true);
+  const list = useRef<HTMLDivElement>(null);
+  const timeline = timelineOf(run, plan, now, folds);
+  const move = (event: KeyboardEvent, by: number) => {
+    const buttons = [...(list.current?.querySelectorAll<HTMLElement>(".race-row") ?? [])];
+    const index = buttons.findIndex((button) => button === document.activeElement);
+    const next = timeline.rows[index + by];
+    if (next === undefined) return;
+    event.preventDefault();
+    buttons[index + by]?.focus();
+    onChoose(next.key);
+  };
+  return (
+    <section aria-label="Time line">
+      <PaneHead title="Time line" hint={summaryOf(timeline)}>
+        {(timeline.foldedMs > 0 || !folds) && (
+          <Button
+            look="quiet"
+            size="sm"
+            icon={FoldHorizontal}
+            aria-pressed={folds}
+            onClick={() => setFolds(!folds)}
+          >
+            Pauses folded
+          </Button>
+        )}
+      </PaneHead>
+      <div className="race-axis num" aria-hidden="true">
+        <div className="race-x">
+          {timeline.ticks.map((tick) => (
+            <span key={tick.at} style={at(tick.left)}>
+              {tick.at === 0 ? "0" : duration(tick.at).replace(/\.?0+(?=\u202f)/, "")}
+            </span>
+          ))}
+        </div>
+      </div>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: arrows move among the buttons within */}
+      <div
+        ref={list}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowDown") move(event, 1);
+          if (event.key === "ArrowUp") move(event, -1);
+        }}
+      >
+        {timeline.rows.map((row, index) => (
+          <Row
+            key={row.key}
+            row={row}
+            name={row.kind === "trigger" ? triggerName : row.name}
+            timeline={timeline}
+            falls={
+              timeline.rows[index + 1]?.stretches[0]?.kind !== "dry" &&
+              index < timeline.rows.length - 1
+            }
+            current={row.key === current}
+            onChoose={() => onChoose(row.key)}
+          />
+        ))}
+      </div>
+      <Key timeline={timeline} />
+    </section>
+  );
+}
+
+function summaryOf({ rows }: Timeline): string {
+  const steps = rows.filter(({ kind }) => kind === "step");
+  const done = steps.filter(({ status }) => status === "succeeded").length;
+  const dry = steps.filter(({ note }) => note === "not reached").length;
+  const parts = [`${count(steps.length)} ${steps.length === 1 ? "step" : "steps"}`];
+  if (done < steps.length) parts.push(`${done} done`);
+  if (dry > 0) parts.push(`${dry} not reached`);
+  return parts.join(", ");
+}
+
+function Row({
+  row,
+  name,
+  timeline,
+  falls,
+  current,
+  onChoose,
+}: {
+  row: TimelineRow;
+  name: string;
+  timeline: Timeline;
+  falls: boolean;
+  current: boolean;
+  onChoose: () => void;
+}) {
+  const dry = row.status === "waiting" || row.status === "skipped";
+  const end = row.stretches.at(-1);
+  return (
+    <button
+      type="button"
+      className={cn("race-row", row.status === "failed" && "is-failed", dry && "is-dry")}
+      aria-current={current ? "step" : undefined}
+      onClick={onChoose}
+    >
+      <span className="race-name">
+        <Glyph status={shapes[row.status]} />
+        <span className="sr">{row.status}: </span>
+        <span className={cn("cut", row.kind === "step" && "mono")}>{name}</span>
+        {row.note !== undefined && !dry && <span className="race-note">{row.note}</span>}
+      </span>
+      <span className="race-dur num">
+        {dry ? row.note : row.durationMs !== undefined && duration(row.durationMs)}
+      </span>
+      <span className="race-track" aria-hidden="true">
+        {timeline.ticks.map((tick) => (
+          <span key={tick.at} className="tick" style={at(tick.left)} />
+        ))}
+        {row.stretches.map((stretch) => (
+          <span
+            key={stretch.kind + stretch.from}
+            className={cn("seg", `is-${stretch.kind}`)}
+            style={at(stretch.left, stretch.width)}
+          >
+            {stretch.kind === "paused" && <span>{duration(stretch.to - stretch.from)}</span>}
+          </span>
+        ))}
+        {falls && end !== undefined && <span className="fall" style={at(end.left + end.width)} />}
+      </span>
+    </button>
+  );
+}
+
+const words = {
+  queued: "queued",
+  done: "done",
+  running: "running",
+  retried: "failed attempt",
+  paused: "paused",
+  failed: "failed",
+} as const;
+
+/** Names of the stretches that this run shows. */
+function Key({ timeline }: { timeline: Timeline }) {
+  const kinds = new Set(
+    timeline.rows.flatMap(({ stretches }) => stretches.map(({ kind }) => kind)),
+  );
+  return (
+    <div className="race-key small dim">
+      {Object.entries(words).map(
+        ([kind, word]) =>
+          [...kinds].some((each) => each === kind) && (
+            <span key={kind}>
+              <span className={cn("seg", `is-${kind}`)} />
+              {word}
+            </span>
+          ),
+      )}
+    </div>
+  );
+}

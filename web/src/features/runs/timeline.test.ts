@@ -1,0 +1,171 @@
+import { describe, expect, it } from "vitest";
+import { type RunDetail, runOf } from "~/api/runs";
+import type { Run } from "~/api/schema";
+import { stretchesOf, ticksOf, timelineOf } from "./timeline";
+
+function run(more: Partial<Run>): RunDetail {
+  return runOf({
+    id: "run_1",
+    workflow_id: "p_1",
+    source_id: null,
+    deployment_id: "d_1",
+    status: "succeeded",
+    kind: "live",
+    attempt: 1,
+    trigger_id: "hi_1",
+    event: {},
+    context: {},
+    steps: [],
+    return_value: null,
+    exit_reason: null,
+    paused: null,
+    duration_ms: 0,
+    error: null,
+    created_at: 1,
+    created_at_ms: 1_000,
+    started_at_ms: 1_084,
+    finished_at_ms: 2_084,
+    ...more,
+  } as Run);
+}
+
+const plan = ["a", "b", "c"].map((name) => ({ name, disabled: false }));
+const at = (timeline: ReturnType<typeof timelineOf>, name: string) => {
+  const row = timeline.rows.find((row) => row.name === name);
+  if (row === undefined) throw new Error(`no row ${name}`);
+  return row;
+};
+
+describe("rows", () => {
+  it("begin with the queue, then the steps one after the other, and end with what was not reached", () => {
+    const failed = run({
+      status: "failed",
+      steps: [
+        { namespace: "a", status: "succeeded", duration_ms: 200, exports: {} },
+        { namespace: "b", status: "failed", exports: {} },
+      ],
+    });
+    const timeline = timelineOf(failed, plan, 9_999);
+    expect(timeline.rows.map(({ name, status, note }) => [name, status, note])).toEqual([
+      ["trigger", "succeeded", "queued"],
+      ["a", "succeeded", undefined],
+      ["b", "failed", undefined],
+      ["c", "waiting", "not reached"],
+    ]);
+    expect(at(timeline, "trigger").durationMs).toBe(84);
+    expect(at(timeline, "b").durationMs).toBe(800);
+    expect(at(timeline, "b").stretches.map(({ kind }) => kind)).toEqual(["failed"]);
+  });
+
+  it("show the next step of a running run as running", () => {
+    const running = run({
+      status: "running",
+      finished_at_ms: null,
+      steps: [{ namespace: "a", status: "succeeded", duration_ms: 100, exports: {} }],
+    });
+    const timeline = timelineOf(running, plan, 1_500);
+    expect(timeline.rows.map(({ status }) => status)).toEqual([
+      "succeeded",
+      "succeeded",
+      "running",
+      "waiting",
+    ]);
+  });
+
+  it("show a source's code as one stretch", () => {
+    const timeline = timelineOf(run({ workflow_id: null, source_id: "dc_1" }), [], 9_999);
+    expect(timeline.rows.map(({ name }) => name)).toEqual(["trigger", "run"]);
+  });
+
+  it("show attempts that failed, and the wait after them", () => {
+    const retried = run({
+      steps: [
+        {
+          namespace: "a",
+          status: "succeeded",
+          started_at_ms: 1_100,
+          duration_ms: 900,
+          exports: {},
+          attempts: [
+            { started_at_ms: 1_100, duration_ms: 200, error: { message: "ETIMEDOUT" } },
+            { started_at_ms: 1_800, duration_ms: 200 },
+          ],
+        },
+      ],
+    });
+    const row = at(timelineOf(retried, [], 9_999), "a");
+    expect(row.stretches.map(({ kind, from, to }) => [kind, from, to])).toEqual([
+      ["retried", 1_100, 1_300],
+      ["wait", 1_300, 1_800],
+      ["done", 1_800, 2_000],
+    ]);
+    expect(row.note).toBe("attempt 2");
+  });
+});
+
+describe("the scale", () => {
+  const paused = run({
+    created_at_ms: 0,
+    started_at_ms: 0,
+    finished_at_ms: 253_000,
+    steps: [
+      { namespace: "a", status: "succeeded", started_at_ms: 0, duration_ms: 500, exports: {} },
+      {
+        namespace: "b",
+        status: "succeeded",
+        started_at_ms: 252_500,
+        duration_ms: 500,
+        exports: {},
+      },
+    ],
+  });
+
+  it("folds a long pause to a gate, so that steps stay visible", () => {
+    const timeline = timelineOf(paused, [], 300_000);
+    const gate = at(timeline, "a").stretches.find(({ kind }) => kind === "paused");
+    expect(gate?.width).toBeGreaterThan(5);
+    expect(gate?.width).toBeLessThan(20);
+    expect(at(timeline, "b").stretches[0]?.width).toBeGreaterThan(30);
+    expect(timeline.foldedMs).toBe(252_000);
+  });
+
+  it("shows it as long as it was where it is not folded", () => {
+    const timeline = timelineOf(paused, [], 300_000, false);
+    expect(at(timeline, "b").stretches[0]?.width).toBeLessThan(1);
+  });
+
+  it("has round ticks, and the whole at its end", () => {
+    expect(ticksOf(2_300, (ms) => ms / 23, 2_300).map(({ at }) => at)).toEqual([
+      0, 1_000, 2_000, 2_300,
+    ]);
+    expect(ticksOf(1, () => 0, 1).at(-1)?.at).toBe(1);
+  });
+});
+
+describe("stretches in lists", () => {
+  const base = { acceptedAt: 0, startedAt: 100, finishedAt: 1_000, planned: 3 };
+  it("end in a stop where the run failed, with what was not reached", () => {
+    const kinds = stretchesOf(
+      {
+        ...base,
+        status: "failed",
+        steps: [
+          { status: "succeeded", durationMs: 400 },
+          { status: "failed", durationMs: undefined },
+        ],
+      },
+      2_000,
+    ).map(({ kind }) => kind);
+    expect(kinds).toEqual(["queued", "done", "failed", "dry"]);
+  });
+  it("are one queue while nothing began", () => {
+    const waiting = {
+      ...base,
+      startedAt: undefined,
+      finishedAt: undefined,
+      status: "queued" as const,
+      steps: [],
+    };
+    expect(stretchesOf(waiting, 500).map(({ kind }) => kind)).toEqual(["queued"]);
+  });
+});

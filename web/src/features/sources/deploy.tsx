@@ -1,0 +1,169 @@
+/** Deploying a source: its form on the left, what will run on the right. The form comes from the route. */
+
+import "./deploy.css";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { client, data } from "~/api/client";
+import { problemsOf } from "~/api/components";
+import { ApiError, sentence } from "~/api/errors";
+import type { JsonObject } from "~/api/json";
+import type { PropDef } from "~/api/props";
+import { useRefusal } from "~/shell/session";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { Field, Input } from "~/ui/field";
+import { minute, plural } from "~/ui/format";
+import { Markdown } from "~/ui/markdown";
+import { say } from "~/ui/toast";
+import { type Runnable, WhatRuns } from "./what-runs";
+
+/** What the form of props offers to those who send it. */
+export type FormState = {
+  props: readonly PropDef[];
+  values: JsonObject;
+  needs: readonly string[];
+  revealed: boolean;
+  keptAt: number | undefined;
+  formId: () => string | undefined;
+  reveal: () => boolean;
+  refuse: (problems: Readonly<Record<string, string>>) => void;
+  done: () => void;
+};
+
+export function DeploySource({
+  named,
+  name,
+  description,
+  runs,
+  form,
+  fieldId,
+  children,
+}: {
+  /** How the code is named to the server. */
+  named: { key: string } | { component_id: string };
+  name: string;
+  description: string | null;
+  runs: Runnable;
+  form: FormState;
+  fieldId: (prop: string) => string;
+  children: ReactNode;
+}) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const [given, setGiven] = useState("");
+  const deploy = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/sources", {
+          body: {
+            ...named,
+            configured_props: form.values,
+            ...(given.trim() === "" ? {} : { name: given.trim() }),
+            ...(form.formId() === undefined ? {} : { dynamic_props_id: form.formId() }),
+          },
+        }),
+      ),
+    onSuccess: (source) => {
+      form.done();
+      say({ title: `${source.name} is deployed`, shape: "succeeded" });
+      void queries.invalidateQueries({ queryKey: ["sources"] });
+      void navigate({ to: "/sources/$id", params: { id: source.id } });
+    },
+    onError: (error) => {
+      if (error instanceof ApiError) form.refuse(problemsOf(error.details));
+    },
+  });
+  const go = () => {
+    if (form.reveal()) deploy.mutate();
+  };
+  const { needs } = form;
+  const labels = new Map(form.props.map((prop) => [prop.name, prop.label]));
+  const needsPerson = form.revealed && needs.length > 0;
+  return (
+    <div className="deploy">
+      <form
+        className="deploy-form scroll"
+        onSubmit={(event) => {
+          event.preventDefault();
+          go();
+        }}
+      >
+        {description !== null && description !== "" && (
+          <div className="mid">
+            <Markdown text={description} />
+          </div>
+        )}
+        {needsPerson && (
+          <div className="deploy-summary">
+            <Banner
+              kind="failed"
+              role="alert"
+              title={`${plural(needs.length, "field")} ${needs.length === 1 ? "needs" : "need"} you`}
+            >
+              {needs.map((each, index) => (
+                <span key={each}>
+                  {index > 0 && ", "}
+                  <a className="link" href={`#${fieldId(each)}`}>
+                    {labels.get(each) ?? each}
+                  </a>
+                </span>
+              ))}
+            </Banner>
+          </div>
+        )}
+        {deploy.error !== null && needs.length === 0 && (
+          <div className="deploy-summary">
+            <Banner kind="failed" role="alert" title="The source was not deployed">
+              {sentence(deploy.error)}
+              <Stack error={deploy.error} />
+            </Banner>
+          </div>
+        )}
+        {children}
+        <button type="submit" className="sr" tabIndex={-1} aria-hidden="true">
+          Deploy
+        </button>
+      </form>
+      <aside className="deploy-side" aria-label="What will run">
+        <WhatRuns of={runs} props={form.props} />
+        <div className="deploy-go">
+          <Field label="Name">
+            {(control) => (
+              <Input
+                {...control}
+                placeholder={name}
+                value={given}
+                onChange={(event) => setGiven(event.target.value)}
+              />
+            )}
+          </Field>
+          <Button
+            look="primary"
+            size="lg"
+            wide
+            refused={refused}
+            busy={deploy.isPending && "Deploying…"}
+            onClick={go}
+          >
+            Deploy source
+          </Button>
+          <p className="small dim">
+            {needs.length > 0 &&
+              `${plural(needs.length, "field")} ${needs.length === 1 ? "needs" : "need"} you first. `}
+            {form.keptAt !== undefined &&
+              `Kept in this browser ${minute(form.keptAt)}, secrets not.`}
+          </p>
+        </div>
+      </aside>
+    </div>
+  );
+}
+
+/** Where in the component's own code a hook failed. */
+function Stack({ error }: { error: Error }) {
+  const stack = error instanceof ApiError ? error.details.stack : undefined;
+  if (typeof stack !== "string" || stack === "") return null;
+  return <pre className="code deploy-stack">{stack}</pre>;
+}

@@ -1,0 +1,187 @@
+/** Finding a source to deploy: by words, by a key, an address or code that is pasted, or one of the examples. */
+
+import "./find.css";
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { ChevronRight } from "lucide-react";
+import { useDeferredValue, useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { useRefusal } from "~/shell/session";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { TextArea } from "~/ui/field";
+import { count } from "~/ui/format";
+import { Tile } from "~/ui/tag";
+import { pastedOf } from "./code";
+import { type Example, examples } from "./examples";
+import { searchQuery } from "./queries";
+
+export function FindSource() {
+  const navigate = useNavigate();
+  const refused = useRefusal("deploy");
+  const [text, setText] = useState("");
+  const pasted = pastedOf(text);
+  const save = useMutation({
+    mutationFn: (code: string) =>
+      data(client.POST("/v1/components", { body: { component_code: code } })),
+    onSuccess: ({ id }) =>
+      void navigate({ to: "/sources", search: { action: "create", component: id } }),
+  });
+  const choose = async (example: Example) => save.mutate(await example.read());
+
+  return (
+    <div className="find">
+      <div>
+        <h2>Where do events come from?</h2>
+        <p className="mid">
+          Search your registries, or paste a key, an address of code, or the code itself.
+        </p>
+      </div>
+      <TextArea
+        className="find-input is-line"
+        aria-label="Words, a key, an address or code"
+        placeholder="new rows, rss-new-item-in-feed, https://…"
+        rows={1}
+        autoFocus
+        mono={pasted.kind === "code"}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.shiftKey || pasted.kind === "code") return;
+          event.preventDefault();
+          if (pasted.kind === "url") {
+            void navigate({ to: "/sources", search: { action: "create", url: pasted.url } });
+          } else if (pasted.kind === "key") {
+            void navigate({ to: "/sources", search: { action: "create", key: pasted.key } });
+          }
+        }}
+      />
+      {save.error !== null && (
+        <Banner kind="failed" role="alert" title="This code is no component">
+          {sentence(save.error)}
+        </Banner>
+      )}
+      {pasted.kind === "code" && (
+        <Button
+          look="primary"
+          size="lg"
+          refused={refused}
+          busy={save.isPending && "Reading the code…"}
+          onClick={() => save.mutate(pasted.code)}
+        >
+          Read the code
+        </Button>
+      )}
+      {pasted.kind === "url" && (
+        <ul className="found">
+          <Way
+            search={{ action: "create", url: pasted.url }}
+            name="Code at this address"
+            says={pasted.url}
+          />
+        </ul>
+      )}
+      {pasted.kind === "key" && (
+        <ul className="found">
+          <Way search={{ action: "create", key: pasted.key }} name={pasted.key} says="A key" />
+        </ul>
+      )}
+      {pasted.kind === "words" && pasted.words !== "" && <Found words={pasted.words} />}
+      {text.trim() === "" && (
+        <section aria-labelledby="examples">
+          <h3 id="examples" className="small dim">
+            These need no account
+          </h3>
+          <ul className="found">
+            {examples.map((example) => (
+              <li key={example.id}>
+                <button type="button" onClick={() => void choose(example)}>
+                  <Tile name={example.name} size="lg" />
+                  <span>
+                    <span className="name">{example.name}</span>
+                    <br />
+                    <span className="small mid">{example.says}</span>
+                  </span>
+                  <span />
+                  <ChevronRight className="icon" aria-hidden="true" />
+                </button>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function Way({
+  search,
+  name,
+  says,
+  note,
+}: {
+  search: { action: "create"; key?: string; url?: string };
+  name: string;
+  says: string;
+  note?: string;
+}) {
+  return (
+    <li>
+      <Link to="/sources" search={search}>
+        <Tile name={name} size="lg" />
+        <span className="cut">
+          <span className="name">{name}</span>
+          <br />
+          <span className="small mid">{says}</span>
+        </span>
+        <span className="mono dim">{note}</span>
+        <ChevronRight className="icon" aria-hidden="true" />
+      </Link>
+    </li>
+  );
+}
+
+function Found({ words }: { words: string }) {
+  const query = useDeferredValue(words);
+  const { data: found, error } = useQuery({
+    ...searchQuery(query),
+    placeholderData: keepPreviousData,
+  });
+  if (error !== null) {
+    return (
+      <Banner kind="failed" role="alert" title="The registries could not be searched">
+        {sentence(error)}
+      </Banner>
+    );
+  }
+  if (found === undefined) return <p className="dim">Searching…</p>;
+  const sources = found.components.filter(({ type }) => type === "source");
+  if (sources.length === 0) {
+    return (
+      <p className="mid" role="status">
+        No source of your registries has all of these words.
+        {found.components.length > 0 &&
+          ` ${count(found.components.length)} actions do: they are steps of workflows.`}
+      </p>
+    );
+  }
+  return (
+    <>
+      <p className="sr" role="status">
+        {sources.length} found
+      </p>
+      <ul className="found">
+        {sources.map(({ key, name, description, version }) => (
+          <Way
+            key={key}
+            search={{ action: "create", key }}
+            name={name === "" ? key : name}
+            says={description === "" ? key : description.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")}
+            note={version}
+          />
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,194 @@
+/** The sources of the organization. */
+
+import "~/ui/table.css";
+import "./list.css";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useRef } from "react";
+import { sentence } from "~/api/errors";
+import type { Source } from "~/api/schema";
+import { useSession } from "~/shell/session";
+import { useShortcuts } from "~/shell/shortcuts";
+import { useTitle } from "~/shell/title";
+import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Button, buttonClass } from "~/ui/button";
+import { Search } from "~/ui/field";
+import { count, plural } from "~/ui/format";
+import { PageHead, Segments } from "~/ui/pane";
+import { Glyph } from "~/ui/status";
+import { Tile } from "~/ui/tag";
+import { When } from "~/ui/time";
+import { sourcesQuery, subscriptionsQuery } from "./queries";
+import { triggerOf } from "./trigger";
+
+type Filter = { q: string; state: "active" | "inactive" | undefined };
+
+export function SourceList({
+  q,
+  state,
+  onFilter,
+}: Filter & { onFilter: (filter: Filter) => void }) {
+  useTitle("Sources");
+  const { org } = useSession();
+  const sources = useInfiniteQuery(sourcesQuery);
+  const { data: subscriptions = [] } = useQuery(subscriptionsQuery(org.id));
+  const field = useRef<HTMLInputElement>(null);
+  useShortcuts({ filter: () => field.current?.focus() });
+  const all = sources.data?.pages.flatMap((page) => page.data) ?? [];
+  const words = q.toLowerCase();
+  const shown = all.filter(
+    ({ name, id, active }) =>
+      (state === undefined || active === (state === "active")) &&
+      (name.toLowerCase().includes(words) || id.toLowerCase() === words),
+  );
+  const listeners = new Map<string, number>();
+  for (const { emitter_id } of subscriptions) {
+    listeners.set(emitter_id, (listeners.get(emitter_id) ?? 0) + 1);
+  }
+  const total = sources.data?.pages[0]?.page_info.total_count ?? all.length;
+  return (
+    <>
+      <PageHead
+        acts={
+          <Link to="/sources/new" className={buttonClass({ look: "primary" })}>
+            <Plus className="icon" aria-hidden="true" />
+            New source
+          </Link>
+        }
+      >
+        <h1>Sources</h1>
+      </PageHead>
+      <div className="bar">
+        <Search
+          ref={field}
+          wide
+          label="Search names"
+          keys="/"
+          value={q}
+          onChange={(event) => onFilter({ q: event.target.value, state })}
+        />
+        <Segments
+          label="State"
+          value={state ?? "all"}
+          onChange={(next) => onFilter({ q, state: next === "all" ? undefined : next })}
+          choices={[
+            ["all", "All"],
+            ["active", "Active"],
+            ["inactive", "Off"],
+          ]}
+        />
+        {sources.isSuccess && (
+          <span className="dim end" role="status">
+            {shown.length === all.length
+              ? plural(total, "source")
+              : `${count(shown.length)} of ${plural(total, "source")}`}
+          </span>
+        )}
+      </div>
+      <div className="scroll">
+        {sources.isPending && <SkeletonRows />}
+        {sources.error !== null && (
+          <div className="crash">
+            <Banner
+              kind="failed"
+              role="alert"
+              title="The sources could not be read"
+              act={
+                <Button size="sm" onClick={() => void sources.refetch()}>
+                  Read again
+                </Button>
+              }
+            >
+              {sentence(sources.error)}
+            </Banner>
+          </div>
+        )}
+        {sources.isSuccess && all.length === 0 && <None />}
+        {all.length > 0 && shown.length === 0 && (
+          <Empty title={`None of ${plural(total, "source")} matches.`}>
+            <Button onClick={() => onFilter({ q: "", state: undefined })}>Remove the filter</Button>
+          </Empty>
+        )}
+        {shown.length > 0 && (
+          <table className="tbl t-sources" aria-label="Sources">
+            <thead>
+              <tr className="tr is-head">
+                <th>Name</th>
+                <th>State</th>
+                <th>Runs</th>
+                <th>Listened to by</th>
+                <th className="is-right">Changed</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((source) => (
+                <Row key={source.id} source={source} listeners={listeners.get(source.id) ?? 0} />
+              ))}
+            </tbody>
+          </table>
+        )}
+        {sources.hasNextPage && (
+          <div className="list-end">
+            <Button
+              busy={sources.isFetchingNextPage && "Reading…"}
+              onClick={() => void sources.fetchNextPage()}
+            >
+              Show more
+            </Button>
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Row({ source, listeners }: { source: Source; listeners: number }) {
+  return (
+    <tr className="tr">
+      <td className="row">
+        <Tile name={source.name} />
+        <Link to="/sources/$id" params={{ id: source.id }} className="row-link name cut">
+          {source.name}
+        </Link>
+      </td>
+      <td className="cut">
+        {source.active ? (
+          <span className="status">
+            <Glyph status="succeeded" />
+            Active
+          </span>
+        ) : (
+          <span className="status" title={source.inactive_reason ?? undefined}>
+            <Glyph status="cancelled" />
+            <span className="cut">
+              Off
+              {source.inactive_reason !== null && (
+                <span className="dim small"> {source.inactive_reason}</span>
+              )}
+            </span>
+          </span>
+        )}
+      </td>
+      <td className="mid cut">{triggerOf(source)}</td>
+      <td className="mid">
+        {listeners === 0 ? <span className="dim">nobody</span> : plural(listeners, "listener")}
+      </td>
+      <td className="dim is-right above">
+        <When at={source.updated_at * 1_000} />
+      </td>
+    </tr>
+  );
+}
+
+function None() {
+  return (
+    <Empty title="No source yet.">
+      <p>A source brings events in: requests, timers, or what happens in an app.</p>
+      <Link to="/sources/new" className={buttonClass({ look: "primary" })}>
+        <Plus className="icon" aria-hidden="true" />
+        New source
+      </Link>
+    </Empty>
+  );
+}

@@ -1,0 +1,65 @@
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { body, client, data } from "~/api/client";
+import { PAGE_MAX } from "~/api/queries";
+
+const FOUND_MOST = 50;
+
+export const componentOfKey = (key: string) =>
+  queryOptions({
+    queryKey: ["registry-component", key],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/components/registry/{id}", { params: { path: { id: key } }, signal })),
+    staleTime: 60_000,
+    retry: false,
+  });
+
+export const componentOfId = (id: string) =>
+  queryOptions({
+    queryKey: ["component", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/components/{id}", { params: { path: { id } }, signal })),
+    // A saved component never changes.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+export const searchQuery = (query: string) =>
+  queryOptions({
+    queryKey: ["component-search", query],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/components/search", {
+          params: { query: { query, limit: FOUND_MOST } },
+          signal,
+        }),
+      ),
+    staleTime: 30_000,
+  });
+
+export const sourcesQuery = infiniteQueryOptions({
+  queryKey: ["sources"],
+  initialPageParam: undefined,
+  queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
+    body(
+      client.GET("/v1/sources", {
+        params: { query: { limit: PAGE_MAX, after: pageParam } },
+        signal,
+      }),
+    ),
+  getNextPageParam: (last) =>
+    last.data.length < PAGE_MAX ? undefined : (last.page_info.end_cursor ?? undefined),
+});
+
+export const sourceQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["source", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/sources/{id}", { params: { path: { id } }, signal })),
+  });
+
+export const subscriptionsQuery = (org: string) =>
+  queryOptions({
+    queryKey: ["subscriptions", org],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/orgs/{org}/subscriptions", { params: { path: { org } }, signal })),
+    staleTime: 30_000,
+  });

@@ -1,0 +1,34 @@
+/** What was typed and is not on the server yet: kept in this browser, so that a reload or a crash loses nothing. */
+
+import { read, write } from "./local";
+
+const PREFIX = "millrace.kept.";
+/** Larger ones would fill the browser's store for the origin. */
+const LONGEST = 512 * 1024;
+
+export function keptOf(key: string): { at: number; value: unknown } | undefined {
+  const text = read(PREFIX + key);
+  if (text === null) return undefined;
+  try {
+    const kept: unknown = JSON.parse(text);
+    if (typeof kept !== "object" || kept === null || !("at" in kept) || !("value" in kept)) {
+      return undefined;
+    }
+    return typeof kept.at === "number" ? { at: kept.at, value: kept.value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns when it was kept, or `undefined` where it is too large. */
+export function keep(key: string, value: unknown): number | undefined {
+  const at = Date.now();
+  const text = JSON.stringify({ at, value });
+  if (text.length > LONGEST) return undefined;
+  write(PREFIX + key, text);
+  return at;
+}
+
+export function forget(key: string): void {
+  write(PREFIX + key, null);
+}

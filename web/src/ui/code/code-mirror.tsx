@@ -1,0 +1,129 @@
+/** The editor itself; loaded when a page shows one. */
+
+import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { javascript } from "@codemirror/lang-javascript";
+import { json } from "@codemirror/lang-json";
+import {
+  bracketMatching,
+  indentOnInput,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import {
+  Compartment,
+  EditorState,
+  type Extension,
+  StateEffect,
+  StateField,
+} from "@codemirror/state";
+import {
+  Decoration,
+  type DecorationSet,
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
+import { classHighlighter } from "@lezer/highlight";
+import { useEffect, useRef } from "react";
+import type { EditorProps } from "./editor";
+
+const setWrong = StateEffect.define<number | undefined>();
+
+const wrongLine = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(shown, transaction) {
+    let next = shown.map(transaction.changes);
+    for (const effect of transaction.effects) {
+      if (!effect.is(setWrong)) continue;
+      const line = effect.value;
+      const { doc } = transaction.state;
+      next =
+        line === undefined || line < 1 || line > doc.lines
+          ? Decoration.none
+          : Decoration.set([Decoration.line({ class: "is-wrong" }).range(doc.line(line).from)]);
+    }
+    return next;
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+function languageOf(language: EditorProps["language"]): Extension {
+  return language === "json" ? json() : javascript();
+}
+
+export default function CodeMirror({
+  value,
+  onChange,
+  onBlur,
+  language,
+  label,
+  describedBy,
+  invalid,
+  wrongLine: wrong,
+  readOnly = false,
+  nonce,
+}: EditorProps & { nonce: string }) {
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView | null>(null);
+  const handlers = useRef({ onChange, onBlur });
+  handlers.current = { onChange, onBlur };
+  const first = useRef({ value, language, readOnly, nonce });
+  const attributes = useRef(new Compartment());
+
+  useEffect(() => {
+    if (place.current === null) return;
+    const begin = first.current;
+    const editor = new EditorView({
+      parent: place.current,
+      state: EditorState.create({
+        doc: begin.value,
+        extensions: [
+          EditorView.cspNonce.of(begin.nonce),
+          lineNumbers(),
+          history(),
+          drawSelection(),
+          indentOnInput(),
+          indentUnit.of("  "),
+          bracketMatching(),
+          closeBrackets(),
+          highlightActiveLine(),
+          syntaxHighlighting(classHighlighter),
+          wrongLine,
+          languageOf(begin.language),
+          attributes.current.of([]),
+          EditorState.readOnly.of(begin.readOnly),
+          // Tab indents; Escape, then Tab leaves, as the tip of the field says.
+          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) handlers.current.onChange?.(update.state.doc.toString());
+            if (update.focusChanged && !update.view.hasFocus) handlers.current.onBlur?.();
+          }),
+        ],
+      }),
+    });
+    view.current = editor;
+    return () => editor.destroy();
+  }, []);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === null || editor.state.doc.toString() === value) return;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+  }, [value]);
+  useEffect(() => {
+    view.current?.dispatch({ effects: setWrong.of(wrong) });
+  }, [wrong]);
+  useEffect(() => {
+    const named = EditorView.contentAttributes.of({
+      "aria-label": label,
+      ...(describedBy === undefined ? {} : { "aria-describedby": describedBy }),
+      ...(invalid ? { "aria-invalid": "true" } : {}),
+    });
+    view.current?.dispatch({ effects: attributes.current.reconfigure(named) });
+  }, [label, describedBy, invalid]);
+
+  return <div ref={place} />;
+}

@@ -1,0 +1,39 @@
+import "./code.css";
+import { type CSSProperties, lazy, Suspense, use } from "react";
+import { cn } from "../cn";
+import { NonceContext } from "../nonce";
+
+const CodeMirror = lazy(() => import("./code-mirror"));
+
+export type EditorProps = {
+  value: string;
+  onChange?: (text: string) => void;
+  onBlur?: () => void;
+  language: "json" | "javascript";
+  /** Name for readers. */
+  label: string;
+  describedBy?: string | undefined;
+  invalid?: boolean | undefined;
+  /** The line with a mistake. */
+  wrongLine?: number | undefined;
+  readOnly?: boolean;
+  minHeight?: number;
+  maxHeight?: string;
+};
+
+/** An editor of code or JSON. Its script comes when the first is shown. */
+export function Editor(props: EditorProps) {
+  const nonce = use(NonceContext);
+  const { minHeight = 60, maxHeight = "50vh" } = props;
+  const heights: CSSProperties & Record<"--editor-min" | "--editor-max", string> = {
+    "--editor-min": `${minHeight}px`,
+    "--editor-max": maxHeight,
+  };
+  return (
+    <div className={cn("editor", props.invalid && "is-bad")} style={heights}>
+      <Suspense fallback={<div style={{ minHeight: minHeight + 2 }} />}>
+        <CodeMirror {...props} nonce={nonce} />
+      </Suspense>
+    </div>
+  );
+}

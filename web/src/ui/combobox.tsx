@@ -1,0 +1,172 @@
+import "./combobox.css";
+import "./menu.css";
+import "./field.css";
+import { Combobox as Base } from "@base-ui/react/combobox";
+import { Check, ChevronsUpDown, X } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { cn } from "./cn";
+import type { ControlProps } from "./field";
+import { Marked } from "./json/marked";
+import { useLayer } from "./layer";
+
+export type Item = {
+  /** Identity; also the value that is typed where a value is no option. */
+  key: string;
+  label: string;
+  note?: ReactNode;
+};
+
+type Shared = Partial<ControlProps> & {
+  items: readonly Item[];
+  placeholder?: string;
+  /** Called when the list opens: the moment to ask for what it holds. */
+  onOpen?: () => void;
+  /** Called with what is typed, where the list is searched elsewhere; else it is filtered here. */
+  onSearch?: (text: string) => void;
+  /** Below the list: how many there are, more, again. */
+  foot?: ReactNode;
+  /** In place of the list while it is empty. */
+  none?: ReactNode;
+  disabled?: boolean;
+  className?: string;
+  "aria-label"?: string;
+};
+
+type Props = Shared &
+  (
+    | { multiple?: false; value: Item | null; onChange: (item: Item | null) => void }
+    | { multiple: true; value: readonly Item[]; onChange: (items: Item[]) => void }
+  );
+
+const same = (one: Item, other: Item) => one.key === other.key;
+
+/** A list to search and choose from, with what stands below it. */
+export function Combobox(props: Props) {
+  const { items, onOpen, onSearch, disabled = false } = props;
+  const [text, setText] = useState("");
+  const shared = {
+    items: [...items],
+    isItemEqualToValue: same,
+    itemToStringLabel: (item: Item) => item.label,
+    disabled,
+    autoHighlight: true,
+    // Searched elsewhere: what came fits.
+    ...(onSearch === undefined ? {} : { filter: null }),
+    onOpenChange: (open: boolean) => {
+      if (open) onOpen?.();
+      else setText("");
+    },
+    onInputValueChange: (typed: string, { reason }: { reason: string }) => {
+      if (reason === "item-press") return;
+      setText(reason === "input-change" ? typed : "");
+      if (reason === "input-change") onSearch?.(typed);
+    },
+  };
+  return props.multiple ? (
+    <Base.Root
+      {...shared}
+      multiple
+      value={[...props.value]}
+      onValueChange={(next) => props.onChange([...next])}
+    >
+      <Many {...props} />
+      <List {...props} text={text} />
+    </Base.Root>
+  ) : (
+    <Base.Root {...shared} value={props.value} onValueChange={(next) => props.onChange(next)}>
+      <One {...props} />
+      <List {...props} text={text} />
+    </Base.Root>
+  );
+}
+
+function ariaOf(props: Shared) {
+  return {
+    id: props.id,
+    placeholder: props.placeholder,
+    "aria-describedby": props["aria-describedby"],
+    "aria-invalid": props["aria-invalid"],
+    "aria-required": props["aria-required"],
+    "aria-label": props["aria-label"],
+  };
+}
+
+function One(props: Shared & { value: Item | null }) {
+  return (
+    <Base.InputGroup
+      className={cn("input combo", props["aria-invalid"] && "is-bad", props.className)}
+    >
+      <Base.Input {...ariaOf(props)} autoComplete="off" spellCheck={false} />
+      <span className="combo-end">
+        {props.value !== null && (
+          <Base.Clear aria-label="Clear">
+            <X className="icon is-sm" aria-hidden="true" />
+          </Base.Clear>
+        )}
+        <Base.Trigger aria-label="Open the list">
+          <ChevronsUpDown className="icon is-sm" aria-hidden="true" />
+        </Base.Trigger>
+      </span>
+    </Base.InputGroup>
+  );
+}
+
+function Many(props: Shared & { value: readonly Item[] }) {
+  return (
+    <Base.InputGroup
+      className={cn("input combo", props["aria-invalid"] && "is-bad", props.className)}
+    >
+      <Base.Chips className="combo-chips">
+        {props.value.map((item) => (
+          <Base.Chip key={item.key} className="combo-chip" aria-label={item.label}>
+            <span className="cut">{item.label}</span>
+            <Base.ChipRemove aria-label={`Remove ${item.label}`}>
+              <X className="icon is-xs" aria-hidden="true" />
+            </Base.ChipRemove>
+          </Base.Chip>
+        ))}
+        <Base.Input {...ariaOf(props)} autoComplete="off" spellCheck={false} />
+      </Base.Chips>
+      <span className="combo-end">
+        <Base.Trigger aria-label="Open the list">
+          <ChevronsUpDown className="icon is-sm" aria-hidden="true" />
+        </Base.Trigger>
+      </span>
+    </Base.InputGroup>
+  );
+}
+
+function List({ text, none, foot }: Shared & { text: string }) {
+  const container = useLayer();
+  return (
+    <Base.Portal container={container}>
+      <Base.Positioner className="pop-layer" positionMethod="fixed" sideOffset={4} align="start">
+        <Base.Popup className="pop combo-pop">
+          <Base.Empty>
+            {none === undefined ? (
+              <p className="combo-none">{text === "" ? "Nothing to choose." : "None matches."}</p>
+            ) : (
+              none
+            )}
+          </Base.Empty>
+          <Base.List className="combo-list">
+            {(item: Item) => (
+              <Base.Item key={item.key} value={item} className="option">
+                <span className="option-tick">
+                  <Base.ItemIndicator>
+                    <Check className="icon is-sm" aria-hidden="true" />
+                  </Base.ItemIndicator>
+                </span>
+                <span className="grow">
+                  <Marked text={item.label} words={text} />
+                </span>
+                {item.note !== undefined && <span className="end">{item.note}</span>}
+              </Base.Item>
+            )}
+          </Base.List>
+          {foot !== undefined && <div className="combo-foot">{foot}</div>}
+        </Base.Popup>
+      </Base.Positioner>
+    </Base.Portal>
+  );
+}

@@ -1,0 +1,4 @@
+import { createContext } from "react";
+
+/** Nonce of the policy, for style elements that a component must make. */
+export const NonceContext = createContext("");
