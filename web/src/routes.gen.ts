@@ -14,6 +14,7 @@ import { Route as KitRouteImport } from "./routes/kit";
 import { Route as LoginRouteImport } from "./routes/login";
 import { Route as AppIndexRouteImport } from "./routes/_app.index";
 import { Route as AppErrorsIndexRouteImport } from "./routes/_app.errors.index";
+import { Route as AppReplaysIdRouteImport } from "./routes/_app.replays.$id";
 import { Route as AppRunsIndexRouteImport } from "./routes/_app.runs.index";
 import { Route as AppRunsIdRouteImport } from "./routes/_app.runs.$id";
 import { Route as AppSourcesIndexRouteImport } from "./routes/_app.sources.index";
@@ -42,6 +43,11 @@ const AppIndexRoute = AppIndexRouteImport.update({
 const AppErrorsIndexRoute = AppErrorsIndexRouteImport.update({
   id: "/errors/",
   path: "/errors/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppReplaysIdRoute = AppReplaysIdRouteImport.update({
+  id: "/replays/$id",
+  path: "/replays/$id",
   getParentRoute: () => AppRoute,
 } as any);
 const AppRunsIndexRoute = AppRunsIndexRouteImport.update({
@@ -74,6 +80,7 @@ export interface FileRoutesByFullPath {
   "/": typeof AppIndexRoute;
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
+  "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
   "/sources/$id": typeof AppSourcesIdRoute;
   "/sources/new": typeof AppSourcesNewRoute;
@@ -85,6 +92,7 @@ export interface FileRoutesByTo {
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
   "/": typeof AppIndexRoute;
+  "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
   "/sources/$id": typeof AppSourcesIdRoute;
   "/sources/new": typeof AppSourcesNewRoute;
@@ -98,6 +106,7 @@ export interface FileRoutesById {
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
   "/_app/": typeof AppIndexRoute;
+  "/_app/replays/$id": typeof AppReplaysIdRoute;
   "/_app/runs/$id": typeof AppRunsIdRoute;
   "/_app/sources/$id": typeof AppSourcesIdRoute;
   "/_app/sources/new": typeof AppSourcesNewRoute;
@@ -111,6 +120,7 @@ export interface FileRouteTypes {
     | "/"
     | "/kit"
     | "/login"
+    | "/replays/$id"
     | "/runs/$id"
     | "/sources/$id"
     | "/sources/new"
@@ -122,6 +132,7 @@ export interface FileRouteTypes {
     | "/kit"
     | "/login"
     | "/"
+    | "/replays/$id"
     | "/runs/$id"
     | "/sources/$id"
     | "/sources/new"
@@ -134,6 +145,7 @@ export interface FileRouteTypes {
     | "/kit"
     | "/login"
     | "/_app/"
+    | "/_app/replays/$id"
     | "/_app/runs/$id"
     | "/_app/sources/$id"
     | "/_app/sources/new"
@@ -185,6 +197,13 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppErrorsIndexRouteImport;
       parentRoute: typeof AppRoute;
     };
+    "/_app/replays/$id": {
+      id: "/_app/replays/$id";
+      path: "/replays/$id";
+      fullPath: "/replays/$id";
+      preLoaderRoute: typeof AppReplaysIdRouteImport;
+      parentRoute: typeof AppRoute;
+    };
     "/_app/runs/": {
       id: "/_app/runs/";
       path: "/runs";
@@ -225,6 +244,7 @@ declare module "@tanstack/react-router" {
 
 interface AppRouteChildren {
   AppIndexRoute: typeof AppIndexRoute;
+  AppReplaysIdRoute: typeof AppReplaysIdRoute;
   AppRunsIdRoute: typeof AppRunsIdRoute;
   AppSourcesIdRoute: typeof AppSourcesIdRoute;
   AppSourcesNewRoute: typeof AppSourcesNewRoute;
@@ -235,6 +255,7 @@ interface AppRouteChildren {
 
 const AppRouteChildren: AppRouteChildren = {
   AppIndexRoute: AppIndexRoute,
+  AppReplaysIdRoute: AppReplaysIdRoute,
   AppRunsIdRoute: AppRunsIdRoute,
   AppSourcesIdRoute: AppSourcesIdRoute,
   AppSourcesNewRoute: AppSourcesNewRoute,

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { createFileRoute, Outlet, redirect } from "@tanstack/react-router";
 import { ApiError } from "~/api/errors";
 import { ConnectProvider } from "~/features/accounts/connect";
+import { ReplayProvider } from "~/features/runs/replay-provider";
 import { Crash } from "~/shell/crash";
 import { Frame } from "~/shell/frame";
 import { SessionContext, sessionQuery } from "~/shell/session";
@@ -28,7 +29,9 @@ function App() {
     <SessionContext value={session}>
       <Frame>
         <ConnectProvider>
-          <Outlet />
+          <ReplayProvider>
+            <Outlet />
+          </ReplayProvider>
         </ConnectProvider>
       </Frame>
     </SessionContext>

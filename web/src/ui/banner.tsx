@@ -55,7 +55,6 @@ export function SkeletonRows({ rows = 8, height = 32 }: { rows?: number; height?
       </span>
       {Array.from({ length: rows }, (_, index) => (
         <div
-          // biome-ignore lint/suspicious/noArrayIndexKey: rows that are all alike
           key={index}
           className="row"
           style={{ height, padding: "0 16px", gap: 16, borderBottom: "1px solid var(--line)" }}

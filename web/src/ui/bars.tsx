@@ -34,7 +34,6 @@ export function Bars({
         const last = lastIsNow && index === values.length - 1;
         return (
           <rect
-            // biome-ignore lint/suspicious/noArrayIndexKey: a place in time
             key={index}
             x={index * pitch}
             y={height - tall}

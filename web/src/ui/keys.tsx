@@ -13,7 +13,6 @@ export function Keys({ of }: { of: string }) {
   return (
     <span className="kbd" aria-hidden="true">
       {strokes.map((stroke, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a fixed sequence
         <Fragment key={index}>
           {stroke.split("+").map((key) => (
             <kbd key={key}>{shown[key] ?? (key.length === 1 ? key.toUpperCase() : key)}</kbd>

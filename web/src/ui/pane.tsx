@@ -21,7 +21,6 @@ export function Crumbs({ children }: { children: ReactNode }) {
   return (
     <nav className="crumbs" aria-label="Way to this page">
       {parts.map((part, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a fixed sequence
         <Fragment key={index}>
           {index > 0 && <ChevronRight className="icon" aria-hidden="true" />}
           {part}

@@ -35,7 +35,6 @@ export function ItemsField({
       {items.length > 0 && (
         <ul ref={list} className="items" style={{ width: "100%" }} aria-label={prop.label}>
           {items.map((item, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: items have no identity but their place
             <li key={index} className="item">
               <input
                 {...control}

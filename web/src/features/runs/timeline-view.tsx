@@ -47,7 +47,7 @@ export function TimelineView({
   const timeline = timelineOf(run, plan, now, folds);
   const move = (event: KeyboardEvent, by: number) => {
     const buttons = [...(list.current?.querySelectorAll<HTMLElement>(".race-row") ?? [])];
-    const index = buttons.findIndex((button) => button === document.activeElement);
+    const index = timeline.rows.findIndex(({ key }) => key === current);
     const next = timeline.rows[index + by];
     if (next === undefined) return;
     event.preventDefault();
@@ -73,7 +73,7 @@ export function TimelineView({
         <div className="race-x">
           {timeline.ticks.map((tick) => (
             <span key={tick.at} style={at(tick.left)}>
-              {tick.at === 0 ? "0" : duration(tick.at).replace(/\.?0+(?=\u202f)/, "")}
+              {tick.at === 0 ? "0" : duration(tick.at).replace(/\.(\d*?)0+(?=\u202f)/, (_, kept) => (kept === "" ? "" : `.${kept}`))}
             </span>
           ))}
         </div>

@@ -120,7 +120,6 @@ export function WhatRuns({ of, props }: { of: Runnable; props: readonly PropDef[
       <PaneHead title="What happens on deploy" />
       <ol className="will">
         {will.map((each, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a fixed sequence
           <li key={index}>{each}</li>
         ))}
       </ol>

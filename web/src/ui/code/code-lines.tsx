@@ -45,9 +45,9 @@ export function CodeLines({
     );
   }
   return (
-    <div className="lines" role="figure" aria-label="Code">
+    <figure className="lines" aria-label="Code" tabIndex={0}>
       {lines}
-    </div>
+    </figure>
   );
 }
 
@@ -57,7 +57,6 @@ function Tokens({ of, indent }: { of: readonly Token[]; indent: number }) {
     const cut = Math.min(left, text.length);
     left -= cut;
     const shown = text.slice(cut);
-    // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a fixed text
     return style === "" ? (
       shown
     ) : (

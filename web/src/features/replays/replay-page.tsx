@@ -1,0 +1,182 @@
+/** A replay of many runs: how far it is, what became of each, pause and resume. */
+
+import "~/ui/table.css";
+import "./replays.css";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { CircleSlash, Pause, Play } from "lucide-react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { statusOf } from "~/api/runs";
+import { useRefusal } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Banner, SkeletonRows } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { count, shortId } from "~/ui/format";
+import { Crumbs, Fact, PageHead, PaneHead } from "~/ui/pane";
+import { StatusMark } from "~/ui/status";
+import { When } from "~/ui/time";
+import { isOver, replayQuery, replayRunsQuery } from "./queries";
+
+const words: Record<string, string> = {
+  queued: "About to begin",
+  running: "Replaying",
+  paused: "Paused",
+  done: "Done",
+  failed: "Could not go on",
+  cancelled: "Cancelled",
+};
+
+export function ReplayPage({ id }: { id: string }) {
+  useTitle("Replay");
+  const queries = useQueryClient();
+  const refused = useRefusal("invoke");
+  const { data: replay, error } = useQuery(replayQuery(id));
+  const { data: runs } = useQuery({
+    ...replayRunsQuery(id),
+    refetchInterval: replay !== undefined && isOver(replay.status) ? false : 2_000,
+  });
+  const change = useMutation({
+    mutationFn: (act: "pause" | "resume" | "cancel") => {
+      const params = { params: { path: { id } } };
+      switch (act) {
+        case "pause":
+          return data(client.POST("/v1/replays/{id}/pause", params));
+        case "resume":
+          return data(client.POST("/v1/replays/{id}/resume", params));
+        case "cancel":
+          return data(client.POST("/v1/replays/{id}/cancel", params));
+      }
+    },
+    onSuccess: (changed) => queries.setQueryData(replayQuery(id).queryKey, changed),
+  });
+  const over = replay === undefined || isOver(replay.status);
+  return (
+    <>
+      <PageHead
+        acts={
+          !over && (
+            <>
+              <Button
+                icon={replay.status === "paused" ? Play : Pause}
+                refused={refused}
+                onClick={() => change.mutate(replay.status === "paused" ? "resume" : "pause")}
+              >
+                {replay.status === "paused" ? "Resume" : "Pause"}
+              </Button>
+              <Button
+                look="danger"
+                icon={CircleSlash}
+                refused={refused}
+                onClick={() => change.mutate("cancel")}
+              >
+                Queue no more
+              </Button>
+            </>
+          )
+        }
+      >
+        <Crumbs>
+          <Link to="/runs">Runs</Link>
+          <h1>
+            Replay <span className="mono">{shortId(id)}</span>
+          </h1>
+        </Crumbs>
+      </PageHead>
+      <div className="scroll">
+        {(error ?? change.error) !== null && (
+          <div className="crash">
+            <Banner kind="failed" role="alert" title="This did not work">
+              {sentence(error ?? change.error)}
+            </Banner>
+          </div>
+        )}
+        {replay === undefined ? (
+          error === null && <SkeletonRows rows={4} />
+        ) : (
+          <>
+            <section className="replay-sum" aria-label="How far it is">
+              <p>
+                <b>{words[replay.status] ?? replay.status}</b>{" "}
+                <span className="mid num">
+                  {count(replay.replayed)}
+                  {replay.total !== null && ` of ${count(replay.total)}`}
+                  {replay.skipped > 0 && `, ${count(replay.skipped)} left out`}
+                </span>
+              </p>
+              <Progress
+                total={replay.total ?? replay.replayed}
+                good={replay.runs.succeeded}
+                bad={replay.runs.failed + replay.runs.cancelled}
+              />
+              {replay.note !== null && <p className="mid">{replay.note}</p>}
+              <dl className="facts">
+                <Fact name="Succeeded">
+                  <span className="num">{count(replay.runs.succeeded)}</span>
+                </Fact>
+                <Fact name="Failed">
+                  <span className={replay.runs.failed > 0 ? "num failed-text" : "num"}>
+                    {count(replay.runs.failed)}
+                  </span>
+                </Fact>
+                <Fact name="Under way">
+                  <span className="num">{count(replay.runs.unfinished)}</span>
+                </Fact>
+                <Fact name="Begun">
+                  <When at={replay.created_at * 1_000} />
+                </Fact>
+              </dl>
+            </section>
+            <PaneHead title="Runs" count={runs === undefined ? "" : count(runs.length)} />
+            <table className="tbl t-replayed" aria-label="Runs of the replay">
+              <thead>
+                <tr className="tr is-head">
+                  <th>Status</th>
+                  <th>Run</th>
+                  <th>Replays</th>
+                </tr>
+              </thead>
+              <tbody>
+                {(runs ?? []).map((run) => (
+                  <tr className="tr" key={run.run_id}>
+                    <td>
+                      {run.status === null ? (
+                        <span className="dim">pruned</span>
+                      ) : (
+                        <StatusMark status={statusOf(run.status)} />
+                      )}
+                    </td>
+                    <td>
+                      <Link to="/runs/$id" params={{ id: run.run_id }} className="row-link mono">
+                        {shortId(run.run_id)}
+                      </Link>
+                    </td>
+                    <td className="above">
+                      <Link to="/runs/$id" params={{ id: run.original_id }} className="link mono">
+                        {shortId(run.original_id)}
+                      </Link>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Progress({ total, good, bad }: { total: number; good: number; bad: number }) {
+  const part = (n: number) => `${(100 * n) / Math.max(1, total)}%`;
+  return (
+    <div
+      className="progress"
+      role="img"
+      aria-label={`${good} succeeded and ${bad} failed of ${total}`}
+    >
+      <span style={{ width: part(good) }} />
+      <span className="is-bad" style={{ width: part(bad) }} />
+    </div>
+  );
+}

@@ -1,0 +1,60 @@
+/** What is different between two JSON values, by path: what a run that passed had, and the one that failed has not. */
+
+import { isContainer, type Path, pathText } from "~/ui/json/model";
+
+export type Difference = {
+  kind: "gone" | "added" | "changed";
+  path: string;
+  before: unknown;
+  after: unknown;
+};
+
+const DEEPEST = 12;
+/** Members of a list that are looked at. */
+const WIDEST = 50;
+/** Names whose values differ in every event. */
+const ALWAYS =
+  /(^|_|[a-z])(id|ids|ts|time|timestamp|date|created|updated|at|ms|trace|nonce|signature)$/i;
+
+export function differencesOf(before: unknown, after: unknown, most = 8): Difference[] {
+  const found: Difference[] = [];
+  walk(before, after, [], found);
+  // What is there or not says more than a value that changed.
+  const shape = found.filter(({ kind }) => kind !== "changed");
+  const values = found.filter(({ kind }) => kind === "changed");
+  return [...shape, ...values].slice(0, most);
+}
+
+function walk(before: unknown, after: unknown, path: Path, found: Difference[]): void {
+  if (path.length > DEEPEST || before === after) return;
+  const say = (kind: Difference["kind"]) =>
+    found.push({ kind, path: pathText("event", path), before, after });
+  if (isContainer(before) && isContainer(after) && Array.isArray(before) === Array.isArray(after)) {
+    const names = Array.isArray(before)
+      ? [...Array(Math.min(WIDEST, Math.max(sizeOf(before), sizeOf(after)))).keys()]
+      : [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    for (const name of names) {
+      const [one, other] = [memberOf(before, name), memberOf(after, name)];
+      if (one === undefined && other === undefined) continue;
+      walk(one, other, [...path, name], found);
+    }
+    return;
+  }
+  if (before === undefined) say("added");
+  else if (after === undefined) say("gone");
+  else if (kindOf(before) !== kindOf(after)) say("changed");
+  else if (!ALWAYS.test(String(path.at(-1) ?? "")) && String(before).length < 200) say("changed");
+}
+
+function sizeOf(value: object): number {
+  return Array.isArray(value) ? value.length : Object.keys(value).length;
+}
+
+function memberOf(value: object, name: string | number): unknown {
+  return Object.getOwnPropertyDescriptor(value, name)?.value;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "list" : typeof value;
+}

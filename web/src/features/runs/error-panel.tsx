@@ -1,0 +1,160 @@
+/** What failed: class, message, the line in one's own code, frames, and what is different from the last run that passed. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { client, data } from "~/api/client";
+import type { RunDetail, RunError } from "~/api/runs";
+import { CodeLines } from "~/ui/code/code-lines";
+import { shortId } from "~/ui/format";
+import { When } from "~/ui/time";
+import { differencesOf } from "./differs";
+import type { PlannedStep } from "./queries";
+import { commonIndent, framesOf, linesAround, ownFrame } from "./stack";
+
+export function ErrorPanel({
+  run,
+  error,
+  step,
+}: {
+  run: RunDetail;
+  error: RunError;
+  step: PlannedStep | undefined;
+}) {
+  const frames = framesOf(error.stack);
+  const own = ownFrame(frames);
+  const code = own === undefined ? undefined : codeOf(step, own.file);
+  const lines = own === undefined || code === undefined ? [] : linesAround(code, own.line);
+  const first = lines[0];
+  const last = lines.at(-1);
+  const shown = frames.filter(({ foreign }) => !foreign);
+  const folded = frames.filter(({ foreign }) => foreign);
+  return (
+    <>
+      <div className="error-head">
+        <p className="error-class">{error.code}</p>
+        <p className="error-message">{error.message}</p>
+      </div>
+      {own !== undefined && code !== undefined && first !== undefined && last !== undefined && (
+        <figure className="frame">
+          <figcaption>
+            <span className="mono">
+              {own.file}
+              <span className="dim">
+                :{own.line}:{own.column}
+              </span>
+            </span>
+          </figcaption>
+          <CodeLines
+            code={code}
+            excerpt={{
+              from: first.number,
+              to: last.number,
+              hot: own.line,
+              indent: commonIndent(code, own.line),
+            }}
+            note={
+              <span className="caret" aria-hidden="true">
+                {" ".repeat(Math.max(0, own.column - 1 - commonIndent(code, own.line)))}^
+              </span>
+            }
+          />
+        </figure>
+      )}
+      <Differs run={run} />
+      {frames.length > 0 ? (
+        <ul className="frames code">
+          {shown.map((frame, index) => (
+            <li key={index}>
+              <span className="cut">{frame.name || "(top)"}</span>
+              <span>
+                {frame.file}:{frame.line}:{frame.column}
+              </span>
+            </li>
+          ))}
+          {folded.length > 0 && (
+            <li style={{ display: "block" }}>
+              <details>
+                <summary className="small">
+                  {folded.length} {folded.length === 1 ? "frame" : "frames"} in packages and the
+                  runtime
+                </summary>
+                <ul>
+                  {folded.map((frame, index) => (
+                    <li key={index} className="dim wrap">
+                      {frame.name} {frame.file}:{frame.line}:{frame.column}
+                    </li>
+                  ))}
+                </ul>
+              </details>
+            </li>
+          )}
+        </ul>
+      ) : (
+        error.stack !== "" && <pre className="step-note code wrap">{error.stack}</pre>
+      )}
+    </>
+  );
+}
+
+function codeOf(step: PlannedStep | undefined, file: string): string | undefined {
+  if (step === undefined) return undefined;
+  return step.files[file] ?? (file.endsWith(`/${step.entry}`) ? step.code : undefined);
+}
+
+const signs = { gone: "−", added: "+", changed: "~" } as const;
+const signWords = { gone: "gone", added: "new", changed: "changed" } as const;
+
+/** The event beside that of the last run of the same owner that succeeded. */
+function Differs({ run }: { run: RunDetail }) {
+  const { data: passed } = useQuery({
+    queryKey: ["last-passed", run.ownerId, run.id],
+    queryFn: async ({ signal }) => {
+      const query = { status: "succeeded", to: run.acceptedAt, limit: 1 } as const;
+      const params = { path: { id: run.ownerId }, query };
+      const found = run.isWorkflow
+        ? await data(client.GET("/v1/workflows/{id}/runs", { params, signal }))
+        : await data(client.GET("/v1/sources/{id}/runs", { params, signal }));
+      return found[0] ?? null;
+    },
+    staleTime: 60_000,
+  });
+  if (passed === undefined || passed === null) return null;
+  const found = differencesOf(passed.event, run.event);
+  if (found.length === 0) return null;
+  return (
+    <section className="differs">
+      <h3>What is different</h3>
+      <span className="small dim">
+        in the event, against{" "}
+        <Link to="/runs/$id" params={{ id: passed.id }} className="link mono">
+          {shortId(passed.id)}
+        </Link>
+        , the last that succeeded (<When at={passed.created_at_ms} />)
+      </span>
+      <ul className="code">
+        {found.map(({ kind, path, before, after }) => (
+          <li key={kind + path} className={`is-${kind}`}>
+            <span>
+              <span aria-hidden="true">{signs[kind]}</span>
+              <span className="sr">{signWords[kind]}</span>
+            </span>
+            <span>
+              {path}
+              {kind === "changed" && (
+                <span className="dim">
+                  {" "}
+                  {short(before)} to {short(after)}
+                </span>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function short(value: unknown): string {
+  const text = JSON.stringify(value) ?? "";
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+}

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import type { RunDetail } from "~/api/runs";
+import type { PlannedStep } from "./queries";
+import { beginnings, changesOf, fatesOf } from "./replay-plan";
+
+const step = (name: string, more: Partial<PlannedStep> = {}): PlannedStep => ({
+  name,
+  disabled: false,
+  code: name,
+  entry: `steps/${name}.mjs`,
+  files: {},
+  key: undefined,
+  props: {},
+  apps: [],
+  ...more,
+});
+const steps = [step("a"), step("b"), step("c"), step("off", { disabled: true })];
+
+it("keeps what stands before the step that begins, and leaves steps off that are off", () => {
+  expect(fatesOf(steps, "b").map(({ fate }) => fate)).toEqual(["kept", "again", "again", "off"]);
+  expect(fatesOf(steps, undefined).map(({ fate }) => fate)).toEqual([
+    "again",
+    "again",
+    "again",
+    "off",
+  ]);
+});
+
+it("begins with a step only where those before have results", () => {
+  const run = {
+    steps: [
+      { name: "a", status: "succeeded" },
+      { name: "b", status: "failed" },
+    ],
+  } as RunDetail;
+  expect(beginnings(run, steps)).toEqual(["b"]);
+});
+
+it("names the steps whose code changed between two versions", () => {
+  const had = { version: 1, steps: [step("a"), step("b")] };
+  const live = { version: 2, steps: [step("a"), step("b", { code: "new" }), step("c")] };
+  expect(changesOf(had, live).map(({ name }) => name)).toEqual(["b", "c"]);
+  expect(changesOf(had, had)).toEqual([]);
+});

@@ -1,0 +1,42 @@
+/** What a replay runs again, what it keeps, and what its code has changed since. */
+
+import type { RunDetail } from "~/api/runs";
+import type { Plan, PlannedStep } from "./queries";
+
+export type Fate = { step: PlannedStep; fate: "kept" | "again" | "off" };
+
+/** Steps of the version that will run, from the step that begins. */
+export function fatesOf(steps: readonly PlannedStep[], fromStep: string | undefined): Fate[] {
+  let again = fromStep === undefined;
+  return steps.map((step) => {
+    if (step.name === fromStep) again = true;
+    return { step, fate: step.disabled ? "off" : again ? "again" : "kept" };
+  });
+}
+
+/** Steps that a replay may begin with: those before have results. */
+export function beginnings(run: RunDetail, steps: readonly PlannedStep[]): string[] {
+  const done = new Set(
+    run.steps.filter(({ status }) => status !== "failed").map(({ name }) => name),
+  );
+  const names: string[] = [];
+  for (const step of steps) {
+    if (!step.disabled) names.push(step.name);
+    if (!step.disabled && !done.has(step.name)) break;
+  }
+  // The first step is where the trigger begins too.
+  return names.slice(1);
+}
+
+export type Change = { name: string; before: string; after: string };
+
+/** Steps whose code is not what the run had. */
+export function changesOf(had: Plan | undefined, live: Plan | undefined): Change[] {
+  if (had === undefined || live === undefined || had.version === live.version) return [];
+  const before = new Map(had.steps.map(({ name, code }) => [name, code]));
+  const after = new Map(live.steps.map(({ name, code }) => [name, code]));
+  const names = [...new Set([...after.keys(), ...before.keys()])];
+  return names
+    .map((name) => ({ name, before: before.get(name) ?? "", after: after.get(name) ?? "" }))
+    .filter((change) => change.before !== change.after);
+}

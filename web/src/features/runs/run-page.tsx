@@ -1,0 +1,256 @@
+/** One run: what it is, its time line, the chosen step, its log. */
+
+import "./run-page.css";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { CircleSlash, ClipboardCopy, Link2, RotateCcw, StepForward } from "lucide-react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { textOf } from "~/api/json";
+import { isFinal, type RunDetail } from "~/api/runs";
+import { AsCommand, curlOf } from "~/shell/as-command";
+import { useReplay } from "~/shell/replay";
+import { useRefusal } from "~/shell/session";
+import { useShortcuts } from "~/shell/shortcuts";
+import { useTitle } from "~/shell/title";
+import { Banner, SkeletonRows } from "~/ui/banner";
+import { Button, IconButton } from "~/ui/button";
+import { copyText } from "~/ui/copy";
+import { duration, shortId } from "~/ui/format";
+import { useKeys } from "~/ui/keyboard";
+import { Log } from "~/ui/log";
+import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
+import { useNow } from "~/ui/time";
+import { say } from "~/ui/toast";
+import { issueText } from "./issue";
+import { planQuery, runQuery, sourcePlanQuery } from "./queries";
+import { RunTop } from "./run-top";
+import { StepPanel, TABS, type Tab } from "./step-panel";
+import { TimelineView } from "./timeline-view";
+
+export function RunPage({
+  id,
+  step,
+  tab,
+  onShow,
+}: {
+  id: string;
+  step: string | undefined;
+  tab: Tab | undefined;
+  onShow: (shown: { step?: string | undefined; tab?: Tab | undefined }) => void;
+}) {
+  const { data: run, error, refetch } = useQuery(runQuery(id));
+  useTitle(run?.ownerName === undefined ? `Run ${shortId(id)}` : `${run.ownerName}, ${run.status}`);
+  return (
+    <>
+      <PageHead acts={run !== undefined && <Acts run={run} />}>
+        <Crumbs>
+          <Link to="/runs">Runs</Link>
+          <h1 className="mono cut" title={id}>
+            {shortId(id)}
+          </h1>
+        </Crumbs>
+        <IconButton
+          icon={Link2}
+          size="sm"
+          label="Copy the link"
+          keys="y"
+          className="only-wide"
+          onClick={() => void copyLink()}
+        />
+      </PageHead>
+      {error !== null && run === undefined && (
+        <div className="crash">
+          <Banner
+            kind="failed"
+            role="alert"
+            title="The run could not be read"
+            act={
+              <Button size="sm" onClick={() => void refetch()}>
+                Read again
+              </Button>
+            }
+          >
+            {sentence(error)}
+          </Banner>
+        </div>
+      )}
+      {run === undefined ? (
+        error === null && <SkeletonRows />
+      ) : (
+        <Body run={run} step={step} tab={tab} onShow={onShow} />
+      )}
+    </>
+  );
+}
+
+async function copyLink(): Promise<void> {
+  if (await copyText(window.location.href)) say({ title: "Link copied" });
+}
+
+function Acts({ run }: { run: RunDetail }) {
+  const replay = useReplay();
+  const queries = useQueryClient();
+  const refused = useRefusal("invoke");
+  const open = () => replay({ kind: "one", run: run.id });
+  const cancel = useMutation({
+    mutationFn: () =>
+      data(client.POST("/v1/runs/{id}/cancel", { params: { path: { id: run.id } } })),
+    onSuccess: () => void queries.invalidateQueries({ queryKey: runQuery(run.id).queryKey }),
+    onError: (error) => say({ title: "The run was not cancelled", about: sentence(error) }),
+  });
+  const cancels = run.status === "queued" || run.status === "paused";
+  useShortcuts({
+    replay: isFinal(run.status) && refused === undefined ? open : () => {},
+    link: () => void copyLink(),
+  });
+  return (
+    <>
+      <AsCommand
+        commands={() => [
+          { name: "curl", text: curlOf("GET", `/runs/${run.id}`) },
+          { name: "curl, replay", text: curlOf("POST", `/runs/${run.id}/replay`, {}) },
+          {
+            name: "Command line",
+            text: `millrace runs show ${run.id}\nmillrace runs replay ${run.id}`,
+          },
+        ]}
+      />
+      {cancels && (
+        <Button
+          icon={CircleSlash}
+          refused={refused}
+          busy={cancel.isPending && "Cancelling…"}
+          onClick={() => cancel.mutate()}
+        >
+          Cancel run
+        </Button>
+      )}
+      {isFinal(run.status) && (
+        <Button icon={RotateCcw} keys="r" refused={refused} onClick={open}>
+          Replay…
+        </Button>
+      )}
+    </>
+  );
+}
+
+function Body({
+  run,
+  step,
+  tab,
+  onShow,
+}: {
+  run: RunDetail;
+  step: string | undefined;
+  tab: Tab | undefined;
+  onShow: (shown: { step?: string | undefined; tab?: Tab | undefined }) => void;
+}) {
+  const ticking = useNow();
+  const now = isFinal(run.status)
+    ? (run.finishedAt ?? run.acceptedAt)
+    : Math.max(ticking, Date.now());
+  const { data: plan } = useQuery({
+    ...planQuery(run.ownerId, run.deploymentId ?? ""),
+    enabled: run.isWorkflow && run.deploymentId !== undefined,
+  });
+  const { data: source } = useQuery({ ...sourcePlanQuery(run.ownerId), enabled: !run.isWorkflow });
+  const steps = plan?.steps ?? (source === undefined ? [] : [source]);
+  const current = step ?? firstShown(run);
+  const keys: Record<string, () => void> = {};
+  TABS.forEach((each, index) => {
+    keys[String(index + 1)] = () => onShow({ step: current, tab: each });
+  });
+  useKeys(keys);
+  return (
+    <>
+      <RunTop run={run} version={plan?.version} now={now} />
+      <div className="run-cols scroll">
+        <div className="run-left">
+          <TimelineView
+            run={run}
+            plan={plan?.steps ?? []}
+            now={now}
+            current={current}
+            triggerName={triggerWord(run)}
+            onChoose={(key) => onShow({ step: key })}
+          />
+          <section className="dock" aria-label="Log of the run">
+            <PaneHead
+              title="Log"
+              hint={run.logs.length === 0 ? undefined : `all steps, ${run.logs.length} lines`}
+            />
+            <Log
+              lines={run.logs}
+              label="Log"
+              withSteps={run.logs.some((line) => line.step !== undefined)}
+              none={isFinal(run.status) ? "Nothing was logged." : "Nothing is logged yet."}
+            />
+          </section>
+        </div>
+        <div className="run-right">
+          <StepPanel
+            run={run}
+            stepKey={current}
+            plan={steps}
+            tab={tab}
+            onTab={(next) => onShow({ step: current, tab: next })}
+          />
+          {run.error !== undefined && <ErrorActs run={run} />}
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** A run opens at the step that failed, else at its last. */
+function firstShown(run: RunDetail): string {
+  if (run.error?.step !== undefined) return run.error.step;
+  if (!run.isWorkflow) return run.startedAt === undefined ? "$trigger" : "$run";
+  const told = run.steps.findLast(({ exports }) => Object.keys(exports).length > 0);
+  return told?.name ?? run.steps.at(-1)?.name ?? "$trigger";
+}
+
+const triggerWords: Record<string, string> = {
+  HTTP: "HTTP request",
+  TIMER: "Timer",
+  COMPONENT: "Event of a source",
+  SDK: "Run by hand",
+};
+
+function triggerWord(run: RunDetail): string {
+  return triggerWords[run.sourceType ?? ""] ?? textOf(run.sourceType) ?? "Trigger";
+}
+
+function ErrorActs({ run }: { run: RunDetail }) {
+  const replay = useReplay();
+  const refused = useRefusal("invoke");
+  const step = run.isWorkflow ? run.error?.step : undefined;
+  const again = () =>
+    replay({ kind: "one", run: run.id, ...(step === undefined ? {} : { fromStep: step }) });
+  useShortcuts({ replayStep: refused === undefined ? again : () => {} });
+  const copy = async () => {
+    if (await copyText(issueText(run, window.location.href))) say({ title: "Copied as Markdown" });
+  };
+  return (
+    <div className="act-bar">
+      <Button
+        look="primary"
+        icon={step === undefined ? RotateCcw : StepForward}
+        keys="shift+r"
+        refused={refused}
+        onClick={again}
+      >
+        {step === undefined ? "Replay…" : `Replay from ${step}…`}
+      </Button>
+      <span className="grow" />
+      <Button look="quiet" icon={ClipboardCopy} onClick={() => void copy()}>
+        Copy for an issue
+      </Button>
+    </div>
+  );
+}
+
+export function tookText(run: RunDetail, now: number): string {
+  return duration((run.finishedAt ?? now) - run.acceptedAt);
+}

@@ -1,0 +1,104 @@
+/** Head of a run: status, whose it is, version, times, and what to do where it is paused. */
+
+import { Link } from "@tanstack/react-router";
+import { numberOf, textOf } from "~/api/json";
+import { isFinal, type RunDetail } from "~/api/runs";
+import { Banner } from "~/ui/banner";
+import { clock, duration } from "~/ui/format";
+import { Fact } from "~/ui/pane";
+import { StatusPill } from "~/ui/status";
+import { Tag } from "~/ui/tag";
+import { Until, When } from "~/ui/time";
+
+export function RunTop({
+  run,
+  version,
+  now,
+}: {
+  run: RunDetail;
+  version: number | undefined;
+  now: number;
+}) {
+  const name = run.ownerName ?? run.ownerId;
+  const queued = (run.startedAt ?? now) - run.acceptedAt;
+  return (
+    <div className="run-top">
+      <div className="run-title">
+        <StatusPill status={run.status} />
+        <h2>
+          {run.isWorkflow ? (
+            name
+          ) : (
+            <Link to="/sources/$id" params={{ id: run.ownerId }} className="quiet-link">
+              {name}
+            </Link>
+          )}
+        </h2>
+        {run.error?.step !== undefined && (
+          <span className="mid">
+            at <span className="mono">{run.error.step}</span>
+          </span>
+        )}
+        {run.kind !== "live" && <Tag>{run.kind}</Tag>}
+        {run.context.replay === true && <Tag>replay</Tag>}
+      </div>
+      <dl className="facts">
+        {version !== undefined && (
+          <Fact name="Version">
+            <Tag>v{version}</Tag>
+          </Fact>
+        )}
+        <Fact name="Accepted">
+          <span className="num">{clock(run.acceptedAt)}</span>{" "}
+          <span className="dim">
+            <When at={run.acceptedAt} />
+          </span>
+        </Fact>
+        <Fact name={isFinal(run.status) ? "Took" : "So far"}>
+          <span className="num">{duration((run.finishedAt ?? now) - run.acceptedAt)}</span>
+        </Fact>
+        <Fact name="Queued">
+          <span className="num">{duration(queued)}</span>
+        </Fact>
+        {run.attempt > 1 && (
+          <Fact name="Attempt">
+            <span className="num">{run.attempt}</span>
+          </Fact>
+        )}
+        {run.exitReason !== undefined && (
+          <Fact name="Ended by $.flow.exit" wide>
+            {run.exitReason || "no reason given"}
+          </Fact>
+        )}
+      </dl>
+      {run.status === "paused" && run.paused !== undefined && <Paused run={run} />}
+    </div>
+  );
+}
+
+const kinds: Record<string, string> = {
+  delay: "It goes on by itself",
+  suspend: "It waits to be resumed, and is cancelled otherwise",
+  rerun: "The step runs again by itself, or when it is asked to",
+  retry: "The step failed and is tried again",
+};
+
+function Paused({ run }: { run: RunDetail }) {
+  const kind = textOf(run.paused?.kind) ?? "";
+  const until = numberOf(run.paused?.until_ms);
+  const step = textOf(run.paused?.namespace);
+  return (
+    <div className="run-paused">
+      <Banner kind="waits" title={<>Paused{step !== undefined && <> in {step}</>}</>}>
+        {kinds[kind] ?? "It waits"}
+        {until !== undefined && (
+          <>
+            {" "}
+            <Until at={until} />
+          </>
+        )}
+        .
+      </Banner>
+    </div>
+  );
+}

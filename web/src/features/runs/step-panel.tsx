@@ -1,0 +1,235 @@
+/** The chosen step of a run: error, input, exports, log, sends, code. */
+
+import { Tabs } from "@base-ui/react/tabs";
+import type { ReactNode } from "react";
+import type { LogRecord, RunDetail, StepRecord } from "~/api/runs";
+import type { Delivery } from "~/api/schema";
+import { Editor } from "~/ui/code/editor";
+import { count, duration } from "~/ui/format";
+import { JsonInspector } from "~/ui/json/json-inspector";
+import { Log } from "~/ui/log";
+import { Glyph } from "~/ui/status";
+import { ErrorPanel } from "./error-panel";
+import type { PlannedStep } from "./queries";
+
+export const TABS = ["error", "input", "exports", "log", "sends", "code"] as const;
+export type Tab = (typeof TABS)[number];
+
+type Shown = { tab: Tab; name: string; n?: number; content: ReactNode };
+
+export function StepPanel({
+  run,
+  stepKey,
+  plan,
+  tab,
+  onTab,
+}: {
+  run: RunDetail;
+  stepKey: string;
+  plan: readonly PlannedStep[];
+  tab: Tab | undefined;
+  onTab: (tab: Tab) => void;
+}) {
+  const tabs = tabsOf(run, stepKey, plan);
+  const shown = tabs.find((each) => each.tab === tab) ?? tabs[0];
+  const step = run.steps.find(({ name }) => name === stepKey);
+  const planned = plan.find(({ name }) => name === stepKey);
+  return (
+    <div className="step-panel">
+      <div className="pane-head">
+        <h2 className={stepKey.startsWith("$") ? "" : "mono"}>
+          {stepKey === "$trigger" ? "Trigger" : stepKey === "$run" ? "Run" : stepKey}
+        </h2>
+        <span className="dim cut">{planned?.key ?? (planned === undefined ? "" : "code")}</span>
+        {step?.durationMs !== undefined && (
+          <span className="num end">{duration(step.durationMs)}</span>
+        )}
+      </div>
+      {shown === undefined ? (
+        <p className="step-note">This step has nothing to show yet.</p>
+      ) : (
+        <Tabs.Root
+          className="step-panel"
+          value={shown.tab}
+          onValueChange={(next) => {
+            const found = TABS.find((each) => each === next);
+            if (found !== undefined) onTab(found);
+          }}
+        >
+          <Tabs.List className="tab-bar tabs">
+            {tabs.map((each) => (
+              <Tabs.Tab key={each.tab} value={each.tab} className="tab">
+                {each.name}
+                {each.n !== undefined && <span className="n">{count(each.n)}</span>}
+              </Tabs.Tab>
+            ))}
+          </Tabs.List>
+          <Tabs.Panel
+            key={stepKey + shown.tab}
+            value={shown.tab}
+            className="step-panel"
+            tabIndex={-1}
+          >
+            {shown.content}
+          </Tabs.Panel>
+        </Tabs.Root>
+      )}
+    </div>
+  );
+}
+
+function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): Shown[] {
+  if (stepKey === "$trigger") {
+    return [
+      {
+        tab: "exports",
+        name: "Event",
+        content: <JsonInspector value={run.event} base="steps.trigger.event" label="Event" />,
+      },
+      {
+        tab: "input",
+        name: "Context",
+        content: <JsonInspector value={run.context} base="steps.trigger.context" label="Context" />,
+      },
+    ];
+  }
+  const isSource = stepKey === "$run";
+  const step = run.steps.find(({ name }) => name === stepKey);
+  const planned = isSource ? plan[0] : plan.find(({ name }) => name === stepKey);
+  const tabs: Shown[] = [];
+  const failedHere = run.error !== undefined && (isSource || run.error.step === stepKey);
+  if (run.error !== undefined && failedHere) {
+    tabs.push({
+      tab: "error",
+      name: "Error",
+      content: (
+        <div className="scroll">
+          <ErrorPanel run={run} error={run.error} step={planned} />
+        </div>
+      ),
+    });
+  }
+  tabs.push(...inputOf(step, planned, isSource ? "this" : "this"));
+  if (step !== undefined && Object.keys(step.exports).length > 0) {
+    tabs.push({
+      tab: "exports",
+      name: "Exports",
+      content: (
+        <JsonInspector
+          value={step.exports}
+          base={`steps.${stepKey}`}
+          label={`Exports of ${stepKey}`}
+        />
+      ),
+    });
+  }
+  const lines = logOf(run, stepKey);
+  if (lines.length > 0) {
+    tabs.push({
+      tab: "log",
+      name: "Log",
+      n: lines.length,
+      content: <Log lines={lines} label={`Log of ${stepKey}`} />,
+    });
+  }
+  const sends = sendsOf(run, stepKey);
+  if (sends.length > 0) {
+    tabs.push({ tab: "sends", name: "Sends", n: sends.length, content: <Sends sends={sends} /> });
+  }
+  if (planned !== undefined && planned.code !== "") {
+    tabs.push({
+      tab: "code",
+      name: "Code",
+      content: (
+        <div className="scroll run-code">
+          <Editor
+            language="javascript"
+            label={`Code of ${planned.name}`}
+            value={planned.code}
+            readOnly
+            maxHeight="none"
+          />
+        </div>
+      ),
+    });
+  }
+  return tabs;
+}
+
+function inputOf(
+  step: StepRecord | undefined,
+  planned: PlannedStep | undefined,
+  base: string,
+): Shown[] {
+  if (step?.props !== undefined) {
+    return [
+      {
+        tab: "input",
+        name: "Input",
+        content: <JsonInspector value={step.props} base={base} label="Values of the props" />,
+      },
+    ];
+  }
+  if (planned === undefined || isEmpty(planned.props)) return [];
+  return [
+    {
+      tab: "input",
+      name: "Props",
+      content: <JsonInspector value={planned.props} base={base} label="Props as configured" />,
+    },
+  ];
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value !== "object" || value === null || Object.keys(value).length === 0;
+}
+
+/** Lines of the step; where lines do not name one, the run's only step has all. */
+function logOf(run: RunDetail, stepKey: string): LogRecord[] {
+  if (stepKey === "$run") return run.logs;
+  const named = run.logs.filter(({ step }) => step === stepKey);
+  return named.length > 0 || run.steps.length > 1 ? named : run.logs;
+}
+
+function sendsOf(run: RunDetail, stepKey: string): Delivery[] {
+  if (stepKey === "$run") return run.deliveries;
+  const last = run.steps.at(-1)?.name;
+  return run.deliveries.filter((delivery) => {
+    const { step } = { step: undefined, ...delivery };
+    return step === undefined ? stepKey === last : step === stepKey;
+  });
+}
+
+function Sends({ sends }: { sends: readonly Delivery[] }) {
+  return (
+    <ul className="sends scroll">
+      {sends.map((send) => (
+        <li key={send.id}>
+          <Glyph status={shapeOf(send.status)} />
+          <span className="mono dim">{send.kind}</span>
+          <span className="cut" title={send.target}>
+            {send.target}
+          </span>
+          <span className="num mid">
+            {send.response_status ?? send.status}
+            {send.attempts > 1 && <span className="dim">, attempt {send.attempts}</span>}
+          </span>
+          {send.last_error !== null && <span className="small failed-text">{send.last_error}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function shapeOf(status: string) {
+  switch (status) {
+    case "delivered":
+    case "sent":
+    case "succeeded":
+      return "succeeded";
+    case "failed":
+      return "failed";
+    default:
+      return "queued";
+  }
+}
