@@ -20,6 +20,11 @@ import { Route as AppRunsIdRouteImport } from "./routes/_app.runs.$id";
 import { Route as AppSourcesIndexRouteImport } from "./routes/_app.sources.index";
 import { Route as AppSourcesIdRouteImport } from "./routes/_app.sources.$id";
 import { Route as AppSourcesNewRouteImport } from "./routes/_app.sources.new";
+import { Route as AppSourcesIdIndexRouteImport } from "./routes/_app.sources.$id.index";
+import { Route as AppSourcesIdConfigureRouteImport } from "./routes/_app.sources.$id.configure";
+import { Route as AppSourcesIdEventsRouteImport } from "./routes/_app.sources.$id.events";
+import { Route as AppSourcesIdLogsRouteImport } from "./routes/_app.sources.$id.logs";
+import { Route as AppSourcesIdRunsRouteImport } from "./routes/_app.sources.$id.runs";
 
 const AppRoute = AppRouteImport.update({
   id: "/_app",
@@ -75,6 +80,31 @@ const AppSourcesNewRoute = AppSourcesNewRouteImport.update({
   path: "/sources/new",
   getParentRoute: () => AppRoute,
 } as any);
+const AppSourcesIdIndexRoute = AppSourcesIdIndexRouteImport.update({
+  id: "/",
+  path: "/",
+  getParentRoute: () => AppSourcesIdRoute,
+} as any);
+const AppSourcesIdConfigureRoute = AppSourcesIdConfigureRouteImport.update({
+  id: "/configure",
+  path: "/configure",
+  getParentRoute: () => AppSourcesIdRoute,
+} as any);
+const AppSourcesIdEventsRoute = AppSourcesIdEventsRouteImport.update({
+  id: "/events",
+  path: "/events",
+  getParentRoute: () => AppSourcesIdRoute,
+} as any);
+const AppSourcesIdLogsRoute = AppSourcesIdLogsRouteImport.update({
+  id: "/logs",
+  path: "/logs",
+  getParentRoute: () => AppSourcesIdRoute,
+} as any);
+const AppSourcesIdRunsRoute = AppSourcesIdRunsRouteImport.update({
+  id: "/runs",
+  path: "/runs",
+  getParentRoute: () => AppSourcesIdRoute,
+} as any);
 
 export interface FileRoutesByFullPath {
   "/": typeof AppIndexRoute;
@@ -82,11 +112,16 @@ export interface FileRoutesByFullPath {
   "/login": typeof LoginRoute;
   "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
-  "/sources/$id": typeof AppSourcesIdRoute;
+  "/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/sources/new": typeof AppSourcesNewRoute;
   "/errors/": typeof AppErrorsIndexRoute;
   "/runs/": typeof AppRunsIndexRoute;
   "/sources/": typeof AppSourcesIndexRoute;
+  "/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
+  "/sources/$id/events": typeof AppSourcesIdEventsRoute;
+  "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
+  "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/sources/$id/": typeof AppSourcesIdIndexRoute;
 }
 export interface FileRoutesByTo {
   "/kit": typeof KitRoute;
@@ -94,11 +129,15 @@ export interface FileRoutesByTo {
   "/": typeof AppIndexRoute;
   "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
-  "/sources/$id": typeof AppSourcesIdRoute;
   "/sources/new": typeof AppSourcesNewRoute;
   "/errors": typeof AppErrorsIndexRoute;
   "/runs": typeof AppRunsIndexRoute;
   "/sources": typeof AppSourcesIndexRoute;
+  "/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
+  "/sources/$id/events": typeof AppSourcesIdEventsRoute;
+  "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
+  "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/sources/$id": typeof AppSourcesIdIndexRoute;
 }
 export interface FileRoutesById {
   __root__: typeof rootRouteImport;
@@ -108,11 +147,16 @@ export interface FileRoutesById {
   "/_app/": typeof AppIndexRoute;
   "/_app/replays/$id": typeof AppReplaysIdRoute;
   "/_app/runs/$id": typeof AppRunsIdRoute;
-  "/_app/sources/$id": typeof AppSourcesIdRoute;
+  "/_app/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/_app/sources/new": typeof AppSourcesNewRoute;
   "/_app/errors/": typeof AppErrorsIndexRoute;
   "/_app/runs/": typeof AppRunsIndexRoute;
   "/_app/sources/": typeof AppSourcesIndexRoute;
+  "/_app/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
+  "/_app/sources/$id/events": typeof AppSourcesIdEventsRoute;
+  "/_app/sources/$id/logs": typeof AppSourcesIdLogsRoute;
+  "/_app/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/_app/sources/$id/": typeof AppSourcesIdIndexRoute;
 }
 export interface FileRouteTypes {
   fileRoutesByFullPath: FileRoutesByFullPath;
@@ -126,7 +170,12 @@ export interface FileRouteTypes {
     | "/sources/new"
     | "/errors/"
     | "/runs/"
-    | "/sources/";
+    | "/sources/"
+    | "/sources/$id/configure"
+    | "/sources/$id/events"
+    | "/sources/$id/logs"
+    | "/sources/$id/runs"
+    | "/sources/$id/";
   fileRoutesByTo: FileRoutesByTo;
   to:
     | "/kit"
@@ -134,11 +183,15 @@ export interface FileRouteTypes {
     | "/"
     | "/replays/$id"
     | "/runs/$id"
-    | "/sources/$id"
     | "/sources/new"
     | "/errors"
     | "/runs"
-    | "/sources";
+    | "/sources"
+    | "/sources/$id/configure"
+    | "/sources/$id/events"
+    | "/sources/$id/logs"
+    | "/sources/$id/runs"
+    | "/sources/$id";
   id:
     | "__root__"
     | "/_app"
@@ -151,7 +204,12 @@ export interface FileRouteTypes {
     | "/_app/sources/new"
     | "/_app/errors/"
     | "/_app/runs/"
-    | "/_app/sources/";
+    | "/_app/sources/"
+    | "/_app/sources/$id/configure"
+    | "/_app/sources/$id/events"
+    | "/_app/sources/$id/logs"
+    | "/_app/sources/$id/runs"
+    | "/_app/sources/$id/";
   fileRoutesById: FileRoutesById;
 }
 export interface RootRouteChildren {
@@ -239,14 +297,69 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppSourcesNewRouteImport;
       parentRoute: typeof AppRoute;
     };
+    "/_app/sources/$id/": {
+      id: "/_app/sources/$id/";
+      path: "/";
+      fullPath: "/sources/$id/";
+      preLoaderRoute: typeof AppSourcesIdIndexRouteImport;
+      parentRoute: typeof AppSourcesIdRoute;
+    };
+    "/_app/sources/$id/configure": {
+      id: "/_app/sources/$id/configure";
+      path: "/configure";
+      fullPath: "/sources/$id/configure";
+      preLoaderRoute: typeof AppSourcesIdConfigureRouteImport;
+      parentRoute: typeof AppSourcesIdRoute;
+    };
+    "/_app/sources/$id/events": {
+      id: "/_app/sources/$id/events";
+      path: "/events";
+      fullPath: "/sources/$id/events";
+      preLoaderRoute: typeof AppSourcesIdEventsRouteImport;
+      parentRoute: typeof AppSourcesIdRoute;
+    };
+    "/_app/sources/$id/logs": {
+      id: "/_app/sources/$id/logs";
+      path: "/logs";
+      fullPath: "/sources/$id/logs";
+      preLoaderRoute: typeof AppSourcesIdLogsRouteImport;
+      parentRoute: typeof AppSourcesIdRoute;
+    };
+    "/_app/sources/$id/runs": {
+      id: "/_app/sources/$id/runs";
+      path: "/runs";
+      fullPath: "/sources/$id/runs";
+      preLoaderRoute: typeof AppSourcesIdRunsRouteImport;
+      parentRoute: typeof AppSourcesIdRoute;
+    };
   }
 }
+
+interface AppSourcesIdRouteChildren {
+  AppSourcesIdConfigureRoute: typeof AppSourcesIdConfigureRoute;
+  AppSourcesIdEventsRoute: typeof AppSourcesIdEventsRoute;
+  AppSourcesIdLogsRoute: typeof AppSourcesIdLogsRoute;
+  AppSourcesIdRunsRoute: typeof AppSourcesIdRunsRoute;
+  AppSourcesIdIndexRoute: typeof AppSourcesIdIndexRoute;
+}
+
+const AppSourcesIdRouteChildren: AppSourcesIdRouteChildren = {
+  AppSourcesIdConfigureRoute: AppSourcesIdConfigureRoute,
+  AppSourcesIdEventsRoute: AppSourcesIdEventsRoute,
+  AppSourcesIdLogsRoute: AppSourcesIdLogsRoute,
+  AppSourcesIdRunsRoute: AppSourcesIdRunsRoute,
+  AppSourcesIdIndexRoute: AppSourcesIdIndexRoute,
+};
+
+const AppSourcesIdRouteWithChildren = AppSourcesIdRoute._addFileChildren(
+  AppSourcesIdRouteChildren,
+);
 
 interface AppRouteChildren {
   AppIndexRoute: typeof AppIndexRoute;
   AppReplaysIdRoute: typeof AppReplaysIdRoute;
   AppRunsIdRoute: typeof AppRunsIdRoute;
-  AppSourcesIdRoute: typeof AppSourcesIdRoute;
+  AppSourcesIdRoute: typeof AppSourcesIdRouteWithChildren;
   AppSourcesNewRoute: typeof AppSourcesNewRoute;
   AppErrorsIndexRoute: typeof AppErrorsIndexRoute;
   AppRunsIndexRoute: typeof AppRunsIndexRoute;
@@ -257,7 +370,7 @@ const AppRouteChildren: AppRouteChildren = {
   AppIndexRoute: AppIndexRoute,
   AppReplaysIdRoute: AppReplaysIdRoute,
   AppRunsIdRoute: AppRunsIdRoute,
-  AppSourcesIdRoute: AppSourcesIdRoute,
+  AppSourcesIdRoute: AppSourcesIdRouteWithChildren,
   AppSourcesNewRoute: AppSourcesNewRoute,
   AppErrorsIndexRoute: AppErrorsIndexRoute,
   AppRunsIndexRoute: AppRunsIndexRoute,

@@ -32,3 +32,22 @@ export const fileStoresQuery = queryOptions({
   queryFn: ({ signal }) =>
     body(client.GET("/v1/file_stores", { params: { query: { limit: PAGE_MAX } }, signal })),
 });
+
+export type Owner = { id: string; name: string; isWorkflow: boolean };
+
+/** Names of workflows and sources by their ids, for lists that name ids alone. */
+export const ownersQuery = queryOptions({
+  queryKey: ["owners"],
+  queryFn: async ({ signal }): Promise<Map<string, Owner>> => {
+    const query = { limit: PAGE_MAX, include: "id,name" };
+    const [workflows, sources] = await Promise.all([
+      data(client.GET("/v1/workflows", { params: { query }, signal })),
+      data(client.GET("/v1/sources", { params: { query }, signal })),
+    ]);
+    const owners = new Map<string, Owner>();
+    for (const { id, name } of workflows) owners.set(id, { id, name, isWorkflow: true });
+    for (const { id, name } of sources) owners.set(id, { id, name, isWorkflow: false });
+    return owners;
+  },
+  staleTime: 30_000,
+});

@@ -1,12 +1,18 @@
-import { createFileRoute } from "@tanstack/react-router";
-import { PageHead } from "~/ui/pane";
+import { createFileRoute, Outlet } from "@tanstack/react-router";
+import { sourceQuery } from "~/features/sources/queries";
+import { SourcePage } from "~/features/sources/source-page";
 
-export const Route = createFileRoute("/_app/sources/$id")({ component: Source });
+export const Route = createFileRoute("/_app/sources/$id")({
+  loader: ({ context: { queryClient }, params }) =>
+    queryClient.ensureQueryData(sourceQuery(params.id)),
+  component: Source,
+});
 
 function Source() {
+  const { id } = Route.useParams();
   return (
-    <PageHead>
-      <h1>Source</h1>
-    </PageHead>
+    <SourcePage key={id} id={id}>
+      <Outlet />
+    </SourcePage>
   );
 }

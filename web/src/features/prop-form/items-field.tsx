@@ -101,6 +101,7 @@ export function ItemsField({
         look="quiet"
         size="sm"
         icon={Plus}
+        aria-label={`Add to ${prop.label}`}
         onClick={() => {
           set([...items, ""]);
           focus(items.length);

@@ -182,7 +182,7 @@ function Body({
             />
             <Log
               lines={run.logs}
-              label="Log"
+              label="Lines of the log"
               withSteps={run.logs.some((line) => line.step !== undefined)}
               none={isFinal(run.status) ? "Nothing was logged." : "Nothing is logged yet."}
             />

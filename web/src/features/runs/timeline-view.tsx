@@ -73,7 +73,11 @@ export function TimelineView({
         <div className="race-x">
           {timeline.ticks.map((tick) => (
             <span key={tick.at} style={at(tick.left)}>
-              {tick.at === 0 ? "0" : duration(tick.at).replace(/\.(\d*?)0+(?=\u202f)/, (_, kept) => (kept === "" ? "" : `.${kept}`))}
+              {tick.at === 0
+                ? "0"
+                : duration(tick.at).replace(/\.(\d*?)0+(?=\u202f)/, (_, kept) =>
+                    kept === "" ? "" : `.${kept}`,
+                  )}
             </span>
           ))}
         </div>

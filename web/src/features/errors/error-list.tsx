@@ -1,0 +1,274 @@
+/** Errors in their groups: how often, since when, and the newest of each beside the list. */
+
+import "~/ui/table.css";
+import "./errors.css";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { RotateCcw } from "lucide-react";
+import { type ReactNode, useRef, useState } from "react";
+import { sentence } from "~/api/errors";
+import { type Owner, ownersQuery } from "~/api/queries";
+import type { ErrorGroup } from "~/api/schema";
+import { useReplay } from "~/shell/replay";
+import { useRefusal } from "~/shell/session";
+import { useShortcuts } from "~/shell/shortcuts";
+import { useTitle } from "~/shell/title";
+import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Button, buttonClass } from "~/ui/button";
+import { Search } from "~/ui/field";
+import { count, plural } from "~/ui/format";
+import { useListKeys } from "~/ui/list-keys";
+import { PageHead, PaneHead } from "~/ui/pane";
+import { State, Tile } from "~/ui/tag";
+import { useNow, When } from "~/ui/time";
+import { VirtualRows } from "~/ui/virtual-rows";
+import { groupsQuery } from "./queries";
+
+const ROW_HEIGHT = 61;
+const ASK_MS = 5_000;
+const DAY_MS = 86_400_000;
+
+export function ErrorList({
+  q,
+  chosen,
+  onShow,
+  renderRun,
+}: {
+  q: string;
+  chosen: string | undefined;
+  onShow: (shown: { q?: string; group?: string | undefined }) => void;
+  /** The error of a run; routes put features together. */
+  renderRun: (run: string) => ReactNode;
+}) {
+  useTitle("Errors");
+  const scroll = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const groups = useInfiniteQuery({ ...groupsQuery, refetchInterval: ASK_MS });
+  const { data: owners } = useQuery(ownersQuery);
+  const all = groups.data?.pages.flatMap((page) => page.data) ?? [];
+  const words = q.toLowerCase();
+  const shown = all.filter((group) =>
+    `${group.code} ${group.message} ${group.step} ${group.frame} ${ownerOf(group, owners).name}`
+      .toLowerCase()
+      .includes(words),
+  );
+  const total = groups.data?.pages[0]?.page_info.total_count ?? all.length;
+  const times = shown.reduce((sum, group) => sum + group.count, 0);
+  const { current, index } = useListKeys({
+    ids: shown.map(({ id }) => id),
+    onOpen: (id) => onShow({ q, group: id }),
+  });
+  useShortcuts({ filter: () => field.current?.focus() });
+  const open = shown.find(({ id }) => id === chosen) ?? shown[0];
+  return (
+    <>
+      <PageHead>
+        <h1>Errors</h1>
+      </PageHead>
+      <div className="bar">
+        <Search
+          ref={field}
+          wide
+          label="Search messages, classes, steps"
+          keys="/"
+          value={q}
+          onChange={(event) => onShow({ q: event.target.value, group: chosen })}
+        />
+        {groups.isSuccess && (
+          <span className="dim end num" role="status">
+            {shown.length === all.length
+              ? `${plural(total, "group")}, ${plural(times, "error")}`
+              : `${count(shown.length)} of ${plural(total, "group")}`}
+          </span>
+        )}
+      </div>
+      {groups.error !== null && (
+        <div className="crash">
+          <Banner
+            kind="failed"
+            role="alert"
+            title="The errors could not be read"
+            act={
+              <Button size="sm" onClick={() => void groups.refetch()}>
+                Read again
+              </Button>
+            }
+          >
+            {sentence(groups.error)}
+          </Banner>
+        </div>
+      )}
+      {groups.isPending && <SkeletonRows height={ROW_HEIGHT} rows={5} />}
+      {groups.isSuccess && all.length === 0 && (
+        <Empty title="No run failed.">
+          <p>
+            When one does, it is kept here with its line of code and its event, mail goes to those
+            who are named under Settings, and whoever listens to{" "}
+            <code className="mono">$errors</code> gets it.
+          </p>
+        </Empty>
+      )}
+      {all.length > 0 && shown.length === 0 && (
+        <Empty title={`None of ${plural(total, "group")} matches.`}>
+          <Button onClick={() => onShow({ q: "", group: undefined })}>Remove the filter</Button>
+        </Empty>
+      )}
+      {shown.length > 0 && (
+        <div className="error-cols scroll">
+          <div className="error-list">
+            <div className="scroll" ref={scroll}>
+              <table className="tbl t-groups" aria-label="Errors">
+                <thead>
+                  <tr className="tr is-head">
+                    <th>Error</th>
+                    <th className="is-right">Times</th>
+                    <th>First seen</th>
+                    <th>Last seen</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  <VirtualRows
+                    count={shown.length}
+                    height={ROW_HEIGHT}
+                    scroll={scroll}
+                    keyOf={(at) => shown[at]?.id ?? String(at)}
+                    shown={index}
+                  >
+                    {(at, row) => {
+                      const group = shown[at];
+                      if (group === undefined) return null;
+                      return (
+                        <tr
+                          {...row}
+                          className={`tr is-two${group.id === current ? " is-current" : ""}`}
+                          aria-current={group.id === open?.id ? "true" : undefined}
+                        >
+                          <td>
+                            <button
+                              type="button"
+                              className="row-link group-line"
+                              onClick={() => onShow({ q, group: group.id })}
+                            >
+                              <span className="failed-text name">{group.code}</span>
+                              <span className="cut">{group.message}</span>
+                            </button>
+                            <Where group={group} owner={ownerOf(group, owners)} />
+                          </td>
+                          <td className="is-right num group-count">{count(group.count)}</td>
+                          <td className="mid above">
+                            <When at={group.first_seen_ms} />
+                          </td>
+                          <td className="mid above">
+                            <When at={group.last_seen_ms} />
+                          </td>
+                        </tr>
+                      );
+                    }}
+                  </VirtualRows>
+                </tbody>
+              </table>
+              {groups.hasNextPage && (
+                <div className="list-end">
+                  <Button
+                    busy={groups.isFetchingNextPage && "Reading…"}
+                    onClick={() => void groups.fetchNextPage()}
+                  >
+                    Show more
+                  </Button>
+                </div>
+              )}
+            </div>
+          </div>
+          {open !== undefined && (
+            <Peek key={open.id} group={open} owner={ownerOf(open, owners)}>
+              {renderRun(open.last_run_id)}
+            </Peek>
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+function ownerOf(group: ErrorGroup, owners: Map<string, Owner> | undefined): Owner {
+  const id = group.workflow_id ?? group.source_id ?? "";
+  return owners?.get(id) ?? { id, name: id, isWorkflow: group.workflow_id !== null };
+}
+
+function Where({ group, owner }: { group: ErrorGroup; owner: Owner }) {
+  const now = useNow();
+  return (
+    <span className="group-at small">
+      <Tile name={owner.name} size="xs" />
+      <span className="mid">{owner.name}</span>
+      {group.step !== "" && <span className="mono dim cut">{group.step}</span>}
+      {now - group.first_seen_ms < DAY_MS && <State kind="alarm">New today</State>}
+    </span>
+  );
+}
+
+function Peek({
+  group,
+  owner,
+  children,
+}: {
+  group: ErrorGroup;
+  owner: Owner;
+  children: ReactNode;
+}) {
+  const replay = useReplay();
+  const [asked] = useState(group.count);
+  const refused = useRefusal("invoke");
+  return (
+    <section className="peek" aria-label="Error">
+      <PaneHead title={owner.name} hint={group.step}>
+        <Link
+          to="/runs/$id"
+          params={{ id: group.last_run_id }}
+          className={buttonClass({ look: "normal", size: "sm" })}
+        >
+          Open the newest run
+        </Link>
+      </PaneHead>
+      {children}
+      <div className="peek-body">
+        <dl className="facts">
+          <div>
+            <dt>Times</dt>
+            <dd className="num">{count(group.count)}</dd>
+          </div>
+          <div>
+            <dt>First</dt>
+            <dd>
+              <When at={group.first_seen_ms} />
+            </dd>
+          </div>
+          <div>
+            <dt>Last</dt>
+            <dd>
+              <When at={group.last_seen_ms} />
+            </dd>
+          </div>
+        </dl>
+        <div className="peek-acts">
+          <Button
+            look="primary"
+            icon={RotateCcw}
+            refused={refused}
+            onClick={() =>
+              replay({
+                kind: "many",
+                owner: owner.isWorkflow ? { workflow_id: owner.id } : { source_id: owner.id },
+                name: `${group.code} in ${owner.name}`,
+                group: group.id,
+                count: Math.max(asked, group.count),
+              })
+            }
+          >
+            Replay all {count(group.count)}…
+          </Button>
+        </div>
+      </div>
+    </section>
+  );
+}

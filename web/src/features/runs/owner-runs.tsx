@@ -1,0 +1,114 @@
+/** Runs of one source or workflow. */
+
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useRef } from "react";
+import { body, client } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { ROW_FIELDS, rowOf } from "~/api/run-list";
+import type { Status } from "~/api/status";
+import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { useListKeys } from "~/ui/list-keys";
+import { Segments } from "~/ui/pane";
+import { RunTable } from "./run-table";
+
+const PAGE = 50;
+const ASK_MS = 3_000;
+
+type Filter = Status | "all";
+
+export function OwnerRuns({
+  owner,
+  isWorkflow,
+  status,
+  onStatus,
+}: {
+  owner: string;
+  isWorkflow: boolean;
+  status: Filter;
+  onStatus: (status: Filter) => void;
+}) {
+  const navigate = useNavigate();
+  const scroll = useRef<HTMLDivElement>(null);
+  const runs = useInfiniteQuery({
+    queryKey: ["runs", owner, status],
+    initialPageParam: undefined,
+    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) => {
+      const params = {
+        path: { id: owner },
+        query: {
+          limit: PAGE,
+          include: ROW_FIELDS,
+          after: pageParam,
+          ...(status === "all" ? {} : { status }),
+        },
+      };
+      return isWorkflow
+        ? body(client.GET("/v1/workflows/{id}/runs", { params, signal }))
+        : body(client.GET("/v1/sources/{id}/runs", { params, signal }));
+    },
+    getNextPageParam: (last) =>
+      last.data.length < PAGE ? undefined : (last.page_info.end_cursor ?? undefined),
+    refetchInterval: ASK_MS,
+  });
+  const rows = runs.data?.pages.flatMap((page) => page.data.map(rowOf)) ?? [];
+  const { current, index } = useListKeys({
+    ids: rows.map(({ id }) => id),
+    onOpen: (id) => void navigate({ to: "/runs/$id", params: { id } }),
+  });
+  return (
+    <>
+      <div className="bar">
+        <Segments
+          label="Status"
+          value={status}
+          onChange={onStatus}
+          choices={[
+            ["all", "All"],
+            ["failed", "Failed"],
+            ["running", "Running"],
+            ["succeeded", "Succeeded"],
+          ]}
+        />
+      </div>
+      <div className="scroll" ref={scroll}>
+        {runs.isPending && <SkeletonRows />}
+        {runs.error !== null && (
+          <div className="crash">
+            <Banner
+              kind="failed"
+              role="alert"
+              title="The runs could not be read"
+              act={
+                <Button size="sm" onClick={() => void runs.refetch()}>
+                  Read again
+                </Button>
+              }
+            >
+              {sentence(runs.error)}
+            </Banner>
+          </div>
+        )}
+        {runs.isSuccess && rows.length === 0 && (
+          <Empty title={status === "all" ? "No run yet." : `No run is ${status}.`}>
+            {status !== "all" && <Button onClick={() => onStatus("all")}>Show all</Button>}
+          </Empty>
+        )}
+        {rows.length > 0 && (
+          <RunTable rows={rows} scroll={scroll} current={current} index={index} bare label="Runs" />
+        )}
+        {runs.hasNextPage && (
+          <div className="list-end">
+            <Button
+              busy={runs.isFetchingNextPage && "Reading…"}
+              onClick={() => void runs.fetchNextPage()}
+            >
+              Show more
+            </Button>
+          </div>
+        )}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,184 @@
+/** A table of runs: what happened to each, its channel of time, selection. */
+
+import "~/ui/table.css";
+import "./run-table.css";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode, RefObject } from "react";
+import type { RunRow } from "~/api/run-list";
+import { isFinal } from "~/api/runs";
+import { Checkbox } from "~/ui/field";
+import { duration, shortId } from "~/ui/format";
+import { StatusMark, statusWord } from "~/ui/status";
+import { Tile } from "~/ui/tag";
+import { useNow, When } from "~/ui/time";
+import { type RowRef, VirtualRows } from "~/ui/virtual-rows";
+import { Flow } from "./flow";
+import { stretchesOf } from "./timeline";
+
+const ROW_HEIGHT = 33;
+
+type Selection = {
+  chosen: ReadonlySet<string>;
+  onChoose: (id: string, ranged: boolean) => void;
+  onAll: (on: boolean) => void;
+};
+
+export function RunTable({
+  rows,
+  scroll,
+  selection,
+  current,
+  index,
+  bare = false,
+  label,
+}: {
+  rows: readonly RunRow[];
+  scroll: RefObject<HTMLElement | null>;
+  selection?: Selection;
+  current: string | undefined;
+  index: number;
+  /** Without the column of owners: all rows are of one. */
+  bare?: boolean;
+  label: string;
+}) {
+  const now = useNow();
+  const all =
+    selection !== undefined && rows.length > 0 && rows.every(({ id }) => selection.chosen.has(id));
+  const some = selection !== undefined && !all && selection.chosen.size > 0;
+  return (
+    <table className={bare ? "tbl t-runs is-bare" : "tbl t-runs"} aria-label={label}>
+      <thead>
+        <tr className="tr is-head">
+          {selection !== undefined && (
+            <th className="c-check">
+              <Checkbox
+                aria-label="Select all that are shown"
+                checked={all}
+                some={some}
+                onChange={selection.onAll}
+              />
+            </th>
+          )}
+          <th>Status</th>
+          {!bare && <th>Workflow or source</th>}
+          <th>What happened</th>
+          <th className="c-flow">Time</th>
+          <th className="is-right c-took">Took</th>
+          <th className="is-right c-when">When</th>
+          <th className="c-id">Run</th>
+        </tr>
+      </thead>
+      <tbody>
+        <VirtualRows
+          count={rows.length}
+          height={ROW_HEIGHT}
+          scroll={scroll}
+          keyOf={(at) => rows[at]?.id ?? String(at)}
+          shown={index}
+        >
+          {(at, row) => {
+            const run = rows[at];
+            return (
+              run !== undefined && (
+                <Row
+                  run={run}
+                  row={row}
+                  now={isFinal(run.status) ? 0 : now}
+                  bare={bare}
+                  current={run.id === current}
+                  selected={selection?.chosen.has(run.id)}
+                  onChoose={selection?.onChoose}
+                />
+              )
+            );
+          }}
+        </VirtualRows>
+      </tbody>
+    </table>
+  );
+}
+
+function Row({
+  run,
+  row,
+  now,
+  bare,
+  current,
+  selected,
+  onChoose,
+}: {
+  run: RunRow;
+  row: RowRef;
+  now: number;
+  bare: boolean;
+  current: boolean;
+  selected: boolean | undefined;
+  onChoose: Selection["onChoose"] | undefined;
+}) {
+  const end = run.finishedAt ?? Math.max(now, run.acceptedAt);
+  const stretches = stretchesOf(
+    { ...run, planned: run.error === undefined ? 0 : run.steps.length + 1 },
+    end,
+  );
+  return (
+    <tr {...row} className={`tr${current ? " is-current" : ""}${selected ? " is-selected" : ""}`}>
+      {onChoose !== undefined && (
+        <td className="c-check above">
+          <Checkbox
+            aria-label={`Select ${shortId(run.id)}`}
+            checked={selected === true}
+            onChange={() => onChoose(run.id, false)}
+          />
+        </td>
+      )}
+      <td className="cut">
+        <StatusMark status={run.status} />
+      </td>
+      {!bare && (
+        <td className="row">
+          <Tile name={run.ownerName} />
+          <span className="name cut">{run.ownerName}</span>
+        </td>
+      )}
+      <td className="cut c-what">
+        <Link to="/runs/$id" params={{ id: run.id }} className="row-link">
+          <Happened run={run} />
+        </Link>
+      </td>
+      <td className="c-flow">
+        <Flow
+          stretches={stretches}
+          label={`${statusWord[run.status]}, ${duration(end - run.acceptedAt)}`}
+        />
+      </td>
+      <td className="num is-right c-took">{duration(end - run.acceptedAt)}</td>
+      <td className="dim is-right above c-when">
+        <When at={run.acceptedAt} />
+      </td>
+      <td className="mono dim cut c-id" title={run.id}>
+        {shortId(run.id)}
+      </td>
+    </tr>
+  );
+}
+
+/** The error, the step's own summary, or where it waits. */
+function Happened({ run }: { run: RunRow }): ReactNode {
+  if (run.error !== undefined) {
+    return (
+      <>
+        <span className="failed-text name">{run.error.code}</span> {run.error.message}
+      </>
+    );
+  }
+  if (run.paused !== undefined) {
+    return (
+      <span className="mid">
+        waits{run.paused.step !== undefined && <> in {run.paused.step}</>}
+      </span>
+    );
+  }
+  if (run.summary !== undefined) return run.summary;
+  if (run.kind === "hook") return <span className="mid">hook of the source</span>;
+  return <span className="mid">{statusWord[run.status].toLowerCase()}</span>;
+}

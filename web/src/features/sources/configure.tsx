@@ -1,0 +1,158 @@
+/** Configuring a deployed source: its name, its props with what changes, and its end. The form comes from the route. */
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Trash2 } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { client, data } from "~/api/client";
+import { problemsOf } from "~/api/components";
+import { ApiError, sentence } from "~/api/errors";
+import type { Source } from "~/api/schema";
+import { useRefusal, useSession } from "~/shell/session";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { Confirm } from "~/ui/dialog";
+import { Field, Input } from "~/ui/field";
+import { minute, plural } from "~/ui/format";
+import { say } from "~/ui/toast";
+import type { FormState } from "./deploy";
+import { sourceQuery, subscriptionsQuery } from "./queries";
+
+export function Configure({
+  source,
+  form,
+  children,
+}: {
+  source: Source;
+  form: FormState & { changed: boolean; reset: () => void };
+  children: ReactNode;
+}) {
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const [name, setName] = useState(source.name);
+  const save = useMutation({
+    mutationFn: () =>
+      data(
+        client.PUT("/v1/sources/{id}", {
+          params: { path: { id: source.id } },
+          body: {
+            ...(name.trim() === source.name ? {} : { name: name.trim() }),
+            ...(form.changed
+              ? {
+                  configured_props: form.values,
+                  ...(form.formId() === undefined ? {} : { dynamic_props_id: form.formId() }),
+                }
+              : {}),
+          },
+        }),
+      ),
+    onSuccess: (changed) => {
+      form.done();
+      queries.setQueryData(sourceQuery(source.id).queryKey, changed);
+      void queries.invalidateQueries({ queryKey: ["sources"] });
+      say({ title: "Saved", about: changed.name, shape: "succeeded" });
+    },
+    onError: (error) => {
+      if (error instanceof ApiError) form.refuse(problemsOf(error.details));
+    },
+  });
+  const changed = form.changed || name.trim() !== source.name;
+  return (
+    <form
+      className="scroll configure"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (form.reveal()) save.mutate();
+      }}
+    >
+      <div className="form-grid">
+        <Field label="Name">
+          {(control) => (
+            <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
+          )}
+        </Field>
+      </div>
+      {children}
+      {save.error !== null && (
+        <Banner kind="failed" role="alert" title="Nothing was saved">
+          {sentence(save.error)}
+        </Banner>
+      )}
+      <div className="configure-bar">
+        <Button
+          look="primary"
+          type="submit"
+          refused={refused ?? (changed ? undefined : "Nothing is changed.")}
+          busy={save.isPending && "Saving…"}
+        >
+          Save
+        </Button>
+        {changed && (
+          <Button
+            onClick={() => {
+              form.reset();
+              setName(source.name);
+            }}
+          >
+            Undo all
+          </Button>
+        )}
+        <span className="small dim">
+          {form.keptAt === undefined
+            ? changed
+              ? "Not saved"
+              : ""
+            : `Not saved. Kept in this browser ${minute(form.keptAt)}, secrets not.`}
+        </span>
+      </div>
+      <Delete source={source} />
+    </form>
+  );
+}
+
+function Delete({ source }: { source: Source }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const { org } = useSession();
+  const [asks, setAsks] = useState(false);
+  const { data: subscriptions = [] } = useQuery(subscriptionsQuery(org.id));
+  const listeners = subscriptions.filter(({ emitter_id }) => emitter_id === source.id);
+  const remove = useMutation({
+    mutationFn: () =>
+      data(client.DELETE("/v1/sources/{id}", { params: { path: { id: source.id } } })),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ["sources"] });
+      say({ title: `${source.name} is deleted` });
+      void navigate({ to: "/sources" });
+    },
+  });
+  return (
+    <div className="danger-zone">
+      <div className="grow">
+        <p className="name">Delete the source</p>
+        <p className="mid small">Its events and its log go with it.</p>
+      </div>
+      <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
+        Delete source…
+      </Button>
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title={`Delete source “${source.name}”?`}
+        act="Delete source"
+        typed={source.name_slug}
+        busy={remove.isPending && "Deleting…"}
+        error={remove.error === null ? undefined : sentence(remove.error)}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>
+          Its events and its log go.{" "}
+          {listeners.length === 0
+            ? "Nobody listens to it."
+            : `${plural(listeners.length, "listener")} ${listeners.length === 1 ? "loses" : "lose"} it.`}
+        </p>
+      </Confirm>
+    </div>
+  );
+}

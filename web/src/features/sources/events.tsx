@@ -1,0 +1,235 @@
+/** Events of a source: the newest first, one of them whole beside the list, the log below. */
+
+import "~/ui/table.css";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Pause, Play } from "lucide-react";
+import { useRef, useState } from "react";
+import { sentence } from "~/api/errors";
+import type { EventSummary, Source } from "~/api/schema";
+import { useShortcuts } from "~/shell/shortcuts";
+import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { Copy } from "~/ui/copy";
+import { Search } from "~/ui/field";
+import { clock, shortId } from "~/ui/format";
+import { JsonInspector } from "~/ui/json/json-inspector";
+import { useListKeys } from "~/ui/list-keys";
+import { PaneHead } from "~/ui/pane";
+import { VirtualRows } from "~/ui/virtual-rows";
+import { eventQuery, eventsQuery, summaryOf } from "./events-query";
+import { SourceLog } from "./source-log";
+
+const ASK_MS = 2_000;
+const ROW_HEIGHT = 29;
+
+export function SourceEvents({
+  source,
+  endpoint,
+  chosen,
+  onChoose,
+}: {
+  source: Source;
+  endpoint: string | undefined;
+  chosen: string | undefined;
+  onChoose: (id: string | undefined) => void;
+}) {
+  const [paused, setPaused] = useState(false);
+  const [words, setWords] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  const scroll = useRef<HTMLDivElement>(null);
+  const events = useInfiniteQuery({
+    ...eventsQuery(source.id),
+    refetchInterval: paused ? false : ASK_MS,
+  });
+  const all = events.data?.pages.flatMap((page) => page.data) ?? [];
+  const needle = words.toLowerCase();
+  const shown =
+    needle === ""
+      ? all
+      : all.filter((event) =>
+          `${event.metadata.name} ${summaryOf(event)} ${event.id}`.toLowerCase().includes(needle),
+        );
+  const channels = new Set(all.map((event) => event.metadata.name));
+  const oneChannel = channels.size < 2;
+  const { index, setCurrent } = useListKeys({
+    ids: shown.map(({ id }) => id),
+    onOpen: onChoose,
+  });
+  useShortcuts({
+    pause: () => setPaused(!paused),
+    filter: () => field.current?.focus(),
+    next: () => step(1),
+    previous: () => step(-1),
+  });
+  const step = (by: number) => {
+    const at = shown.findIndex(({ id }) => id === chosen);
+    const next = shown[Math.min(shown.length - 1, Math.max(0, at + by))];
+    if (next === undefined) return;
+    setCurrent(next.id);
+    onChoose(next.id);
+  };
+  const open = chosen ?? shown[0]?.id;
+  return (
+    <div className="source-cols scroll">
+      <section className="source-left" aria-label="Events">
+        <div className="bar tail-bar">
+          <Button
+            size="sm"
+            icon={paused ? Play : Pause}
+            keys="."
+            aria-pressed={paused}
+            onClick={() => setPaused(!paused)}
+          >
+            {paused ? "Go on" : "Pause"}
+          </Button>
+          <span className="dim" role="status">
+            {paused ? "paused" : "live"}
+          </span>
+          <span className="grow" />
+          <Search
+            ref={field}
+            wide
+            label="Filter what is shown"
+            keys="/"
+            value={words}
+            onChange={(event) => setWords(event.target.value)}
+          />
+        </div>
+        <div className="scroll" ref={scroll}>
+          {events.isPending && <SkeletonRows height={29} />}
+          {events.error !== null && (
+            <div className="crash">
+              <Banner kind="failed" role="alert" title="The events could not be read">
+                {sentence(events.error)}
+              </Banner>
+            </div>
+          )}
+          {events.isSuccess && all.length === 0 && <NoEvent source={source} endpoint={endpoint} />}
+          {all.length > 0 && shown.length === 0 && (
+            <Empty title="None of the events shown matches.">
+              <Button onClick={() => setWords("")}>Remove the filter</Button>
+            </Empty>
+          )}
+          {shown.length > 0 && (
+            <table
+              className={oneChannel ? "tbl t-events has-one-channel" : "tbl t-events"}
+              aria-label="Events"
+            >
+              <thead>
+                <tr className="tr is-head">
+                  <th>Emitted</th>
+                  {!oneChannel && <th>Channel</th>}
+                  <th>Summary</th>
+                </tr>
+              </thead>
+              <tbody>
+                <VirtualRows
+                  count={shown.length}
+                  height={ROW_HEIGHT}
+                  scroll={scroll}
+                  keyOf={(at) => shown[at]?.id ?? String(at)}
+                  shown={index}
+                >
+                  {(at, row) => {
+                    const event = shown[at];
+                    if (event === undefined) return null;
+                    return (
+                      <tr
+                        {...row}
+                        className="tr"
+                        aria-current={event.id === open ? "true" : undefined}
+                      >
+                        <td className="num mid">{clock(event.indexed_at_ms)}</td>
+                        {!oneChannel && (
+                          <td className="mono cut">{event.metadata.name || "default"}</td>
+                        )}
+                        <td className="cut">
+                          <button
+                            type="button"
+                            className="row-link cut"
+                            onClick={() => onChoose(event.id)}
+                          >
+                            {summaryOf(event) || <span className="dim">no summary</span>}
+                          </button>
+                        </td>
+                      </tr>
+                    );
+                  }}
+                </VirtualRows>
+              </tbody>
+            </table>
+          )}
+          {events.hasNextPage && (
+            <div className="list-end">
+              <Button
+                size="sm"
+                busy={events.isFetchingNextPage && "Reading…"}
+                onClick={() => void events.fetchNextPage()}
+              >
+                Show older
+              </Button>
+            </div>
+          )}
+        </div>
+      </section>
+      <section className="source-right" aria-label="Event">
+        {open === undefined ? (
+          <p className="event-none">An event that you choose is shown here.</p>
+        ) : (
+          <OneEvent key={open} source={source.id} id={open} />
+        )}
+      </section>
+      <SourceLog source={source.id} docked live={!paused} />
+    </div>
+  );
+}
+
+function OneEvent({ source, id }: { source: string; id: string }) {
+  const { data: event, error } = useQuery({ ...eventQuery(source, id), retry: false });
+  return (
+    <>
+      <PaneHead title="Event" hint={<span className="mono">{shortIdOf(event, id)}</span>}>
+        {event !== undefined && (
+          <Copy named label="Copy all" text={() => JSON.stringify(event.event, null, 2)} />
+        )}
+      </PaneHead>
+      {error !== null && (
+        <div className="crash">
+          <Banner kind="failed" title="The event could not be read">
+            {sentence(error)}
+          </Banner>
+        </div>
+      )}
+      {event !== undefined && (
+        <JsonInspector value={event.event} base="steps.trigger.event" label="Event" />
+      )}
+    </>
+  );
+}
+
+function shortIdOf(event: EventSummary | undefined, id: string): string {
+  const own = event?.metadata.id;
+  return own === undefined || own === null ? shortId(id) : String(own);
+}
+
+function NoEvent({ source, endpoint }: { source: Source; endpoint: string | undefined }) {
+  return (
+    <Empty title="No event yet.">
+      {endpoint === undefined ? (
+        <p>
+          {source.active
+            ? "It emits when its time comes, or when you run it now."
+            : "It is off: switch it on, or run it now."}
+        </p>
+      ) : (
+        <>
+          <p>Send it something:</p>
+          <div className="shell-block">
+            <pre className="code">{`curl ${endpoint} -d 'hello=world'`}</pre>
+            <Copy text={`curl ${endpoint} -d 'hello=world'`} label="Copy the command" />
+          </div>
+        </>
+      )}
+    </Empty>
+  );
+}

@@ -1,0 +1,172 @@
+/** Head of a source: its address, what runs it, who listens, and the acts on it. Tabs are pages of their own. */
+
+import "./source.css";
+import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Play } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { isObject, textOf } from "~/api/json";
+import type { Source } from "~/api/schema";
+import { AsCommand, curlOf } from "~/shell/as-command";
+import { useRefusal, useSession } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { Copy } from "~/ui/copy";
+import { SwitchRow } from "~/ui/field";
+import { plural } from "~/ui/format";
+import { Crumbs, Fact, PageHead } from "~/ui/pane";
+import { Tag, Tile } from "~/ui/tag";
+import { say } from "~/ui/toast";
+import { componentOfId, sourceQuery, subscriptionsQuery } from "./queries";
+import { RunNow } from "./run-now";
+import { triggerOf } from "./trigger";
+
+export function SourcePage({ id, children }: { id: string; children: ReactNode }) {
+  const { data: source } = useSuspenseQuery(sourceQuery(id));
+  const { data: component } = useQuery(componentOfId(source.component_id));
+  const { org } = useSession();
+  const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
+  useTitle(source.name);
+  const endpoint = endpointOf(source);
+  const listeners = subscriptions?.filter(({ emitter_id }) => emitter_id === id) ?? [];
+  return (
+    <>
+      <PageHead acts={<Acts source={source} />}>
+        <Crumbs>
+          <Link to="/sources">Sources</Link>
+          <span className="row">
+            <Tile name={source.name} />
+            <h1 className="cut">{source.name}</h1>
+          </span>
+        </Crumbs>
+        <Active source={source} />
+      </PageHead>
+      <div className="source-top">
+        {endpoint !== undefined && (
+          <div className="row">
+            <span className="dim">Endpoint</span>
+            <code className="endpoint mono">{endpoint}</code>
+            <Copy named text={endpoint} />
+            <Copy
+              named
+              label="curl"
+              text={`curl ${endpoint} -H 'Content-Type: application/json' -d '{"hello": "world"}'`}
+            />
+          </div>
+        )}
+        <dl className="facts">
+          {component !== undefined && (
+            <Fact name="Component">
+              <span className="mono">{component.key ?? component.name ?? "code"}</span>{" "}
+              {component.version !== null && <Tag>{component.version}</Tag>}
+            </Fact>
+          )}
+          <Fact name="Runs">{triggerOf(source)}</Fact>
+          <Fact name="Listened to by">
+            {listeners.length === 0 ? "nobody yet" : plural(listeners.length, "listener")}
+          </Fact>
+        </dl>
+        {!source.active && source.inactive_reason !== null && (
+          <div className="source-reason">
+            <Banner kind="waits" title="Off">
+              {source.inactive_reason}
+            </Banner>
+          </div>
+        )}
+        {isObject(source.made_from) && (
+          <div className="source-reason">
+            <Banner title={`Made by the project ${textOf(source.made_from.project) ?? ""}`}>
+              The next <code className="mono">millrace apply</code> undoes what you change here.
+            </Banner>
+          </div>
+        )}
+      </div>
+      <nav className="tab-bar" aria-label="Parts of the source">
+        <div className="tabs">
+          <Link to="/sources/$id" params={{ id }} className="tab" activeOptions={{ exact: true }}>
+            Events
+          </Link>
+          <Link to="/sources/$id/runs" params={{ id }} className="tab">
+            Runs
+          </Link>
+          <Link to="/sources/$id/logs" params={{ id }} className="tab">
+            Logs
+          </Link>
+          <Link to="/sources/$id/configure" params={{ id }} className="tab">
+            Configure
+          </Link>
+        </div>
+      </nav>
+      {children}
+    </>
+  );
+}
+
+export function endpointOf(source: Source): string | undefined {
+  for (const value of Object.values(source.configured_props)) {
+    const endpoint = isObject(value) ? textOf(value.endpoint_url) : undefined;
+    if (endpoint !== undefined) return endpoint;
+  }
+  return undefined;
+}
+
+function Active({ source }: { source: Source }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const change = useMutation({
+    mutationFn: (active: boolean) =>
+      data(
+        client.PUT("/v1/sources/{id}", {
+          params: { path: { id: source.id } },
+          body: { active },
+        }),
+      ),
+    onSuccess: (changed) => {
+      queries.setQueryData(sourceQuery(source.id).queryKey, changed);
+      void queries.invalidateQueries({ queryKey: ["sources"] });
+      say({
+        title: changed.active ? `${changed.name} is active` : `${changed.name} is off`,
+        act: { label: "Undo", onClick: () => change.mutate(!changed.active) },
+      });
+    },
+    onError: (error) => say({ title: "Nothing was changed", about: sentence(error) }),
+  });
+  return (
+    <SwitchRow
+      label={source.active ? "Active" : "Off"}
+      checked={change.isPending ? !source.active : source.active}
+      disabled={refused !== undefined || change.isPending}
+      onChange={(active) => change.mutate(active)}
+    />
+  );
+}
+
+function Acts({ source }: { source: Source }) {
+  const [asks, setAsks] = useState(false);
+  const refused = useRefusal("invoke");
+  return (
+    <>
+      <AsCommand
+        about={source.name}
+        commands={() => [
+          {
+            name: "Command line",
+            text: `millrace events -f ${source.name_slug}\nmillrace logs -f ${source.name_slug}\nmillrace run ${source.name_slug}`,
+          },
+          {
+            name: "curl, events",
+            text: curlOf("GET", `/sources/${source.id}/event_summaries?expand=event`),
+          },
+          { name: "curl, run now", text: curlOf("POST", `/sources/${source.id}/run`, {}) },
+        ]}
+      />
+      <Button icon={Play} refused={refused} onClick={() => setAsks(true)}>
+        Run now
+      </Button>
+      {asks && <RunNow source={source} onClose={() => setAsks(false)} />}
+    </>
+  );
+}

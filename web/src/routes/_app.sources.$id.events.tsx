@@ -1,0 +1,7 @@
+import { createFileRoute, redirect } from "@tanstack/react-router";
+
+export const Route = createFileRoute("/_app/sources/$id/events")({
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: "/sources/$id", params });
+  },
+});

@@ -1,0 +1,60 @@
+/** Rows of a long table of which only those in view are made; they stay in the flow of the table's grid. */
+
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { Fragment, type ReactNode, type RefObject, useEffect } from "react";
+
+export type RowRef = { ref: (element: HTMLElement | null) => void; "data-index": number };
+
+export function VirtualRows({
+  count,
+  height,
+  scroll,
+  keyOf,
+  shown,
+  children,
+}: {
+  count: number;
+  /** Height of a row; others are measured. */
+  height: number;
+  scroll: RefObject<HTMLElement | null>;
+  keyOf: (index: number) => string;
+  /** The row that must be in view, such as the one under the keys. */
+  shown?: number | undefined;
+  children: (index: number, row: RowRef) => ReactNode;
+}) {
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => height,
+    getItemKey: keyOf,
+    overscan: 8,
+    initialRect: { width: 1_000, height: 900 },
+  });
+  useEffect(() => {
+    if (shown !== undefined && shown >= 0) virtual.scrollToIndex(shown, { align: "auto" });
+  }, [shown, virtual]);
+  const items = virtual.getVirtualItems();
+  const before = items[0]?.start ?? 0;
+  const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
+  return (
+    <>
+      <Space height={before} />
+      {items.map((item) => (
+        <Fragment key={item.key}>
+          {children(item.index, { ref: virtual.measureElement, "data-index": item.index })}
+        </Fragment>
+      ))}
+      <Space height={after} />
+    </>
+  );
+}
+
+function Space({ height }: { height: number }) {
+  if (height <= 0) return null;
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a space cannot be focused
+    <tr aria-hidden="true" className="space-row">
+      <td style={{ height }} />
+    </tr>
+  );
+}
