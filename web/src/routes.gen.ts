@@ -13,13 +13,30 @@ import { Route as AppRouteImport } from "./routes/_app";
 import { Route as KitRouteImport } from "./routes/kit";
 import { Route as LoginRouteImport } from "./routes/login";
 import { Route as AppIndexRouteImport } from "./routes/_app.index";
+import { Route as AppListenersRouteImport } from "./routes/_app.listeners";
+import { Route as AppMailRouteImport } from "./routes/_app.mail";
+import { Route as AppRegistriesRouteImport } from "./routes/_app.registries";
+import { Route as AppSettingsRouteImport } from "./routes/_app.settings";
+import { Route as AppAccountsIndexRouteImport } from "./routes/_app.accounts.index";
+import { Route as AppComponentsIndexRouteImport } from "./routes/_app.components.index";
+import { Route as AppComponentsIdRouteImport } from "./routes/_app.components.$id";
+import { Route as AppDataIndexRouteImport } from "./routes/_app.data.index";
+import { Route as AppDataIdRouteImport } from "./routes/_app.data.$id";
 import { Route as AppErrorsIndexRouteImport } from "./routes/_app.errors.index";
+import { Route as AppFilesStoreRouteImport } from "./routes/_app.files.$store";
 import { Route as AppReplaysIdRouteImport } from "./routes/_app.replays.$id";
 import { Route as AppRunsIndexRouteImport } from "./routes/_app.runs.index";
 import { Route as AppRunsIdRouteImport } from "./routes/_app.runs.$id";
+import { Route as AppSettingsIndexRouteImport } from "./routes/_app.settings.index";
+import { Route as AppSettingsAuditRouteImport } from "./routes/_app.settings.audit";
+import { Route as AppSettingsDomainsRouteImport } from "./routes/_app.settings.domains";
+import { Route as AppSettingsKeysRouteImport } from "./routes/_app.settings.keys";
+import { Route as AppSettingsOauthClientsRouteImport } from "./routes/_app.settings.oauth-clients";
 import { Route as AppSourcesIndexRouteImport } from "./routes/_app.sources.index";
 import { Route as AppSourcesIdRouteImport } from "./routes/_app.sources.$id";
 import { Route as AppSourcesNewRouteImport } from "./routes/_app.sources.new";
+import { Route as AppWebhooksIndexRouteImport } from "./routes/_app.webhooks.index";
+import { Route as AppWebhooksIdRouteImport } from "./routes/_app.webhooks.$id";
 import { Route as AppSourcesIdIndexRouteImport } from "./routes/_app.sources.$id.index";
 import { Route as AppSourcesIdConfigureRouteImport } from "./routes/_app.sources.$id.configure";
 import { Route as AppSourcesIdEventsRouteImport } from "./routes/_app.sources.$id.events";
@@ -45,9 +62,59 @@ const AppIndexRoute = AppIndexRouteImport.update({
   path: "/",
   getParentRoute: () => AppRoute,
 } as any);
+const AppListenersRoute = AppListenersRouteImport.update({
+  id: "/listeners",
+  path: "/listeners",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppMailRoute = AppMailRouteImport.update({
+  id: "/mail",
+  path: "/mail",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppRegistriesRoute = AppRegistriesRouteImport.update({
+  id: "/registries",
+  path: "/registries",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppSettingsRoute = AppSettingsRouteImport.update({
+  id: "/settings",
+  path: "/settings",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppAccountsIndexRoute = AppAccountsIndexRouteImport.update({
+  id: "/accounts/",
+  path: "/accounts/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppComponentsIndexRoute = AppComponentsIndexRouteImport.update({
+  id: "/components/",
+  path: "/components/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppComponentsIdRoute = AppComponentsIdRouteImport.update({
+  id: "/components/$id",
+  path: "/components/$id",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppDataIndexRoute = AppDataIndexRouteImport.update({
+  id: "/data/",
+  path: "/data/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppDataIdRoute = AppDataIdRouteImport.update({
+  id: "/data/$id",
+  path: "/data/$id",
+  getParentRoute: () => AppRoute,
+} as any);
 const AppErrorsIndexRoute = AppErrorsIndexRouteImport.update({
   id: "/errors/",
   path: "/errors/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppFilesStoreRoute = AppFilesStoreRouteImport.update({
+  id: "/files/$store",
+  path: "/files/$store",
   getParentRoute: () => AppRoute,
 } as any);
 const AppReplaysIdRoute = AppReplaysIdRouteImport.update({
@@ -65,6 +132,31 @@ const AppRunsIdRoute = AppRunsIdRouteImport.update({
   path: "/runs/$id",
   getParentRoute: () => AppRoute,
 } as any);
+const AppSettingsIndexRoute = AppSettingsIndexRouteImport.update({
+  id: "/",
+  path: "/",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
+const AppSettingsAuditRoute = AppSettingsAuditRouteImport.update({
+  id: "/audit",
+  path: "/audit",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
+const AppSettingsDomainsRoute = AppSettingsDomainsRouteImport.update({
+  id: "/domains",
+  path: "/domains",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
+const AppSettingsKeysRoute = AppSettingsKeysRouteImport.update({
+  id: "/keys",
+  path: "/keys",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
+const AppSettingsOauthClientsRoute = AppSettingsOauthClientsRouteImport.update({
+  id: "/oauth-clients",
+  path: "/oauth-clients",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
 const AppSourcesIndexRoute = AppSourcesIndexRouteImport.update({
   id: "/sources/",
   path: "/sources/",
@@ -78,6 +170,16 @@ const AppSourcesIdRoute = AppSourcesIdRouteImport.update({
 const AppSourcesNewRoute = AppSourcesNewRouteImport.update({
   id: "/sources/new",
   path: "/sources/new",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppWebhooksIndexRoute = AppWebhooksIndexRouteImport.update({
+  id: "/webhooks/",
+  path: "/webhooks/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppWebhooksIdRoute = AppWebhooksIdRouteImport.update({
+  id: "/webhooks/$id",
+  path: "/webhooks/$id",
   getParentRoute: () => AppRoute,
 } as any);
 const AppSourcesIdIndexRoute = AppSourcesIdIndexRouteImport.update({
@@ -110,13 +212,30 @@ export interface FileRoutesByFullPath {
   "/": typeof AppIndexRoute;
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
+  "/listeners": typeof AppListenersRoute;
+  "/mail": typeof AppMailRoute;
+  "/registries": typeof AppRegistriesRoute;
+  "/settings": typeof AppSettingsRouteWithChildren;
+  "/components/$id": typeof AppComponentsIdRoute;
+  "/data/$id": typeof AppDataIdRoute;
+  "/files/$store": typeof AppFilesStoreRoute;
   "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
+  "/settings/audit": typeof AppSettingsAuditRoute;
+  "/settings/domains": typeof AppSettingsDomainsRoute;
+  "/settings/keys": typeof AppSettingsKeysRoute;
+  "/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
   "/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/sources/new": typeof AppSourcesNewRoute;
+  "/webhooks/$id": typeof AppWebhooksIdRoute;
+  "/accounts/": typeof AppAccountsIndexRoute;
+  "/components/": typeof AppComponentsIndexRoute;
+  "/data/": typeof AppDataIndexRoute;
   "/errors/": typeof AppErrorsIndexRoute;
   "/runs/": typeof AppRunsIndexRoute;
+  "/settings/": typeof AppSettingsIndexRoute;
   "/sources/": typeof AppSourcesIndexRoute;
+  "/webhooks/": typeof AppWebhooksIndexRoute;
   "/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
   "/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
@@ -126,13 +245,29 @@ export interface FileRoutesByFullPath {
 export interface FileRoutesByTo {
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
+  "/listeners": typeof AppListenersRoute;
+  "/mail": typeof AppMailRoute;
+  "/registries": typeof AppRegistriesRoute;
   "/": typeof AppIndexRoute;
+  "/components/$id": typeof AppComponentsIdRoute;
+  "/data/$id": typeof AppDataIdRoute;
+  "/files/$store": typeof AppFilesStoreRoute;
   "/replays/$id": typeof AppReplaysIdRoute;
   "/runs/$id": typeof AppRunsIdRoute;
+  "/settings/audit": typeof AppSettingsAuditRoute;
+  "/settings/domains": typeof AppSettingsDomainsRoute;
+  "/settings/keys": typeof AppSettingsKeysRoute;
+  "/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
   "/sources/new": typeof AppSourcesNewRoute;
+  "/webhooks/$id": typeof AppWebhooksIdRoute;
+  "/accounts": typeof AppAccountsIndexRoute;
+  "/components": typeof AppComponentsIndexRoute;
+  "/data": typeof AppDataIndexRoute;
   "/errors": typeof AppErrorsIndexRoute;
   "/runs": typeof AppRunsIndexRoute;
+  "/settings": typeof AppSettingsIndexRoute;
   "/sources": typeof AppSourcesIndexRoute;
+  "/webhooks": typeof AppWebhooksIndexRoute;
   "/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
   "/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
@@ -144,14 +279,31 @@ export interface FileRoutesById {
   "/_app": typeof AppRouteWithChildren;
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
+  "/_app/listeners": typeof AppListenersRoute;
+  "/_app/mail": typeof AppMailRoute;
+  "/_app/registries": typeof AppRegistriesRoute;
+  "/_app/settings": typeof AppSettingsRouteWithChildren;
   "/_app/": typeof AppIndexRoute;
+  "/_app/components/$id": typeof AppComponentsIdRoute;
+  "/_app/data/$id": typeof AppDataIdRoute;
+  "/_app/files/$store": typeof AppFilesStoreRoute;
   "/_app/replays/$id": typeof AppReplaysIdRoute;
   "/_app/runs/$id": typeof AppRunsIdRoute;
+  "/_app/settings/audit": typeof AppSettingsAuditRoute;
+  "/_app/settings/domains": typeof AppSettingsDomainsRoute;
+  "/_app/settings/keys": typeof AppSettingsKeysRoute;
+  "/_app/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
   "/_app/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/_app/sources/new": typeof AppSourcesNewRoute;
+  "/_app/webhooks/$id": typeof AppWebhooksIdRoute;
+  "/_app/accounts/": typeof AppAccountsIndexRoute;
+  "/_app/components/": typeof AppComponentsIndexRoute;
+  "/_app/data/": typeof AppDataIndexRoute;
   "/_app/errors/": typeof AppErrorsIndexRoute;
   "/_app/runs/": typeof AppRunsIndexRoute;
+  "/_app/settings/": typeof AppSettingsIndexRoute;
   "/_app/sources/": typeof AppSourcesIndexRoute;
+  "/_app/webhooks/": typeof AppWebhooksIndexRoute;
   "/_app/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
   "/_app/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/_app/sources/$id/logs": typeof AppSourcesIdLogsRoute;
@@ -164,13 +316,30 @@ export interface FileRouteTypes {
     | "/"
     | "/kit"
     | "/login"
+    | "/listeners"
+    | "/mail"
+    | "/registries"
+    | "/settings"
+    | "/components/$id"
+    | "/data/$id"
+    | "/files/$store"
     | "/replays/$id"
     | "/runs/$id"
+    | "/settings/audit"
+    | "/settings/domains"
+    | "/settings/keys"
+    | "/settings/oauth-clients"
     | "/sources/$id"
     | "/sources/new"
+    | "/webhooks/$id"
+    | "/accounts/"
+    | "/components/"
+    | "/data/"
     | "/errors/"
     | "/runs/"
+    | "/settings/"
     | "/sources/"
+    | "/webhooks/"
     | "/sources/$id/configure"
     | "/sources/$id/events"
     | "/sources/$id/logs"
@@ -180,13 +349,29 @@ export interface FileRouteTypes {
   to:
     | "/kit"
     | "/login"
+    | "/listeners"
+    | "/mail"
+    | "/registries"
     | "/"
+    | "/components/$id"
+    | "/data/$id"
+    | "/files/$store"
     | "/replays/$id"
     | "/runs/$id"
+    | "/settings/audit"
+    | "/settings/domains"
+    | "/settings/keys"
+    | "/settings/oauth-clients"
     | "/sources/new"
+    | "/webhooks/$id"
+    | "/accounts"
+    | "/components"
+    | "/data"
     | "/errors"
     | "/runs"
+    | "/settings"
     | "/sources"
+    | "/webhooks"
     | "/sources/$id/configure"
     | "/sources/$id/events"
     | "/sources/$id/logs"
@@ -197,14 +382,31 @@ export interface FileRouteTypes {
     | "/_app"
     | "/kit"
     | "/login"
+    | "/_app/listeners"
+    | "/_app/mail"
+    | "/_app/registries"
+    | "/_app/settings"
     | "/_app/"
+    | "/_app/components/$id"
+    | "/_app/data/$id"
+    | "/_app/files/$store"
     | "/_app/replays/$id"
     | "/_app/runs/$id"
+    | "/_app/settings/audit"
+    | "/_app/settings/domains"
+    | "/_app/settings/keys"
+    | "/_app/settings/oauth-clients"
     | "/_app/sources/$id"
     | "/_app/sources/new"
+    | "/_app/webhooks/$id"
+    | "/_app/accounts/"
+    | "/_app/components/"
+    | "/_app/data/"
     | "/_app/errors/"
     | "/_app/runs/"
+    | "/_app/settings/"
     | "/_app/sources/"
+    | "/_app/webhooks/"
     | "/_app/sources/$id/configure"
     | "/_app/sources/$id/events"
     | "/_app/sources/$id/logs"
@@ -248,11 +450,81 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppIndexRouteImport;
       parentRoute: typeof AppRoute;
     };
+    "/_app/listeners": {
+      id: "/_app/listeners";
+      path: "/listeners";
+      fullPath: "/listeners";
+      preLoaderRoute: typeof AppListenersRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/mail": {
+      id: "/_app/mail";
+      path: "/mail";
+      fullPath: "/mail";
+      preLoaderRoute: typeof AppMailRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/registries": {
+      id: "/_app/registries";
+      path: "/registries";
+      fullPath: "/registries";
+      preLoaderRoute: typeof AppRegistriesRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/settings": {
+      id: "/_app/settings";
+      path: "/settings";
+      fullPath: "/settings";
+      preLoaderRoute: typeof AppSettingsRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/accounts/": {
+      id: "/_app/accounts/";
+      path: "/accounts";
+      fullPath: "/accounts/";
+      preLoaderRoute: typeof AppAccountsIndexRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/components/": {
+      id: "/_app/components/";
+      path: "/components";
+      fullPath: "/components/";
+      preLoaderRoute: typeof AppComponentsIndexRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/components/$id": {
+      id: "/_app/components/$id";
+      path: "/components/$id";
+      fullPath: "/components/$id";
+      preLoaderRoute: typeof AppComponentsIdRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/data/": {
+      id: "/_app/data/";
+      path: "/data";
+      fullPath: "/data/";
+      preLoaderRoute: typeof AppDataIndexRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/data/$id": {
+      id: "/_app/data/$id";
+      path: "/data/$id";
+      fullPath: "/data/$id";
+      preLoaderRoute: typeof AppDataIdRouteImport;
+      parentRoute: typeof AppRoute;
+    };
     "/_app/errors/": {
       id: "/_app/errors/";
       path: "/errors";
       fullPath: "/errors/";
       preLoaderRoute: typeof AppErrorsIndexRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/files/$store": {
+      id: "/_app/files/$store";
+      path: "/files/$store";
+      fullPath: "/files/$store";
+      preLoaderRoute: typeof AppFilesStoreRouteImport;
       parentRoute: typeof AppRoute;
     };
     "/_app/replays/$id": {
@@ -276,6 +548,41 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppRunsIdRouteImport;
       parentRoute: typeof AppRoute;
     };
+    "/_app/settings/": {
+      id: "/_app/settings/";
+      path: "/";
+      fullPath: "/settings/";
+      preLoaderRoute: typeof AppSettingsIndexRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
+    "/_app/settings/audit": {
+      id: "/_app/settings/audit";
+      path: "/audit";
+      fullPath: "/settings/audit";
+      preLoaderRoute: typeof AppSettingsAuditRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
+    "/_app/settings/domains": {
+      id: "/_app/settings/domains";
+      path: "/domains";
+      fullPath: "/settings/domains";
+      preLoaderRoute: typeof AppSettingsDomainsRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
+    "/_app/settings/keys": {
+      id: "/_app/settings/keys";
+      path: "/keys";
+      fullPath: "/settings/keys";
+      preLoaderRoute: typeof AppSettingsKeysRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
+    "/_app/settings/oauth-clients": {
+      id: "/_app/settings/oauth-clients";
+      path: "/oauth-clients";
+      fullPath: "/settings/oauth-clients";
+      preLoaderRoute: typeof AppSettingsOauthClientsRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
     "/_app/sources/": {
       id: "/_app/sources/";
       path: "/sources";
@@ -295,6 +602,20 @@ declare module "@tanstack/react-router" {
       path: "/sources/new";
       fullPath: "/sources/new";
       preLoaderRoute: typeof AppSourcesNewRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/webhooks/": {
+      id: "/_app/webhooks/";
+      path: "/webhooks";
+      fullPath: "/webhooks/";
+      preLoaderRoute: typeof AppWebhooksIndexRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/webhooks/$id": {
+      id: "/_app/webhooks/$id";
+      path: "/webhooks/$id";
+      fullPath: "/webhooks/$id";
+      preLoaderRoute: typeof AppWebhooksIdRouteImport;
       parentRoute: typeof AppRoute;
     };
     "/_app/sources/$id/": {
@@ -335,6 +656,26 @@ declare module "@tanstack/react-router" {
   }
 }
 
+interface AppSettingsRouteChildren {
+  AppSettingsAuditRoute: typeof AppSettingsAuditRoute;
+  AppSettingsDomainsRoute: typeof AppSettingsDomainsRoute;
+  AppSettingsKeysRoute: typeof AppSettingsKeysRoute;
+  AppSettingsOauthClientsRoute: typeof AppSettingsOauthClientsRoute;
+  AppSettingsIndexRoute: typeof AppSettingsIndexRoute;
+}
+
+const AppSettingsRouteChildren: AppSettingsRouteChildren = {
+  AppSettingsAuditRoute: AppSettingsAuditRoute,
+  AppSettingsDomainsRoute: AppSettingsDomainsRoute,
+  AppSettingsKeysRoute: AppSettingsKeysRoute,
+  AppSettingsOauthClientsRoute: AppSettingsOauthClientsRoute,
+  AppSettingsIndexRoute: AppSettingsIndexRoute,
+};
+
+const AppSettingsRouteWithChildren = AppSettingsRoute._addFileChildren(
+  AppSettingsRouteChildren,
+);
+
 interface AppSourcesIdRouteChildren {
   AppSourcesIdConfigureRoute: typeof AppSourcesIdConfigureRoute;
   AppSourcesIdEventsRoute: typeof AppSourcesIdEventsRoute;
@@ -356,25 +697,49 @@ const AppSourcesIdRouteWithChildren = AppSourcesIdRoute._addFileChildren(
 );
 
 interface AppRouteChildren {
+  AppListenersRoute: typeof AppListenersRoute;
+  AppMailRoute: typeof AppMailRoute;
+  AppRegistriesRoute: typeof AppRegistriesRoute;
+  AppSettingsRoute: typeof AppSettingsRouteWithChildren;
   AppIndexRoute: typeof AppIndexRoute;
+  AppComponentsIdRoute: typeof AppComponentsIdRoute;
+  AppDataIdRoute: typeof AppDataIdRoute;
+  AppFilesStoreRoute: typeof AppFilesStoreRoute;
   AppReplaysIdRoute: typeof AppReplaysIdRoute;
   AppRunsIdRoute: typeof AppRunsIdRoute;
   AppSourcesIdRoute: typeof AppSourcesIdRouteWithChildren;
   AppSourcesNewRoute: typeof AppSourcesNewRoute;
+  AppWebhooksIdRoute: typeof AppWebhooksIdRoute;
+  AppAccountsIndexRoute: typeof AppAccountsIndexRoute;
+  AppComponentsIndexRoute: typeof AppComponentsIndexRoute;
+  AppDataIndexRoute: typeof AppDataIndexRoute;
   AppErrorsIndexRoute: typeof AppErrorsIndexRoute;
   AppRunsIndexRoute: typeof AppRunsIndexRoute;
   AppSourcesIndexRoute: typeof AppSourcesIndexRoute;
+  AppWebhooksIndexRoute: typeof AppWebhooksIndexRoute;
 }
 
 const AppRouteChildren: AppRouteChildren = {
+  AppListenersRoute: AppListenersRoute,
+  AppMailRoute: AppMailRoute,
+  AppRegistriesRoute: AppRegistriesRoute,
+  AppSettingsRoute: AppSettingsRouteWithChildren,
   AppIndexRoute: AppIndexRoute,
+  AppComponentsIdRoute: AppComponentsIdRoute,
+  AppDataIdRoute: AppDataIdRoute,
+  AppFilesStoreRoute: AppFilesStoreRoute,
   AppReplaysIdRoute: AppReplaysIdRoute,
   AppRunsIdRoute: AppRunsIdRoute,
   AppSourcesIdRoute: AppSourcesIdRouteWithChildren,
   AppSourcesNewRoute: AppSourcesNewRoute,
+  AppWebhooksIdRoute: AppWebhooksIdRoute,
+  AppAccountsIndexRoute: AppAccountsIndexRoute,
+  AppComponentsIndexRoute: AppComponentsIndexRoute,
+  AppDataIndexRoute: AppDataIndexRoute,
   AppErrorsIndexRoute: AppErrorsIndexRoute,
   AppRunsIndexRoute: AppRunsIndexRoute,
   AppSourcesIndexRoute: AppSourcesIndexRoute,
+  AppWebhooksIndexRoute: AppWebhooksIndexRoute,
 };
 
 const AppRouteWithChildren = AppRoute._addFileChildren(AppRouteChildren);

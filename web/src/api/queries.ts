@@ -1,6 +1,6 @@
 /** Queries that several features ask: accounts, apps, data stores, file stores. */
 
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { body, client, data } from "./client";
 
 /** The most that one page of a list holds. */
@@ -51,3 +51,24 @@ export const ownersQuery = queryOptions({
   },
   staleTime: 30_000,
 });
+
+type Page<T> = { data: T[]; page_info: { total_count: number; end_cursor: string | null } };
+
+/** A list of the API, a page at a time. */
+export function pagesOf<T>(
+  key: readonly unknown[],
+  read: (
+    page: { limit: number; after: string | undefined },
+    signal: AbortSignal,
+  ) => Promise<Page<T>>,
+  limit = PAGE_MAX,
+) {
+  return infiniteQueryOptions({
+    queryKey: key,
+    initialPageParam: undefined,
+    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
+      read({ limit, after: pageParam }, signal),
+    getNextPageParam: (last) =>
+      last.data.length < limit ? undefined : (last.page_info.end_cursor ?? undefined),
+  });
+}

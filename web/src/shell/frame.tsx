@@ -118,7 +118,7 @@ export function Frame({
         <nav aria-label="Main">
           {groups.map(({ head, places }) => (
             <div className="nav-group" key={head}>
-              <h2 className="nav-head">{head}</h2>
+              {head !== "" && <h2 className="nav-head">{head}</h2>}
               {places.map((place) => (
                 <NavLink key={place.to} place={place} rail={rail} count={counts?.[place.to]} />
               ))}

@@ -5,6 +5,10 @@ type Place = { href: string; kind: string };
 const places: readonly [RegExp, string, string][] = [
   [/^run_[A-Za-z0-9]+$/, "/runs/", "run"],
   [/^dc_[A-Za-z0-9]+$/, "/sources/", "source"],
+  [/^sc_[A-Za-z0-9]+$/, "/components/", "component"],
+  [/^wh_[A-Za-z0-9]+$/, "/webhooks/", "webhook"],
+  [/^ds_[A-Za-z0-9]+$/, "/data/", "data store"],
+  [/^rpl_[A-Za-z0-9]+$/, "/replays/", "replay"],
 ];
 
 export function placeOfId(id: string): Place | null {

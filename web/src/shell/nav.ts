@@ -1,7 +1,20 @@
 /** The pages of the side bar, in their groups. */
 
 import type { LinkProps } from "@tanstack/react-router";
-import { Gauge, type LucideIcon, OctagonAlert, Radio, Waves } from "lucide-react";
+import {
+  Blocks,
+  Database,
+  Ear,
+  Gauge,
+  KeyRound,
+  type LucideIcon,
+  Mail,
+  OctagonAlert,
+  Radio,
+  Settings,
+  Waves,
+  Webhook,
+} from "lucide-react";
 import type { ShortcutId } from "./shortcuts";
 
 export type Place = {
@@ -19,13 +32,44 @@ export const groups: readonly { head: string; places: readonly Place[] }[] = [
     places: [
       { to: "/", label: "Home", icon: Gauge, shortcut: "home" },
       { to: "/runs", label: "Runs", icon: Waves, shortcut: "runs", also: "history executions" },
-      { to: "/errors", label: "Errors", icon: OctagonAlert, shortcut: "errors" },
+      { to: "/errors", label: "Errors", icon: OctagonAlert, shortcut: "errors", also: "failed" },
     ],
   },
   {
     head: "Build",
     places: [
       { to: "/sources", label: "Sources", icon: Radio, shortcut: "sources", also: "triggers" },
+      { to: "/components", label: "Components", icon: Blocks, also: "registry actions code" },
     ],
   },
+  {
+    head: "Connect",
+    places: [
+      {
+        to: "/accounts",
+        label: "Accounts",
+        icon: KeyRound,
+        shortcut: "accounts",
+        also: "apps oauth",
+      },
+      { to: "/listeners", label: "Listeners", icon: Ear, also: "subscriptions" },
+      { to: "/data", label: "Data", icon: Database, shortcut: "data", also: "stores files" },
+    ],
+  },
+  {
+    head: "",
+    places: [{ to: "/settings", label: "Settings", icon: Settings, also: "organization members" }],
+  },
+];
+
+/** Pages that the palette finds and the side bar does not show. */
+export const more: readonly Place[] = [
+  { to: "/sources/new", label: "New source", icon: Radio, also: "deploy create" },
+  { to: "/webhooks", label: "Webhooks", icon: Webhook, also: "deliveries dead letters" },
+  { to: "/registries", label: "Registries", icon: Blocks },
+  { to: "/mail", label: "Mail", icon: Mail, also: "outbox smtp" },
+  { to: "/settings/keys", label: "API keys", icon: KeyRound },
+  { to: "/settings/oauth-clients", label: "OAuth clients", icon: KeyRound },
+  { to: "/settings/domains", label: "Domains", icon: Settings },
+  { to: "/settings/audit", label: "Audit", icon: Settings, also: "who changed what" },
 ];

@@ -8,7 +8,7 @@ import { CornerDownLeft, Keyboard, type LucideIcon, Search as SearchIcon } from 
 import { useState } from "react";
 import { Keys } from "~/ui/keys";
 import { placeOfId } from "./ids";
-import { groups } from "./nav";
+import { groups, more } from "./nav";
 import { shortcuts } from "./shortcuts";
 import { useThings } from "./things";
 
@@ -67,15 +67,15 @@ function Found({
   const things = useThings(text);
   const go = (href: string) => () => void navigate({ href });
 
-  const pages: Act[] = groups.flatMap(({ places }) =>
-    places.map(({ to, label, icon, shortcut, also }) => ({
+  const pages: Act[] = [...groups.flatMap(({ places }) => places), ...more].map(
+    ({ to, label, icon, shortcut, also }) => ({
       id: to,
       label,
       icon,
       ...(shortcut === undefined ? {} : { keys: shortcuts[shortcut].keys }),
       ...(also === undefined ? {} : { also }),
       onSelect: go(to),
-    })),
+    }),
   );
   const pasted = placeOfId(text.trim());
   const found: Group[] = [

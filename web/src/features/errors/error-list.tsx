@@ -265,7 +265,7 @@ function Peek({
               })
             }
           >
-            Replay all {count(group.count)}…
+            {group.count === 1 ? "Replay it…" : `Replay all ${count(group.count)}…`}
           </Button>
         </div>
       </div>

@@ -1,0 +1,145 @@
+/** One component: its code, its props, and deploying it. */
+
+import "./components.css";
+import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { propsOf } from "~/api/props";
+import { useRefusal } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Button, buttonClass } from "~/ui/button";
+import { Editor } from "~/ui/code/editor";
+import { Confirm } from "~/ui/dialog";
+import { plural } from "~/ui/format";
+import { Markdown } from "~/ui/markdown";
+import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
+import { Tag, Tile } from "~/ui/tag";
+import { When } from "~/ui/time";
+import { say } from "~/ui/toast";
+import { componentQuery } from "./queries";
+
+export function ComponentPage({ id }: { id: string }) {
+  const { data: component } = useSuspenseQuery(componentQuery(id));
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const [asks, setAsks] = useState(false);
+  const name = component.name ?? component.key ?? id;
+  useTitle(name);
+  const props = propsOf(component.configurable_props);
+  const unpublish = useMutation({
+    mutationFn: () =>
+      data(client.DELETE("/v1/components/{id}", { params: { path: { id: component.key ?? id } } })),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ["components"] });
+      say({ title: `${component.key} is taken away`, about: "What was deployed from it goes on." });
+      void navigate({ to: "/components" });
+    },
+  });
+  return (
+    <>
+      <PageHead
+        acts={
+          <>
+            {component.published && component.key !== null && (
+              <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
+                Take the key away…
+              </Button>
+            )}
+            {component.type === "source" && (
+              <Link
+                to="/sources"
+                search={{ action: "create", component: id }}
+                className={buttonClass({ look: "primary" })}
+              >
+                <Plus className="icon" aria-hidden="true" />
+                Deploy it
+              </Link>
+            )}
+          </>
+        }
+      >
+        <Crumbs>
+          <Link to="/components">Components</Link>
+          <span className="row">
+            <Tile name={name} />
+            <h1 className="cut">{name}</h1>
+          </span>
+        </Crumbs>
+        {component.version !== null && <Tag>{component.version}</Tag>}
+      </PageHead>
+      <div className="component scroll">
+        <section aria-label="Code">
+          <Editor
+            language="javascript"
+            label={`Code of ${name}`}
+            value={component.code}
+            readOnly
+            maxHeight="none"
+          />
+        </section>
+        <aside className="component-side" aria-label="About it">
+          <div className="component-about">
+            {component.description !== null && <Markdown text={component.description} />}
+            <dl className="facts">
+              {component.key !== null && (
+                <div className="is-wide">
+                  <dt>Key</dt>
+                  <dd className="mono">{component.key}</dd>
+                </div>
+              )}
+              <div>
+                <dt>Kind</dt>
+                <dd>{component.type}</dd>
+              </div>
+              <div>
+                <dt>Saved</dt>
+                <dd>
+                  <When at={component.created_at * 1_000} />
+                </dd>
+              </div>
+              {component.component_url !== null && (
+                <div className="is-wide">
+                  <dt>From</dt>
+                  <dd className="mono wrap">{component.component_url}</dd>
+                </div>
+              )}
+            </dl>
+          </div>
+          <PaneHead title="Props" count={plural(props.length, "prop")} />
+          <ul className="component-props">
+            {props.map((prop) => (
+              <li key={prop.name}>
+                <span className="name">{prop.label}</span>{" "}
+                <span className="mono dim small">
+                  {prop.type}
+                  {prop.optional && ", optional"}
+                  {prop.secret && ", secret"}
+                </span>
+                {prop.description !== undefined && (
+                  <div className="small mid">
+                    <Markdown text={prop.description} />
+                  </div>
+                )}
+              </li>
+            ))}
+          </ul>
+        </aside>
+      </div>
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title={`Take the key ${component.key} away?`}
+        act="Take the key away"
+        busy={unpublish.isPending && "Taking it away…"}
+        error={unpublish.error === null ? undefined : sentence(unpublish.error)}
+        onConfirm={() => unpublish.mutate()}
+      >
+        <p>Nothing can be deployed by this key any more. What was deployed from it goes on.</p>
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,146 @@
+/** Components of the organization: saved by deploys, or published under a key. */
+
+import "~/ui/table.css";
+import "./components.css";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useRef } from "react";
+import { ListState } from "~/shell/list-state";
+import { useShortcuts } from "~/shell/shortcuts";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { Button, buttonClass } from "~/ui/button";
+import { Search } from "~/ui/field";
+import { PageHead, Segments } from "~/ui/pane";
+import { Tag, Tile } from "~/ui/tag";
+import { When } from "~/ui/time";
+import { componentsQuery } from "./queries";
+
+type Kind = "all" | "published" | "source" | "action";
+
+export function ComponentsPage({
+  q,
+  kind,
+  onFilter,
+}: {
+  q: string;
+  kind: Kind;
+  onFilter: (filter: { q: string; kind: Kind }) => void;
+}) {
+  useTitle("Components");
+  const components = useInfiniteQuery(componentsQuery);
+  const field = useRef<HTMLInputElement>(null);
+  useShortcuts({ filter: () => field.current?.focus() });
+  const words = q.toLowerCase();
+  return (
+    <>
+      <PageHead
+        acts={
+          <Link to="/registries" className={buttonClass({})}>
+            Registries
+          </Link>
+        }
+      >
+        <h1>Components</h1>
+      </PageHead>
+      <div className="bar">
+        <Search
+          ref={field}
+          wide
+          label="Search names and keys"
+          keys="/"
+          value={q}
+          onChange={(event) => onFilter({ q: event.target.value, kind })}
+        />
+        <Segments
+          label="Kind"
+          value={kind}
+          onChange={(next) => onFilter({ q, kind: next })}
+          choices={[
+            ["all", "All"],
+            ["published", "Published"],
+            ["source", "Sources"],
+            ["action", "Actions"],
+          ]}
+        />
+      </div>
+      <div className="scroll">
+        <ListState
+          query={components}
+          what="The components"
+          empty={
+            <Empty title="No component yet.">
+              <p>
+                Code that is deployed is saved here. <code className="mono">millrace publish</code>{" "}
+                lets it answer to its key.
+              </p>
+            </Empty>
+          }
+        >
+          {(items) => {
+            const shown = items.filter(
+              (each) =>
+                `${each.name} ${each.key} ${each.id}`.toLowerCase().includes(words) &&
+                (kind === "all" || (kind === "published" ? each.published : each.type === kind)),
+            );
+            if (shown.length === 0) {
+              return (
+                <Empty title="None of those shown matches.">
+                  <Button onClick={() => onFilter({ q: "", kind: "all" })}>
+                    Remove the filter
+                  </Button>
+                </Empty>
+              );
+            }
+            return (
+              <table className="tbl t-components" aria-label="Components">
+                <thead>
+                  <tr className="tr is-head">
+                    <th>Name</th>
+                    <th>Key</th>
+                    <th>Version</th>
+                    <th>Kind</th>
+                    <th className="is-right">Saved</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {shown.map((each) => {
+                    const name = each.name ?? each.key ?? each.id;
+                    return (
+                      <tr className="tr" key={each.id}>
+                        <td className="row">
+                          <Tile name={name} />
+                          <Link
+                            to="/components/$id"
+                            params={{ id: each.id }}
+                            className="row-link name cut"
+                          >
+                            {name}
+                          </Link>
+                        </td>
+                        <td className="mono cut">
+                          {each.key}
+                          {each.published && (
+                            <>
+                              {" "}
+                              <Tag kind="live">published</Tag>
+                            </>
+                          )}
+                        </td>
+                        <td>{each.version !== null && <Tag>{each.version}</Tag>}</td>
+                        <td className="mid">{each.type}</td>
+                        <td className="dim is-right above">
+                          <When at={each.created_at * 1_000} />
+                        </td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+            );
+          }}
+        </ListState>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,301 @@
+/** Who listens to what: subscriptions, and those that are made by themselves. */
+
+import "~/ui/table.css";
+import "./listeners.css";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Plus, X } from "lucide-react";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { ownersQuery } from "~/api/queries";
+import type { Subscription } from "~/api/schema";
+import { FormDialog } from "~/shell/form-dialog";
+import { useRefusal, useSession } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Banner, Empty, SkeletonRows } from "~/ui/banner";
+import { Button, buttonClass, IconButton } from "~/ui/button";
+import { Combobox, type Item } from "~/ui/combobox";
+import { Field } from "~/ui/field";
+import { count } from "~/ui/format";
+import { PageHead, PaneHead } from "~/ui/pane";
+import { Select } from "~/ui/select";
+import { Tag, Tile } from "~/ui/tag";
+import { say } from "~/ui/toast";
+import { autoSubscriptionsQuery, subscriptionsOf, webhooksQuery } from "./queries";
+import { nameOf } from "./webhooks-page";
+
+type Named = (id: string) => { name: string; kind: string };
+
+/** Names of all that can emit or listen. */
+function useNames(): { nameOfId: Named; items: (kinds: readonly string[]) => Item[] } {
+  const { org } = useSession();
+  const { data: owners } = useQuery(ownersQuery);
+  const { data: webhooks } = useInfiniteQuery(webhooksQuery);
+  const known = new Map<string, { name: string; kind: string }>([
+    [org.id, { name: org.name, kind: "organization" }],
+    ["dc_*", { name: "All sources", kind: "sources" }],
+    ["p_*", { name: "All workflows", kind: "workflows" }],
+  ]);
+  for (const owner of owners?.values() ?? []) {
+    known.set(owner.id, { name: owner.name, kind: owner.isWorkflow ? "workflow" : "source" });
+  }
+  for (const webhook of webhooks?.pages.flatMap((page) => page.data) ?? []) {
+    known.set(webhook.id, { name: nameOf(webhook), kind: "webhook" });
+  }
+  return {
+    nameOfId: (id) => known.get(id) ?? { name: id, kind: "" },
+    items: (kinds) =>
+      [...known]
+        .filter(([, { kind }]) => kinds.includes(kind))
+        .map(([key, { name, kind }]) => ({ key, label: name, note: kind })),
+  };
+}
+
+const channelWord = (name: string) =>
+  name === "" ? "events" : name === "$errors" ? "errors" : name === "$logs" ? "log lines" : name;
+
+export function ListenersPage() {
+  useTitle("Listeners");
+  const { org } = useSession();
+  const subscriptions = useQuery(subscriptionsOf(org.id));
+  const autos = useInfiniteQuery(autoSubscriptionsQuery);
+  const { nameOfId, items } = useNames();
+  const refused = useRefusal("deploy");
+  const [makes, setMakes] = useState(false);
+  const all = subscriptions.data ?? [];
+  const automatic = autos.data?.pages.flatMap((page) => page.data) ?? [];
+  return (
+    <>
+      <PageHead
+        acts={
+          <>
+            <Link to="/webhooks" className={buttonClass({})}>
+              Webhooks
+            </Link>
+            <Button look="primary" icon={Plus} refused={refused} onClick={() => setMakes(true)}>
+              New listener
+            </Button>
+          </>
+        }
+      >
+        <h1>Listeners</h1>
+      </PageHead>
+      <div className="scroll">
+        {subscriptions.isPending && <SkeletonRows rows={5} />}
+        {subscriptions.error !== null && (
+          <div className="crash">
+            <Banner kind="failed" role="alert" title="The listeners could not be read">
+              {sentence(subscriptions.error)}
+            </Banner>
+          </div>
+        )}
+        {subscriptions.isSuccess && all.length === 0 && (
+          <Empty title="Nobody listens to anything.">
+            <p>
+              A workflow or a webhook listens to a source, to another workflow, or to the errors of
+              all.
+            </p>
+          </Empty>
+        )}
+        {all.length > 0 && (
+          <table className="tbl t-subscriptions" aria-label="Listeners">
+            <thead>
+              <tr className="tr is-head">
+                <th>Of</th>
+                <th>What</th>
+                <th>Goes to</th>
+                <th>
+                  <span className="sr">Acts</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {all.map((subscription) => (
+                <Row key={subscription.id} subscription={subscription} nameOfId={nameOfId} />
+              ))}
+            </tbody>
+          </table>
+        )}
+        {automatic.length > 0 && (
+          <section aria-labelledby="automatic">
+            <PaneHead
+              id="automatic"
+              title="By themselves"
+              count={count(automatic.length)}
+              hint="each workflow and source that is made from then on is listened to"
+            />
+            <table className="tbl t-subscriptions" aria-label="Automatic listeners">
+              <tbody>
+                {automatic.map((auto) => (
+                  <tr className="tr" key={auto.id}>
+                    <td className="mid">All that is made from now on</td>
+                    <td>
+                      <Tag>{channelWord(auto.event_name)}</Tag>
+                    </td>
+                    <td className="row">
+                      <Tile name={nameOfId(auto.listener_id).name} />
+                      <span className="cut">{nameOfId(auto.listener_id).name}</span>
+                    </td>
+                    <td>
+                      <EndAuto id={auto.id} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </section>
+        )}
+      </div>
+      {makes && <Make items={items} onClose={() => setMakes(false)} />}
+    </>
+  );
+}
+
+function Row({ subscription, nameOfId }: { subscription: Subscription; nameOfId: Named }) {
+  const queries = useQueryClient();
+  const { org } = useSession();
+  const refused = useRefusal("deploy");
+  const [from, to] = [nameOfId(subscription.emitter_id), nameOfId(subscription.listener_id)];
+  const query = {
+    emitter_id: subscription.emitter_id,
+    listener_id: subscription.listener_id,
+    event_name: subscription.event_name,
+  };
+  const changed = () => queries.invalidateQueries({ queryKey: subscriptionsOf(org.id).queryKey });
+  const back = useMutation({
+    mutationFn: () => data(client.POST("/v1/subscriptions", { params: { query } })),
+    onSuccess: changed,
+  });
+  const end = useMutation({
+    mutationFn: () => data(client.DELETE("/v1/subscriptions", { params: { query } })),
+    onSuccess: () => {
+      say({
+        title: `${to.name} listens no more`,
+        about: `to ${channelWord(subscription.event_name)} of ${from.name}`,
+        act: { label: "Undo", onClick: () => back.mutate() },
+      });
+      void changed();
+    },
+    onError: (error) => say({ title: "Nothing was changed", about: sentence(error) }),
+  });
+  return (
+    <tr className="tr">
+      <td className="row">
+        <Tile name={from.name} />
+        <span className="name cut">{from.name}</span>
+        <span className="dim small">{from.kind}</span>
+      </td>
+      <td>
+        <Tag>{channelWord(subscription.event_name)}</Tag>
+      </td>
+      <td className="row">
+        <Tile name={to.name} />
+        <span className="name cut">{to.name}</span>
+        <span className="dim small">{to.kind}</span>
+      </td>
+      <td>
+        {refused === undefined && (
+          <IconButton
+            icon={X}
+            size="sm"
+            label={`End: ${to.name} listens to ${from.name}`}
+            onClick={() => end.mutate()}
+          />
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function EndAuto({ id }: { id: string }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const end = useMutation({
+    mutationFn: () =>
+      data(client.DELETE("/v1/auto_subscriptions/{id}", { params: { path: { id } } })),
+    onSuccess: () => {
+      say({ title: "It ends", about: "The subscriptions that it made stay." });
+      void queries.invalidateQueries({ queryKey: autoSubscriptionsQuery.queryKey });
+    },
+  });
+  if (refused !== undefined) return null;
+  return <IconButton icon={X} size="sm" label="End it" onClick={() => end.mutate()} />;
+}
+
+function Make({
+  items,
+  onClose,
+}: {
+  items: (kinds: readonly string[]) => Item[];
+  onClose: () => void;
+}) {
+  const queries = useQueryClient();
+  const { org } = useSession();
+  const [from, setFrom] = useState<Item | null>(null);
+  const [what, setWhat] = useState("$errors");
+  const [to, setTo] = useState<Item | null>(null);
+  const make = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/subscriptions", {
+          params: {
+            query: {
+              emitter_id: from?.key ?? "",
+              listener_id: to?.key ?? "",
+              event_name: what,
+            },
+          },
+        }),
+      ),
+    onSuccess: () => {
+      onClose();
+      void queries.invalidateQueries({ queryKey: subscriptionsOf(org.id).queryKey });
+    },
+  });
+  return (
+    <FormDialog
+      title="New listener"
+      act="Listen"
+      busy="Subscribing…"
+      mutation={make}
+      refused={from === null || to === null ? "Choose both ends first." : undefined}
+      onClose={onClose}
+    >
+      <Field label="Listen to" optional={false}>
+        {(control) => (
+          <Combobox
+            {...control}
+            items={items(["organization", "sources", "workflows", "source", "workflow"])}
+            value={from}
+            onChange={setFrom}
+          />
+        )}
+      </Field>
+      <Field label="What of it" optional={false}>
+        {(control) => (
+          <Select
+            {...control}
+            value={what}
+            onChange={setWhat}
+            choices={[
+              { value: "", label: "Events" },
+              { value: "$errors", label: "Errors", note: "$errors" },
+              { value: "$logs", label: "Log lines of a source", note: "$logs" },
+            ]}
+          />
+        )}
+      </Field>
+      <Field label="Goes to" optional={false}>
+        {(control) => (
+          <Combobox
+            {...control}
+            items={items(["workflow", "webhook"])}
+            value={to}
+            onChange={setTo}
+          />
+        )}
+      </Field>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,44 @@
+import { queryOptions } from "@tanstack/react-query";
+import { body, client, data } from "~/api/client";
+import { pagesOf } from "~/api/queries";
+
+export const webhooksQuery = pagesOf(["webhooks"], (query, signal) =>
+  body(client.GET("/v1/webhooks", { params: { query }, signal })),
+);
+
+export const webhookQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["webhook", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/webhooks/{id}", { params: { path: { id } }, signal })),
+    refetchInterval: 5_000,
+  });
+
+export type DeliveryStatus = "queued" | "delivered" | "failed";
+
+export const deliveriesQuery = (id: string, status: DeliveryStatus | undefined) =>
+  pagesOf(
+    ["webhook", id, "deliveries", status],
+    (query, signal) =>
+      body(
+        client.GET("/v1/webhooks/{id}/deliveries", {
+          params: {
+            path: { id },
+            query: { ...query, ...(status === undefined ? {} : { status }) },
+          },
+          signal,
+        }),
+      ),
+    50,
+  );
+
+export const subscriptionsOf = (org: string) =>
+  queryOptions({
+    queryKey: ["subscriptions", org],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/orgs/{org}/subscriptions", { params: { path: { org } }, signal })),
+  });
+
+export const autoSubscriptionsQuery = pagesOf(["auto-subscriptions"], (query, signal) =>
+  body(client.GET("/v1/auto_subscriptions", { params: { query }, signal })),
+);

@@ -1,0 +1,258 @@
+/** One webhook: what was sent, what failed, and sending it again. */
+
+import "~/ui/table.css";
+import "./listeners.css";
+import {
+  useInfiniteQuery,
+  useMutation,
+  useQueryClient,
+  useSuspenseQuery,
+} from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { RotateCcw, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import type { Webhook, WebhookDelivery } from "~/api/schema";
+import { AsCommand, curlOf } from "~/shell/as-command";
+import { ListState } from "~/shell/list-state";
+import { useRefusal } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { Confirm, Dialog } from "~/ui/dialog";
+import { count, plural } from "~/ui/format";
+import { JsonInspector } from "~/ui/json/json-inspector";
+import { Crumbs, Fact, PageHead, Segments } from "~/ui/pane";
+import { Glyph } from "~/ui/status";
+import { Until, When } from "~/ui/time";
+import { say } from "~/ui/toast";
+import { type DeliveryStatus, deliveriesQuery, webhookQuery } from "./queries";
+import { nameOf, WebhookState } from "./webhooks-page";
+
+export function WebhookPage({
+  id,
+  status,
+  onStatus,
+}: {
+  id: string;
+  status: DeliveryStatus | undefined;
+  onStatus: (status: DeliveryStatus | undefined) => void;
+}) {
+  const { data: webhook } = useSuspenseQuery(webhookQuery(id));
+  useTitle(nameOf(webhook));
+  const deliveries = useInfiniteQuery({ ...deliveriesQuery(id, status), refetchInterval: 5_000 });
+  return (
+    <>
+      <PageHead acts={<Acts webhook={webhook} />}>
+        <Crumbs>
+          <Link to="/webhooks">Webhooks</Link>
+          <h1 className="cut">{nameOf(webhook)}</h1>
+        </Crumbs>
+      </PageHead>
+      <div className="bar">
+        <dl className="facts">
+          <Fact name="Address" wide>
+            <span className="mono">{webhook.url}</span>
+          </Fact>
+          <Fact name="State">
+            <WebhookState webhook={webhook} />
+          </Fact>
+        </dl>
+      </div>
+      <div className="bar">
+        <Segments
+          label="Deliveries"
+          value={status ?? "all"}
+          onChange={(next) => onStatus(next === "all" ? undefined : next)}
+          choices={[
+            ["all", "All"],
+            ["queued", "Waiting"],
+            ["delivered", "Delivered"],
+            ["failed", "Dead letters"],
+          ]}
+        />
+      </div>
+      <div className="scroll">
+        <ListState
+          query={deliveries}
+          what="The deliveries"
+          empty={
+            <Empty title={status === undefined ? "Nothing was sent yet." : "None."}>
+              {status === undefined && (
+                <p>It sends what it listens to. Let it listen under Listeners.</p>
+              )}
+            </Empty>
+          }
+        >
+          {(items) => (
+            <table className="tbl t-deliveries" aria-label="Deliveries">
+              <thead>
+                <tr className="tr is-head">
+                  <th>State</th>
+                  <th>Event</th>
+                  <th>Answer</th>
+                  <th>Attempts</th>
+                  <th className="is-right">Made</th>
+                  <th>
+                    <span className="sr">Acts</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((delivery) => (
+                  <Row key={delivery.id} webhook={id} delivery={delivery} />
+                ))}
+              </tbody>
+            </table>
+          )}
+        </ListState>
+      </div>
+    </>
+  );
+}
+
+const words: Record<string, string> = {
+  queued: "Waiting",
+  delivered: "Delivered",
+  failed: "Dead letter",
+};
+
+function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("invoke");
+  const [open, setOpen] = useState(false);
+  const again = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/webhooks/{id}/deliveries/{delivery}/replay", {
+          params: { path: { id: webhook, delivery: delivery.id } },
+        }),
+      ),
+    onSuccess: () => {
+      say({ title: "Sent again", shape: "running" });
+      void queries.invalidateQueries({ queryKey: ["webhook", webhook] });
+    },
+    onError: (error) => say({ title: "It was not sent", about: sentence(error) }),
+  });
+  const failed = delivery.status === "failed";
+  const { metadata } = delivery.body;
+  return (
+    <tr className="tr">
+      <td>
+        <span className={failed ? "status is-failed" : "status"}>
+          <Glyph
+            status={failed ? "failed" : delivery.status === "delivered" ? "succeeded" : "queued"}
+          />
+          {words[delivery.status] ?? delivery.status}
+        </span>
+      </td>
+      <td className="cut">
+        <button type="button" className="row-link cut" onClick={() => setOpen(true)}>
+          {typeof metadata.summary === "string" ? metadata.summary : delivery.body.id}
+        </button>
+      </td>
+      <td className="num mid">{delivery.last_status ?? "none"}</td>
+      <td className="mid cut">
+        <span className="num">{count(delivery.attempts)}</span>
+        {delivery.next_attempt_at_ms !== null && (
+          <>
+            , next <Until at={delivery.next_attempt_at_ms} />
+          </>
+        )}
+        {delivery.last_error !== null && (
+          <span className="failed-text small" title={delivery.last_error}>
+            {" "}
+            {delivery.last_error}
+          </span>
+        )}
+      </td>
+      <td className="dim is-right above">
+        <When at={delivery.created_at * 1_000} />
+      </td>
+      <td className="is-right above">
+        <Button
+          size="sm"
+          refused={refused}
+          busy={again.isPending && "Sending…"}
+          onClick={() => again.mutate()}
+        >
+          Send again
+        </Button>
+        {open && (
+          <Dialog
+            open
+            onClose={() => setOpen(false)}
+            title="Delivery"
+            about={delivery.id}
+            size="wide"
+          >
+            <div className="delivery-body">
+              <JsonInspector value={delivery.body} label="Body that is sent" />
+            </div>
+          </Dialog>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function Acts({ webhook }: { webhook: Webhook }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const sends = useRefusal("invoke");
+  const deletes = useRefusal("deploy");
+  const [asks, setAsks] = useState(false);
+  const params = { params: { path: { id: webhook.id } } };
+  const all = useMutation({
+    mutationFn: () => data(client.POST("/v1/webhooks/{id}/deliveries/replay", params)),
+    onSuccess: ({ queued }) => {
+      say({ title: `${plural(queued, "dead letter")} sent again`, shape: "running" });
+      void queries.invalidateQueries({ queryKey: ["webhook", webhook.id] });
+    },
+    onError: (error) => say({ title: "Nothing was sent", about: sentence(error) }),
+  });
+  const remove = useMutation({
+    mutationFn: () => data(client.DELETE("/v1/webhooks/{id}", params)),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ["webhooks"] });
+      say({ title: `${nameOf(webhook)} is deleted` });
+      void navigate({ to: "/webhooks" });
+    },
+  });
+  return (
+    <>
+      <AsCommand
+        commands={() => [
+          {
+            name: "Command line",
+            text: `millrace webhooks deliveries ${webhook.id} --status failed\nmillrace webhooks replay ${webhook.id}`,
+          },
+          { name: "curl", text: curlOf("POST", `/webhooks/${webhook.id}/deliveries/replay`) },
+        ]}
+      />
+      <Button
+        icon={RotateCcw}
+        refused={sends}
+        busy={all.isPending && "Sending…"}
+        onClick={() => all.mutate()}
+      >
+        Send dead letters again
+      </Button>
+      <Button look="danger" icon={Trash2} refused={deletes} onClick={() => setAsks(true)}>
+        Delete…
+      </Button>
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title={`Delete webhook “${nameOf(webhook)}”?`}
+        act="Delete webhook"
+        busy={remove.isPending && "Deleting…"}
+        error={remove.error === null ? undefined : sentence(remove.error)}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>What waits to be sent is dropped, and its subscriptions end.</p>
+      </Confirm>
+    </>
+  );
+}

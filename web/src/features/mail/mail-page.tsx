@@ -1,0 +1,179 @@
+/** The outbox: what was mailed, what waits, and what could not be sent. */
+
+import "~/ui/table.css";
+import "./mail.css";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useRef } from "react";
+import { body, client } from "~/api/client";
+import { pagesOf } from "~/api/queries";
+import type { Mail } from "~/api/schema";
+import { ListState } from "~/shell/list-state";
+import { useTitle } from "~/shell/title";
+import { Banner, Empty } from "~/ui/banner";
+import { Fact, PageHead, PaneHead } from "~/ui/pane";
+import { Glyph, type Shape } from "~/ui/status";
+import { When } from "~/ui/time";
+import { VirtualRows } from "~/ui/virtual-rows";
+
+const mailQuery = pagesOf(
+  ["mail"],
+  (query, signal) => body(client.GET("/v1/mail", { params: { query }, signal })),
+  50,
+);
+
+const words: Record<string, { word: string; shape: Shape }> = {
+  queued: { word: "Waiting", shape: "queued" },
+  sent: { word: "Sent", shape: "succeeded" },
+  failed: { word: "Not sent", shape: "failed" },
+  kept: { word: "Kept here", shape: "kept" },
+};
+
+export function MailPage({
+  chosen,
+  onChoose,
+}: {
+  chosen: string | undefined;
+  onChoose: (id: string) => void;
+}) {
+  useTitle("Mail");
+  const mail = useInfiniteQuery({ ...mailQuery, refetchInterval: 10_000 });
+  const scroll = useRef<HTMLDivElement>(null);
+  const all = mail.data?.pages.flatMap((page) => page.data) ?? [];
+  const open = all.find(({ id }) => id === chosen) ?? all[0];
+  const waits = all.some(({ status, attempts }) => status === "queued" && attempts === 0);
+  return (
+    <>
+      <PageHead>
+        <h1>Mail</h1>
+      </PageHead>
+      {waits && (
+        <div className="mail-note">
+          <Banner kind="waits" title="Mail waits here">
+            Without <code className="mono">--smtp-url</code> nothing is sent: mail stays in this
+            outbox, to be read.
+          </Banner>
+        </div>
+      )}
+      <div className="mail-cols scroll">
+        <section aria-label="Outbox">
+          <div className="scroll" ref={scroll}>
+            <ListState
+              query={mail}
+              what="The outbox"
+              empty={
+                <Empty title="Nothing was mailed.">
+                  <p>Mails about errors, and what steps send, are kept here.</p>
+                </Empty>
+              }
+            >
+              {(items) => (
+                <table className="tbl t-mail" aria-label="Outbox">
+                  <thead>
+                    <tr className="tr is-head">
+                      <th>State</th>
+                      <th>Subject</th>
+                      <th className="is-right">When</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    <VirtualRows
+                      count={items.length}
+                      height={53}
+                      scroll={scroll}
+                      keyOf={(at) => items[at]?.id ?? String(at)}
+                    >
+                      {(at, row) => {
+                        const item = items[at];
+                        if (item === undefined) return null;
+                        return (
+                          <tr
+                            {...row}
+                            className="tr is-two"
+                            aria-current={item.id === open?.id ? "true" : undefined}
+                          >
+                            <td>
+                              <State of={item.status} />
+                            </td>
+                            <td className="cut">
+                              <button
+                                type="button"
+                                className="row-link name cut"
+                                onClick={() => onChoose(item.id)}
+                              >
+                                {item.subject}
+                              </button>
+                              <br />
+                              <span className="small dim">{item.recipient}</span>
+                            </td>
+                            <td className="dim is-right above">
+                              <When at={item.created_at * 1_000} />
+                            </td>
+                          </tr>
+                        );
+                      }}
+                    </VirtualRows>
+                  </tbody>
+                </table>
+              )}
+            </ListState>
+          </div>
+        </section>
+        {open !== undefined && <OneMail key={open.id} mail={open} />}
+      </div>
+    </>
+  );
+}
+
+function State({ of }: { of: string }) {
+  const { word, shape } = words[of] ?? { word: of, shape: "queued" as const };
+  return (
+    <span className={shape === "failed" ? "status is-failed" : "status"}>
+      <Glyph status={shape} />
+      {word}
+    </span>
+  );
+}
+
+function OneMail({ mail }: { mail: Mail }) {
+  return (
+    <section aria-label="Mail">
+      <PaneHead title={mail.subject} />
+      <div className="bar">
+        <dl className="facts">
+          <Fact name="To">{mail.recipient}</Fact>
+          <Fact name="State">
+            <State of={mail.status} />
+          </Fact>
+          <Fact name="Attempts">
+            <span className="num">{mail.attempts}</span>
+          </Fact>
+          {mail.last_error !== null && (
+            <Fact name="Refused" wide>
+              <span className="failed-text">{mail.last_error}</span>
+            </Fact>
+          )}
+        </dl>
+      </div>
+      <section className="scroll" tabIndex={0} aria-label="Text of the mail">
+        <p className="mail-text">
+          <Linked text={mail.text} />
+        </p>
+      </section>
+    </section>
+  );
+}
+
+/** Addresses of this server as links; others stay text. */
+function Linked({ text }: { text: string }) {
+  const parts = text.split(/(https?:\/\/[^\s<>"]+)/);
+  return parts.map((part, index) => {
+    if (index % 2 === 0 || !URL.canParse(part)) return part;
+    const url = new URL(part);
+    if (url.origin !== window.location.origin) return part;
+    return (
+      <a key={index} className="link" href={url.pathname + url.search + url.hash}>
+        {part}
+      </a>
+    );
+  });
+}

@@ -1,0 +1,162 @@
+/** Domains that lead to an endpoint. */
+
+import "~/ui/table.css";
+import "./settings.css";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { Plus, X } from "lucide-react";
+import { useState } from "react";
+import { body, client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { pagesOf } from "~/api/queries";
+import { FormDialog } from "~/shell/form-dialog";
+import { ListState } from "~/shell/list-state";
+import { useRefusal } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { Button, IconButton } from "~/ui/button";
+import { Confirm } from "~/ui/dialog";
+import { Field, Input } from "~/ui/field";
+import { PaneHead } from "~/ui/pane";
+import { When } from "~/ui/time";
+
+const domainsQuery = pagesOf(["domains"], (query, signal) =>
+  body(client.GET("/v1/domains", { params: { query }, signal })),
+);
+
+export function Domains() {
+  useTitle("Domains");
+  const domains = useInfiniteQuery(domainsQuery);
+  const refused = useRefusal("deploy");
+  const [makes, setMakes] = useState(false);
+  return (
+    <>
+      <PaneHead title="Domains" hint="names of yours that lead to an endpoint">
+        <Button size="sm" icon={Plus} refused={refused} onClick={() => setMakes(true)}>
+          Attach a domain
+        </Button>
+      </PaneHead>
+      <div className="scroll">
+        <ListState
+          query={domains}
+          what="The domains"
+          empty={
+            <Empty title="No domain is attached.">
+              <p>
+                Point a name at this server, then attach it to an endpoint: requests to it are
+                requests to the endpoint.
+              </p>
+            </Empty>
+          }
+        >
+          {(items) => (
+            <table className="tbl t-domains" aria-label="Domains">
+              <thead>
+                <tr className="tr is-head">
+                  <th>Domain</th>
+                  <th>Endpoint</th>
+                  <th className="is-right">Attached</th>
+                  <th>
+                    <span className="sr">Acts</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((domain) => (
+                  <tr className="tr" key={domain.id}>
+                    <td className="name cut">{domain.id}</td>
+                    <td className="mono mid cut">{domain.endpoint_id}</td>
+                    <td className="dim is-right">
+                      <When at={domain.created_at * 1_000} />
+                    </td>
+                    <td>
+                      <Detach domain={domain.id} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </ListState>
+      </div>
+      {makes && <Attach onClose={() => setMakes(false)} />}
+    </>
+  );
+}
+
+function Detach({ domain }: { domain: string }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const [asks, setAsks] = useState(false);
+  const detach = useMutation({
+    mutationFn: () => data(client.DELETE("/v1/domains/{domain}", { params: { path: { domain } } })),
+    onSuccess: () => {
+      setAsks(false);
+      void queries.invalidateQueries({ queryKey: ["domains"] });
+    },
+  });
+  if (refused !== undefined) return null;
+  return (
+    <>
+      <IconButton icon={X} size="sm" label={`Detach ${domain}`} onClick={() => setAsks(true)} />
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title={`Detach ${domain}?`}
+        act="Detach domain"
+        busy={detach.isPending && "Detaching…"}
+        error={detach.error === null ? undefined : sentence(detach.error)}
+        onConfirm={() => detach.mutate()}
+      >
+        <p>Requests to it are answered with 404 from then on.</p>
+      </Confirm>
+    </>
+  );
+}
+
+function Attach({ onClose }: { onClose: () => void }) {
+  const queries = useQueryClient();
+  const [domain, setDomain] = useState("");
+  const [endpoint, setEndpoint] = useState("");
+  const attach = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/domains", {
+          body: { domain: domain.trim(), endpoint_id: endpoint.trim() },
+        }),
+      ),
+    onSuccess: () => {
+      onClose();
+      void queries.invalidateQueries({ queryKey: ["domains"] });
+    },
+  });
+  return (
+    <FormDialog
+      title="Attach a domain"
+      act="Attach"
+      busy="Attaching…"
+      mutation={attach}
+      onClose={onClose}
+    >
+      <Field label="Domain" optional={false}>
+        {(control) => (
+          <Input
+            {...control}
+            placeholder="hooks.example.com"
+            value={domain}
+            onChange={(event) => setDomain(event.target.value)}
+          />
+        )}
+      </Field>
+      <Field label="Endpoint" hint="The id of an HTTP trigger, hi_…" optional={false}>
+        {(control) => (
+          <Input
+            {...control}
+            mono
+            value={endpoint}
+            onChange={(event) => setEndpoint(event.target.value)}
+          />
+        )}
+      </Field>
+    </FormDialog>
+  );
+}

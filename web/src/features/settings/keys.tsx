@@ -1,0 +1,237 @@
+/** API keys: what each may do, until when; made, rotated and ended. */
+
+import "~/ui/table.css";
+import "./settings.css";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { Ellipsis, Plus, RefreshCw, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { body, client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { pagesOf } from "~/api/queries";
+import type { ApiKey } from "~/api/schema";
+import { FormDialog } from "~/shell/form-dialog";
+import { ListState } from "~/shell/list-state";
+import { useRefusal } from "~/shell/session";
+import { ShownOnce } from "~/shell/shown-once";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { Button, IconButton } from "~/ui/button";
+import { Confirm } from "~/ui/dialog";
+import { Field, Input } from "~/ui/field";
+import { Menu, MenuItem, MenuLine } from "~/ui/menu";
+import { PaneHead } from "~/ui/pane";
+import { Select } from "~/ui/select";
+import { Tag } from "~/ui/tag";
+import { Until, When } from "~/ui/time";
+import { say } from "~/ui/toast";
+import { ScopeChoice, type Scopes } from "./scopes";
+
+const keysQuery = pagesOf(["api-keys"], (query, signal) =>
+  body(client.GET("/v1/api_keys", { params: { query }, signal })),
+);
+
+const DAY_S = 86_400;
+
+export function Keys() {
+  useTitle("API keys");
+  const keys = useInfiniteQuery(keysQuery);
+  const refused = useRefusal("full");
+  const [makes, setMakes] = useState(false);
+  const [shown, setShown] = useState<string | null>(null);
+  return (
+    <>
+      <PaneHead title="API keys" hint="what programs and the command line send">
+        <Button size="sm" icon={Plus} refused={refused} onClick={() => setMakes(true)}>
+          New key
+        </Button>
+      </PaneHead>
+      <div className="scroll">
+        <ListState query={keys} what="The keys" empty={<Empty title="There is no key." />}>
+          {(items) => (
+            <table className="tbl t-keys-list" aria-label="API keys">
+              <thead>
+                <tr className="tr is-head">
+                  <th>Name</th>
+                  <th>May</th>
+                  <th>Ends</th>
+                  <th className="is-right">Made</th>
+                  <th>
+                    <span className="sr">Acts</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((key) => (
+                  <Row key={key.id} of={key} onShown={setShown} />
+                ))}
+              </tbody>
+            </table>
+          )}
+        </ListState>
+      </div>
+      {makes && (
+        <Make
+          onClose={() => setMakes(false)}
+          onMade={(key) => {
+            setMakes(false);
+            setShown(key);
+          }}
+        />
+      )}
+      {shown !== null && (
+        <ShownOnce
+          title="API key"
+          label="Key"
+          secret={shown}
+          says="The server keeps a hash of it: it is not shown again."
+          onStored={() => setShown(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function Row({ of, onShown }: { of: ApiKey; onShown: (key: string) => void }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("full");
+  const [open, setOpen] = useState<"rotate" | "end" | null>(null);
+  const params = { params: { path: { id: of.id } } };
+  const again = () => queries.invalidateQueries({ queryKey: ["api-keys"] });
+  const rotate = useMutation({
+    mutationFn: () =>
+      data(client.POST("/v1/api_keys/{id}/rotate", { ...params, body: { grace_seconds: DAY_S } })),
+    onSuccess: ({ key }) => {
+      setOpen(null);
+      onShown(key);
+      void again();
+    },
+  });
+  const end = useMutation({
+    mutationFn: () => data(client.DELETE("/v1/api_keys/{id}", params)),
+    onSuccess: () => {
+      setOpen(null);
+      say({ title: `${of.name} is ended` });
+      void again();
+    },
+  });
+  return (
+    <tr className="tr">
+      <td className="cut">
+        <span className="name">{of.name}</span> <span className="mono dim small">{of.id}</span>
+      </td>
+      <td className="row">
+        {of.scopes.map((scope) => (
+          <Tag key={scope}>{scope}</Tag>
+        ))}
+      </td>
+      <td className="mid">
+        {of.expires_at === null ? (
+          <span className="dim">never</span>
+        ) : (
+          <Until at={of.expires_at * 1_000} />
+        )}
+        {of.old_key_until !== null && (
+          <span className="small paused-text">
+            {" "}
+            the old one <Until at={of.old_key_until * 1_000} />
+          </span>
+        )}
+      </td>
+      <td className="dim is-right">
+        <When at={of.created_at * 1_000} />
+      </td>
+      <td className="is-right">
+        {refused === undefined && (
+          <Menu
+            label={`Acts on ${of.name}`}
+            trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${of.name}`} />}
+          >
+            <MenuItem icon={RefreshCw} onSelect={() => setOpen("rotate")}>
+              Rotate…
+            </MenuItem>
+            <MenuLine />
+            <MenuItem icon={Trash2} danger onSelect={() => setOpen("end")}>
+              End…
+            </MenuItem>
+          </Menu>
+        )}
+        <Confirm
+          open={open === "rotate"}
+          onClose={() => setOpen(null)}
+          title={`Rotate “${of.name}”?`}
+          act="Rotate key"
+          look="primary"
+          keep="Not now"
+          busy={rotate.isPending && "Rotating…"}
+          error={rotate.error === null ? undefined : sentence(rotate.error)}
+          onConfirm={() => rotate.mutate()}
+        >
+          <p>A new key takes its place. The old one is taken for another day.</p>
+        </Confirm>
+        <Confirm
+          open={open === "end"}
+          onClose={() => setOpen(null)}
+          title={`End “${of.name}”?`}
+          act="End key"
+          busy={end.isPending && "Ending…"}
+          error={end.error === null ? undefined : sentence(end.error)}
+          onConfirm={() => end.mutate()}
+        >
+          <p>Programs that send it are refused at once, and streams that it opened end.</p>
+        </Confirm>
+      </td>
+    </tr>
+  );
+}
+
+const LIFETIMES = [
+  { value: "30", label: "in 30 days" },
+  { value: "90", label: "in 90 days" },
+  { value: "365", label: "in a year" },
+  { value: "never", label: "never" },
+];
+
+function Make({ onClose, onMade }: { onClose: () => void; onMade: (key: string) => void }) {
+  const queries = useQueryClient();
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<Scopes>(["deploy"]);
+  const [days, setDays] = useState("90");
+  const make = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/api_keys", {
+          body: {
+            name: name.trim(),
+            scopes: [...scopes],
+            ...(days === "never"
+              ? {}
+              : { expires_at: Math.floor(Date.now() / 1_000) + Number(days) * DAY_S }),
+          },
+        }),
+      ),
+    onSuccess: ({ key }) => {
+      void queries.invalidateQueries({ queryKey: ["api-keys"] });
+      onMade(key);
+    },
+  });
+  return (
+    <FormDialog
+      title="New API key"
+      act="Make key"
+      busy="Making…"
+      mutation={make}
+      refused={scopes.length === 0 ? "Choose what it may do first." : undefined}
+      onClose={onClose}
+    >
+      <Field label="Name" hint="What it is for, such as “ci” or “laptop”." optional={false}>
+        {(control) => (
+          <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
+        )}
+      </Field>
+      <ScopeChoice value={scopes} onChange={setScopes} />
+      <Field label="Ends">
+        {(control) => <Select {...control} value={days} onChange={setDays} choices={LIFETIMES} />}
+      </Field>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,183 @@
+/** OAuth clients: programs that get short-lived tokens for their id and secret. */
+
+import "~/ui/table.css";
+import "./settings.css";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { body, client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { pagesOf } from "~/api/queries";
+import type { OauthClient } from "~/api/schema";
+import { FormDialog } from "~/shell/form-dialog";
+import { ListState } from "~/shell/list-state";
+import { useRefusal } from "~/shell/session";
+import { ShownOnce } from "~/shell/shown-once";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { Button, IconButton } from "~/ui/button";
+import { Confirm } from "~/ui/dialog";
+import { Field, Input } from "~/ui/field";
+import { PaneHead } from "~/ui/pane";
+import { Tag } from "~/ui/tag";
+import { When } from "~/ui/time";
+import { ScopeChoice, type Scopes } from "./scopes";
+
+const clientsQuery = pagesOf(["oauth-clients"], (query, signal) =>
+  body(client.GET("/v1/oauth/clients", { params: { query }, signal })),
+);
+
+export function OauthClients() {
+  useTitle("OAuth clients");
+  const clients = useInfiniteQuery(clientsQuery);
+  const refused = useRefusal("full");
+  const [makes, setMakes] = useState(false);
+  const [shown, setShown] = useState<{ id: string; secret: string } | null>(null);
+  return (
+    <>
+      <PaneHead title="OAuth clients" hint="tokens that are good for an hour, instead of a key">
+        <Button size="sm" icon={Plus} refused={refused} onClick={() => setMakes(true)}>
+          New client
+        </Button>
+      </PaneHead>
+      <div className="scroll">
+        <ListState
+          query={clients}
+          what="The clients"
+          empty={
+            <Empty title="No client yet.">
+              <p>A program that should hold no lasting key asks for tokens with one.</p>
+            </Empty>
+          }
+        >
+          {(items) => (
+            <table className="tbl t-keys-list" aria-label="OAuth clients">
+              <thead>
+                <tr className="tr is-head">
+                  <th>Name</th>
+                  <th>May</th>
+                  <th />
+                  <th className="is-right">Made</th>
+                  <th>
+                    <span className="sr">Acts</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((each) => (
+                  <Row key={each.id} of={each} />
+                ))}
+              </tbody>
+            </table>
+          )}
+        </ListState>
+      </div>
+      {makes && (
+        <Make
+          onClose={() => setMakes(false)}
+          onMade={(made) => {
+            setMakes(false);
+            setShown(made);
+          }}
+        />
+      )}
+      {shown !== null && (
+        <ShownOnce
+          title="OAuth client"
+          label="Client id and secret"
+          secret={`${shown.id}\n${shown.secret}`}
+          says="The secret is not shown again."
+          onStored={() => setShown(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function Row({ of }: { of: OauthClient }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("full");
+  const [asks, setAsks] = useState(false);
+  const end = useMutation({
+    mutationFn: () =>
+      data(client.DELETE("/v1/oauth/clients/{id}", { params: { path: { id: of.id } } })),
+    onSuccess: () => {
+      setAsks(false);
+      void queries.invalidateQueries({ queryKey: ["oauth-clients"] });
+    },
+  });
+  return (
+    <tr className="tr">
+      <td className="cut">
+        <span className="name">{of.name}</span> <span className="mono dim small">{of.id}</span>
+      </td>
+      <td className="row">
+        {of.scopes.map((scope) => (
+          <Tag key={scope}>{scope}</Tag>
+        ))}
+      </td>
+      <td />
+      <td className="dim is-right">
+        <When at={of.created_at * 1_000} />
+      </td>
+      <td className="is-right">
+        {refused === undefined && (
+          <IconButton
+            icon={Trash2}
+            size="sm"
+            label={`End ${of.name}`}
+            onClick={() => setAsks(true)}
+          />
+        )}
+        <Confirm
+          open={asks}
+          onClose={() => setAsks(false)}
+          title={`End “${of.name}”?`}
+          act="End client"
+          busy={end.isPending && "Ending…"}
+          error={end.error === null ? undefined : sentence(end.error)}
+          onConfirm={() => end.mutate()}
+        >
+          <p>All of its tokens end at once.</p>
+        </Confirm>
+      </td>
+    </tr>
+  );
+}
+
+function Make({
+  onClose,
+  onMade,
+}: {
+  onClose: () => void;
+  onMade: (made: { id: string; secret: string }) => void;
+}) {
+  const queries = useQueryClient();
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<Scopes>(["read"]);
+  const make = useMutation({
+    mutationFn: () =>
+      data(client.POST("/v1/oauth/clients", { body: { name: name.trim(), scopes: [...scopes] } })),
+    onSuccess: ({ id, client_secret }) => {
+      void queries.invalidateQueries({ queryKey: ["oauth-clients"] });
+      onMade({ id, secret: client_secret });
+    },
+  });
+  return (
+    <FormDialog
+      title="New OAuth client"
+      act="Make client"
+      busy="Making…"
+      mutation={make}
+      refused={scopes.length === 0 ? "Choose what it may do first." : undefined}
+      onClose={onClose}
+    >
+      <Field label="Name" optional={false}>
+        {(control) => (
+          <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
+        )}
+      </Field>
+      <ScopeChoice value={scopes} onChange={setScopes} />
+    </FormDialog>
+  );
+}

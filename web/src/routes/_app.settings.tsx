@@ -1,0 +1,32 @@
+import { createFileRoute, Link, Outlet } from "@tanstack/react-router";
+import { PageHead } from "~/ui/pane";
+
+export const Route = createFileRoute("/_app/settings")({ component: Settings });
+
+const parts = [
+  ["/settings", "Organization"],
+  ["/settings/keys", "API keys"],
+  ["/settings/oauth-clients", "OAuth clients"],
+  ["/settings/domains", "Domains"],
+  ["/settings/audit", "Audit"],
+] as const;
+
+function Settings() {
+  return (
+    <>
+      <PageHead>
+        <h1>Settings</h1>
+      </PageHead>
+      <nav className="tab-bar" aria-label="Parts of the settings">
+        <div className="tabs">
+          {parts.map(([to, name]) => (
+            <Link key={to} to={to} className="tab" activeOptions={{ exact: true }}>
+              {name}
+            </Link>
+          ))}
+        </div>
+      </nav>
+      <Outlet />
+    </>
+  );
+}
