@@ -126,8 +126,8 @@ pub enum EngineError {
         /// The sentence.
         message: String,
     },
-    /// As many runs of the workflow wait as may.
-    #[error("as many runs of this workflow wait as its setting `queue_max` allows; try again later")]
+    /// As many runs of the workflow or source wait as may.
+    #[error("as many runs wait as may: what the setting `queue_max` of a workflow allows, or 10,000 of a source; try again later")]
     QueueFull,
     /// As many of the organization's deploys and uploads wait as may.
     #[error("{waiting_max} deploys and uploads of this organization wait for their turn, as many as may; try again once one of them is done")]

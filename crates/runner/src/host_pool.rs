@@ -135,18 +135,18 @@ impl Isolate {
     fn wants_host(&self, processors: usize, now: Instant) -> bool {
         let Some((_, oldest)) = self.waiting.first_key_value() else { return false };
         let waited = now.duration_since(oldest.since);
-        let (mut starting, mut there, mut awaiting) = (self.promised, self.promised, 0);
-        for host in self.open() {
-            there += 1;
-            starting += usize::from(!host.has_loaded());
-            awaiting += usize::from(host.awaits(now, PATIENCE));
-        }
+        let there = self.promised + self.open().count();
         if there == 0 {
             return true;
         }
-        let most = (processors + awaiting * PER_AWAITING).min(self.spec.isolates_max as usize);
+        let starting = self.promised + self.open().filter(|host| !host.has_loaded()).count();
         let patience = if there < processors && starting == 0 { PATIENCE_FIRST } else { PATIENCE };
-        there < most && starting < self.waiting.len().min(processors * STARTING_PER_PROCESSOR) && waited >= patience
+        if waited < patience || there >= self.spec.isolates_max as usize || starting >= self.waiting.len().min(processors * STARTING_PER_PROCESSOR) {
+            return false;
+        }
+        // How many hosts must be waiting; each is looked at in /proc, so no more than that are.
+        let needed = (there + 1).saturating_sub(processors).div_ceil(PER_AWAITING);
+        self.open().filter(|host| host.awaits(now, PATIENCE)).take(needed).count() == needed
     }
 
     fn oldest(&self) -> u64 {

@@ -328,7 +328,7 @@ impl Runner {
             loop {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 {
-                    // Set under the lock: whoever takes a blank host afterwards starts another refill.
+                    // Set under the lock: a call that takes a blank host afterwards starts another refill.
                     let pool = runner.0.pool.lock();
                     if !missing(&pool) {
                         runner.0.refilling.store(false, Ordering::SeqCst);
@@ -384,13 +384,10 @@ impl Runner {
                 }
                 if waiting > 0 {
                     runner.staff();
-                    drop(runner);
                     tokio::time::sleep(STAFF_EVERY).await;
                 } else {
-                    let waits = runner.clone();
-                    drop(runner);
                     // Not for ever: a runner that nobody uses any more is dropped.
-                    let _ = tokio::time::timeout(Duration::from_secs(1), waits.0.waits.notified()).await;
+                    let _ = tokio::time::timeout(Duration::from_secs(1), runner.0.waits.notified()).await;
                 }
             }
         });

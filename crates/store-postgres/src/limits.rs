@@ -64,10 +64,16 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
     Ok(claimed)
 }
 
-/// Queues a run unless so many of its owner's wait already. Whoever accepts for the same owner waits for the lock.
+/// Queues a run unless so many of its owner's wait already; accepts of one owner go one after the other. No more are counted than may wait, and none where any
+/// number may.
 pub(crate) async fn accept(t: &Transaction<'_>, run: &NewRun, queue_max: u32, node: Option<&str>) -> StoreResult<()> {
-    execute(t, "SELECT 1 FROM run_limits WHERE owner_id = $1 FOR UPDATE", &[&run.owner.as_str()]).await?;
-    let queued =
-        number(t, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = $1", &[&run.owner.as_str()]).await?;
-    if queued >= i64::from(queue_max) { Err(StoreError::QueueFull) } else { runs::insert(t, std::slice::from_ref(run), node).await }
+    if queue_max < u32::MAX {
+        execute(t, "SELECT 1 FROM run_limits WHERE owner_id = $1 FOR UPDATE", &[&run.owner.as_str()]).await?;
+        let queued =
+            "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = $1 LIMIT $2) AS waiting";
+        if number(t, queued, &[&run.owner.as_str(), &i64::from(queue_max)]).await? >= i64::from(queue_max) {
+            return Err(StoreError::QueueFull);
+        }
+    }
+    runs::insert(t, std::slice::from_ref(run), node).await
 }

@@ -126,7 +126,7 @@ pub(crate) async fn tell(client: &mut Client, node: &str, news: &[News]) -> Stor
 }
 
 /// By the database's clock, so that servers need not agree on the time. Who ended without a word is taken out.
-/// Where that clock went back, who did so would count as there until it has caught up, and keep runs and seats: none is left longer than whoever
+/// Where that clock went back, who did so would count as there until it has caught up, and keep its runs: none is left longer than whoever
 /// checks in now, by when those that are there have said so again.
 pub(crate) async fn check_in(c: &Client, node: &str, for_ms: i64) -> StoreResult<u64> {
     let sql = "WITH here AS (

@@ -48,8 +48,11 @@ pub(crate) fn claim(c: &Connection, claim: Claim<'_>, owner: &str, (limits, wind
     Ok(runs)
 }
 
-/// Queues a run unless so many of its owner's wait already.
+/// Queues a run unless so many of its owner's wait already. No more are counted than may wait, and none where any number may.
 pub(crate) fn accept(c: &Connection, run: &NewRun, queue_max: u32) -> StoreResult<()> {
-    let queued = number(c, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = ?1", [run.owner.as_str()])?;
-    if queued >= i64::from(queue_max) { Err(StoreError::QueueFull) } else { runs::insert(c, run, None) }
+    let queued = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = ?1 LIMIT ?2)";
+    if queue_max < u32::MAX && number(c, queued, params![run.owner.as_str(), queue_max])? >= i64::from(queue_max) {
+        return Err(StoreError::QueueFull);
+    }
+    runs::insert(c, run, None)
 }

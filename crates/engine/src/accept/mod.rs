@@ -225,7 +225,7 @@ impl Engine {
         let ended = self.when_settled(&id);
         match &**program {
             // One at a time, also where somebody asks for a run of it.
-            Program::Source(source) if source.source.limits.is_some() => self.accept_queued(run, u32::MAX, true, None).await?,
+            Program::Source(source) if source.source.limits.is_some() => self.accept_queued(run, program.queue_max(), true, None).await?,
             _ => self.accept_here(run, program.clone(), None).await?,
         }
         // The sender goes away unsent only when the server stops; the record then tells how far it came.

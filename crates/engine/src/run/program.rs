@@ -26,6 +26,8 @@ use crate::run::data_stores::StoreGrants;
 use crate::tenants::accounts::{AccountUse, names_account};
 use crate::{Engine, EngineError};
 
+/// Runs of one source that may wait in the queue.
+const SOURCE_QUEUE_MAX: u32 = 10_000;
 /// Isolates, each with one run at a time, that one source or version of a workflow may have.
 pub(crate) const ISOLATES_MAX: u32 = 96;
 
@@ -140,7 +142,7 @@ impl Program {
     /// Runs that may wait in the queue.
     pub(crate) fn queue_max(&self) -> u32 {
         match self {
-            Self::Source(_) => u32::MAX,
+            Self::Source(_) => SOURCE_QUEUE_MAX,
             Self::Workflow(p) => p.settings.queue_max.unwrap_or(u32::MAX),
         }
     }

@@ -11,15 +11,15 @@ use parking_lot::Mutex;
 use crate::service_db::DbWrite;
 use crate::{Engine, EngineError};
 
-/// The sources whose hooks are under way.
+/// The sources whose hooks are under way: how many, and what they wrote.
 #[derive(Default)]
-pub(crate) struct HookWrites(Mutex<HashMap<SourceId, Arc<Pending>>>);
+pub(crate) struct HookWrites(Mutex<HashMap<SourceId, (usize, Arc<Pending>)>>);
 
 /// Writes that are not stored yet.
 #[derive(Default)]
 struct Pending {
     writes: Mutex<Vec<DbWrite>>,
-    /// Held while some are being stored, so that whoever waits for them waits for those too.
+    /// Held while some are being stored: a run that waits for the writes of a hook waits for those too.
     storing: tokio::sync::Mutex<()>,
 }
 
@@ -47,8 +47,9 @@ impl HookDb {
 impl Drop for HookDb {
     fn drop(&mut self) {
         let mut sources = self.engine.0.hook_writes.0.lock();
-        // Another hook of the source may be under way.
-        if sources.get(&self.source).is_some_and(|pending| Arc::strong_count(pending) <= 2) {
+        let Some((hooks, _)) = sources.get_mut(&self.source) else { return };
+        *hooks -= 1;
+        if *hooks == 0 {
             sources.remove(&self.source);
         }
     }
@@ -57,13 +58,18 @@ impl Drop for HookDb {
 impl Engine {
     /// Opens the `$.service.db` of a hook.
     pub(crate) fn hook_db(&self, source: &SourceId) -> HookDb {
-        let pending = self.0.hook_writes.0.lock().entry(source.clone()).or_default().clone();
+        let pending = {
+            let mut sources = self.0.hook_writes.0.lock();
+            let (hooks, pending) = sources.entry(source.clone()).or_default();
+            *hooks += 1;
+            pending.clone()
+        };
         HookDb { engine: self.clone(), source: source.clone(), pending }
     }
 
     /// Stores what hooks of a source have written so far. Where that fails the writes are kept, and the next call tries again.
     pub(crate) async fn store_hook_writes(&self, source: &SourceId) -> Result<(), EngineError> {
-        let Some(pending) = self.0.hook_writes.0.lock().get(source).cloned() else { return Ok(()) };
+        let Some((_, pending)) = self.0.hook_writes.0.lock().get(source).cloned() else { return Ok(()) };
         let _storing = pending.storing.lock().await;
         let db = pending.writes.lock().clone();
         if db.is_empty() {
