@@ -187,7 +187,7 @@ async fn a_refused_fetch_names_the_rule_in_its_error() {
     let source = field.server.source(code, json!({})).await;
     let run = field.server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
     let message = run["error"]["message"].as_str().unwrap_or_default();
-    assert!(message.starts_with("fetch failed; ") && message.contains("link-local") && message.contains("--egress-allow 169.254.169.254:80"), "{run}");
+    assert!(message.starts_with("fetch failed: ") && message.contains("link-local") && message.contains("--egress-allow 169.254.169.254:80"), "{run}");
 }
 
 /// Nobody reads what a hook or a form's method prints: what they say has to say it.

@@ -232,7 +232,7 @@ mod tests {
             ("sources/slack.app.mjs", "export default {}"),
             ("sources/named.yml", "code_file: other.mjs\nactive: false\n"),
             ("sources/other.mjs", ""),
-            ("sources/rss.yaml", "key: rss-new-item\n"),
+            ("sources/rss.yaml", "key: rss-new-item\nconcurrency: 4\n"),
             ("workflows/hello/workflow.yaml", "steps: []\n"),
             ("workflows/shared/x.mjs", ""),
         ]);
@@ -246,7 +246,10 @@ mod tests {
         assert_eq!(project.workflows.iter().map(|(path, file)| (path.as_str(), file.name.as_str())).collect::<Vec<_>>(), [("workflows/hello", "hello")]);
         let body = project.sources[1].body().expect("a body");
         assert_eq!((&body["configured_props"]["url"], &body["component_entry"]), (&json!("https://x"), &json!("feed.mjs")));
-        assert_eq!(project.sources[3].body().expect("a body"), json!({ "key": "rss-new-item", "configured_props": {}, "name": "rss" }));
+        assert_eq!(
+            project.sources[3].body().expect("a body"),
+            json!({ "key": "rss-new-item", "configured_props": {}, "name": "rss", "concurrency": 4, "calls_per_isolate": false })
+        );
     }
 
     #[test]
