@@ -63,17 +63,6 @@ impl EffectSink for Ignore {
 
 impl Workbench {
     pub async fn open(args: &Args) -> Result<Self> {
-        let config = BundlerConfig {
-            cache_dir: args.cache.clone(),
-            registry_url: REGISTRY.into(),
-            metadata_max_age: METADATA_MAX_AGE,
-            platform_modules: PLATFORM_MODULES,
-            egress: Shared::default(),
-            limits: Limits::default(),
-            walls: millrace_runner::probe().kernel(),
-            groups: None,
-        };
-        let bundler = Bundler::in_processes(config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![crate::BUNDLE_WORKER.into()] });
         let artifacts = tempfile::tempdir().context("could not make a folder")?;
         let answers = Answers::start().await?;
         let reach = Policy { allow: vec![format!("127.0.0.1:{}", answers.port).parse().context("an address of this machine is none")?], ..Policy::default() };
@@ -83,8 +72,21 @@ impl Workbench {
             scratch_dir: artifacts.path().join("hosts"),
             egress: reach.into(),
             ..RunnerConfig::default()
-        });
-        Ok(Self { bundler, runner: runner.await?, artifacts, answers, replaying: tokio::sync::Mutex::default() })
+        })
+        .await?;
+        let config = BundlerConfig {
+            cache_dir: args.cache.clone(),
+            registry_url: REGISTRY.into(),
+            metadata_max_age: METADATA_MAX_AGE,
+            node_version: runner.node_version().to_owned(),
+            platform_modules: PLATFORM_MODULES,
+            egress: Shared::default(),
+            limits: Limits::default(),
+            walls: millrace_runner::probe().kernel(),
+            groups: None,
+        };
+        let bundler = Bundler::in_processes(config, WorkerCommand { program: "/proc/self/exe".into(), args: vec![crate::BUNDLE_WORKER.into()] });
+        Ok(Self { bundler, runner, artifacts, answers, replaying: tokio::sync::Mutex::default() })
     }
 
     pub async fn trial(&self, folder: &Folder, entry: &IndexEntry, facts: Option<ComponentFacts>, fixture: Option<Result<Fixture>>) -> Outcome {

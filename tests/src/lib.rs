@@ -10,6 +10,7 @@ pub mod kills;
 pub mod openapi;
 pub mod page;
 pub mod receiver;
+pub mod registry;
 pub mod schedule;
 pub mod smtp;
 pub mod terminal;

@@ -148,12 +148,25 @@ impl Dependencies<'_> {
     async fn installed(&self, key: &str, import: &Import<'_>) -> Result<HookResolveIdOutput, BundleError> {
         let Import { bare, range, importer, from } = *import;
         let specifier = format!("{}{}", bare.name, bare.subpath);
-        let package = self.version(key, import).await?;
-        let named = format!("{}@{}", package.name, package.version);
+        let mut package = self.version(key, import).await?;
         if package.version.is_empty() {
             return Err(unsupported(&specifier, importer, &format!("`{range}` was left out before")));
         }
-        let folder = self.plugin.packages.install(&bare.name, &package).await?;
+        let mut folder = self.plugin.packages.install(&bare.name, &package).await?;
+        let mut wants = self.plugin.packages.wants_newer_node(&folder, &bare.name);
+        if wants.is_some() && self.plugin.before.0.get(key) == Some(&package) && !self.plugin.chosen.lock().contains_key(key) {
+            // It was chosen for another Node.
+            package = self.plugin.packages.choose(&bare.name, range, importer).await?.package;
+            folder = self.plugin.packages.install(&bare.name, &package).await?;
+            wants = self.plugin.packages.wants_newer_node(&folder, &bare.name);
+        }
+        let named = format!("{}@{}", package.name, package.version);
+        if let Some((wanted, node)) = wants {
+            if from == From::Author && package.version != range {
+                return Err(BundleError::NodeTooOld { package: named, importer: importer.into(), wanted, node });
+            }
+            self.plugin.unfit.lock().insert(format!("`{named}` wants Node {wanted}, and {node} runs components here"));
+        }
         self.plugin.chosen.lock().insert(key.to_owned(), package.clone());
         if from == From::Author {
             self.plugin.direct.lock().entry(bare.name.clone()).or_insert(package);

@@ -25,6 +25,20 @@ pub enum BundleError {
         /// Some versions that exist, newest first.
         known: String,
     },
+    /// Every version that fits wants a newer Node.
+    #[error(
+        "no version of the package that {importer} imports runs on Node {node}: `{package}` wants Node {wanted}; import a version that runs on it, or start the server with a newer Node (--node)"
+    )]
+    NodeTooOld {
+        /// Name and version that was meant.
+        package: String,
+        /// Who imports it.
+        importer: String,
+        /// The range that the package's manifest names.
+        wanted: String,
+        /// The version in use.
+        node: String,
+    },
     /// Not JavaScript.
     #[error("the code does not parse:\n{text}")]
     Syntax {
@@ -162,6 +176,7 @@ impl BundleError {
         match self {
             Self::PackageNotFound { .. } => "package_not_found",
             Self::NoVersion { .. } => "no_matching_version",
+            Self::NodeTooOld { .. } => "node_too_old",
             Self::Syntax { .. } => "syntax_error",
             Self::FileNotFound { .. } => "import_not_found",
             Self::Outside { .. } => "import_outside",

@@ -63,6 +63,8 @@ pub struct BundlerConfig {
     pub registry_url: String,
     /// A registry document younger than this is not asked for again.
     pub metadata_max_age: Duration,
+    /// The version of Node that runs what is bundled, such as `20.20.2`: packages are chosen for it. Where it is none, all packages run.
+    pub node_version: String,
     /// ES modules of ours that answer to a package's name.
     pub platform_modules: &'static [(&'static str, &'static str)],
     /// Which addresses a component's own files may be fetched from. The registry is the operator's choice and not bound by it.
@@ -164,6 +166,8 @@ pub struct Bundle {
     pub responds: Responds,
     /// Specifiers of packages that the author's code imports.
     pub imports: Vec<String>,
+    /// Packages that want a newer Node than there is, in words: why the module may not load.
+    pub unfit: Vec<String>,
     /// Keys of `$auth` that the author's code reads, by the app's slug.
     pub auth_keys: BTreeMap<String, BTreeSet<String>>,
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::registry::{Chosen, Registry};
+use crate::registry::{Chosen, Registry, wants_newer};
 use crate::specifier::Bare;
 use crate::unpack::{LARGEST, unpack};
 use crate::worker::Asker;
@@ -41,6 +41,8 @@ pub(crate) struct Manifest {
     peer_dependencies: BTreeMap<String, String>,
     peer_dependencies_meta: BTreeMap<String, PeerMeta>,
     optional_dependencies: BTreeMap<String, String>,
+    /// Which Node it wants, as its author wrote it.
+    engines: Value,
     /// What `#names` within the package mean.
     imports: serde_json::Map<String, Value>,
 }
@@ -107,6 +109,13 @@ impl Packages {
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The Node range that an installed package wants, where the Node in use is older, with the version of that.
+    pub(crate) fn wants_newer_node(&self, folder: &Path, import_name: &str) -> Option<(String, String)> {
+        let node = self.registry.node()?;
+        let (_, manifest) = self.owner(&folder.join("node_modules").join(import_name).join("package.json"))?;
+        Some((wants_newer(&manifest.engines, node)?, node.to_string()))
     }
 
     pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<Chosen, BundleError> {

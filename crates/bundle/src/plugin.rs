@@ -35,6 +35,8 @@ pub(crate) struct MillracePlugin {
     pub(crate) chosen: Mutex<BTreeMap<String, LockedPackage>>,
     /// What the author's own imports chose: a package that accepts it gets it as well, as with npm.
     pub(crate) direct: Mutex<BTreeMap<String, LockedPackage>>,
+    /// Packages that want a newer Node than there is, in words.
+    pub(crate) unfit: Mutex<BTreeSet<String>>,
     imports: Mutex<BTreeSet<String>>,
     modules: &'static [(&'static str, &'static str)],
     /// The first error of ours: the bundler only passes on text.
@@ -57,6 +59,7 @@ impl MillracePlugin {
             before,
             chosen: Mutex::default(),
             direct: Mutex::default(),
+            unfit: Mutex::default(),
             imports: Mutex::default(),
             modules,
             failure: Mutex::default(),
@@ -65,6 +68,10 @@ impl MillracePlugin {
 
     pub(crate) fn lock(&self) -> Lock {
         Lock(self.chosen.lock().clone())
+    }
+
+    pub(crate) fn unfit(&self) -> Vec<String> {
+        self.unfit.lock().iter().cloned().collect()
     }
 
     pub(crate) fn imports(&self) -> Vec<String> {

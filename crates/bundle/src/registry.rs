@@ -28,14 +28,14 @@ const DOCUMENTS_MAX: usize = 500;
 const QUESTIONS_MAX: usize = 16;
 /// Versions named in an error.
 const KNOWN_MAX: usize = 5;
-/// What `engines` are compared with, as npm does: the Node that hosts run.
-const NODE_VERSION: &str = "20.19.0";
 
 pub(crate) struct Registry {
     outside: Outside,
     url: String,
     cache_dir: PathBuf,
     max_age: Duration,
+    /// The Node that `engines` are compared with; None where its version is unknown, which every package runs on.
+    node: Option<Version>,
     documents: Mutex<HashMap<String, (Instant, Arc<Document>)>>,
     /// Documents being asked for: many files import the same package at once.
     flights: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
@@ -93,6 +93,7 @@ impl Registry {
             url: config.registry_url.trim_end_matches('/').to_owned(),
             cache_dir: config.cache_dir.join(DOCUMENTS).join(config.registry_url.replace(|c: char| !c.is_ascii_alphanumeric(), "+")),
             max_age: config.metadata_max_age,
+            node: Version::parse(&config.node_version).ok(),
             documents: Mutex::default(),
             flights: Mutex::default(),
             questions: Semaphore::new(QUESTIONS_MAX),
@@ -107,7 +108,7 @@ impl Registry {
         }
     }
 
-    /// The version that a range means, as npm chooses: the latest release if it fits, else the greatest that does.
+    /// Selects the version that a range means, as npm does: the latest release where it fits and runs on the Node in use, else the greatest that does.
     pub(crate) async fn choose(&self, name: &str, range: &str, importer: &str) -> Result<Chosen, BundleError> {
         let (name, range) = match range.strip_prefix("npm:") {
             Some(alias) => match crate::specifier::Bare::parse(alias) {
@@ -120,7 +121,7 @@ impl Registry {
             return Err(unsupported(&name, &range, importer));
         }
         let document = self.document(&name, importer).await?;
-        let version = document.pick(&range).ok_or_else(|| BundleError::NoVersion {
+        let version = document.pick(&range, self.node.as_ref()).ok_or_else(|| BundleError::NoVersion {
             name: name.clone(),
             range: range.clone(),
             importer: importer.to_owned(),
@@ -130,6 +131,11 @@ impl Registry {
         let integrity = release.and_then(|r| r.dist.integrity.clone()).unwrap_or_default();
         let is_for_some_machines = release.is_some_and(|r| !r.os.is_null() || !r.cpu.is_null());
         Ok(Chosen { package: LockedPackage { name, version, integrity }, is_for_some_machines })
+    }
+
+    /// The Node that packages are chosen for.
+    pub(crate) fn node(&self) -> Option<&Version> {
+        self.node.as_ref()
     }
 
     /// The archive of a version, checked.
@@ -272,34 +278,39 @@ impl Registry {
 }
 
 impl Document {
-    /// As npm picks: a tag, an exact version, `latest` where it fits, else the greatest that fits; one that is deprecated
-    /// or wants another Node only where there is no better.
-    fn pick(&self, range: &str) -> Option<String> {
+    /// As npm picks: a tag, an exact version, `latest` where it fits, else the greatest that fits; one that wants another Node or is deprecated
+    /// only where there is no better. A bare import means any release up to `latest`.
+    fn pick(&self, range: &str, node: Option<&Version>) -> Option<String> {
         let range = range.trim();
         let latest = self.tags.get("latest");
-        if matches!(range, "" | "*" | "latest" | "x") && latest.is_some() {
-            return latest.cloned();
+        let is_bare = matches!(range, "" | "*" | "latest" | "x");
+        if !is_bare {
+            if let Some(tagged) = self.tags.get(range) {
+                return Some(tagged.clone());
+            }
+            if self.versions.contains_key(range) {
+                return Some(range.to_owned());
+            }
         }
-        if let Some(tagged) = self.tags.get(range) {
-            return Some(tagged.clone());
-        }
-        if self.versions.contains_key(range) {
-            return Some(range.to_owned());
-        }
-        let wanted = Range::parse(range).ok()?;
-        let node = Version::parse(NODE_VERSION).ok()?;
-        let is_good = |release: &Release| (release.runs_on(&node), release.deprecated.is_null() || release.deprecated == false);
+        let wanted = if is_bare { Range::any() } else { Range::parse(range).ok()? };
+        let runs = |release: &Release| node.is_none_or(|node| release.runs_on(node));
+        let is_kept = |release: &Release| release.deprecated.is_null() || release.deprecated == false;
         if let Some(latest) = latest
-            && satisfies(latest, &wanted)
-            && self.versions.get(latest).is_some_and(|release| is_good(release) == (true, true))
+            && (is_bare || satisfies(latest, &wanted))
+            && self.versions.get(latest).is_some_and(|release| runs(release) && (is_bare || is_kept(release)))
         {
             return Some(latest.clone());
         }
+        let newest = latest.filter(|_| is_bare).and_then(|latest| Version::parse(latest).ok());
         let fitting = self.versions.iter().filter(|(text, _)| satisfies(text, &wanted));
-        fitting
-            .filter_map(|(text, release)| Version::parse(text).ok().map(|version| (is_good(release), version, text)))
-            .max_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)))
-            .map(|(_, _, text)| text.clone())
+        let best = fitting
+            .filter_map(|(text, release)| Version::parse(text).ok().map(|version| (release, version, text)))
+            .max_by_key(|(release, version, _)| (runs(release), newest.as_ref().is_none_or(|newest| version <= newest), is_kept(release), version.clone()));
+        // Where nothing runs, the error is about the release that was meant.
+        match best {
+            Some((release, _, text)) if runs(release) || !is_bare => Some(text.clone()),
+            best => latest.filter(|_| is_bare).or(best.map(|(_, _, text)| text)).cloned(),
+        }
     }
 
     /// Some versions in words, the newest first.
@@ -314,9 +325,26 @@ impl Document {
 
 impl Release {
     fn runs_on(&self, node: &Version) -> bool {
-        let wanted = self.engines.get("node").and_then(Value::as_str).and_then(|text| Range::parse(text).ok());
-        wanted.is_none_or(|range| node.satisfies(&range))
+        runs_on(&self.engines, node)
     }
+}
+
+/// Whether `engines` of a manifest include a Node. A range that cannot be read includes all.
+fn runs_on(engines: &Value, node: &Version) -> bool {
+    wanted_node(engines).is_none_or(|(range, _)| node.satisfies(&range))
+}
+
+/// The Node range of a manifest's `engines`, where the Node in use is older than the newest that it names. A package that only names old ones is
+/// not stopped by it: npm warns, and it mostly runs.
+pub(crate) fn wants_newer(engines: &Value, node: &Version) -> Option<String> {
+    let (range, text) = wanted_node(engines)?;
+    let newer = Range::parse(format!(">{node}")).ok()?;
+    (!node.satisfies(&range) && range.allows_any(&newer)).then_some(text)
+}
+
+fn wanted_node(engines: &Value) -> Option<(Range, String)> {
+    let text = engines.get("node").and_then(Value::as_str)?;
+    Some((Range::parse(text).ok()?, text.to_owned()))
 }
 
 fn satisfies(version: &str, range: &Range) -> bool {
@@ -359,6 +387,7 @@ mod tests {
             },
         }))
         .expect("a document");
+        let node = Version::parse("20.20.2").expect("a version");
         for (range, expected) in [
             ("", Some("2.1.0")),
             ("latest", Some("2.1.0")),
@@ -371,8 +400,51 @@ mod tests {
             ("^3", None),
             ("nonsense", None),
         ] {
-            assert_eq!(document.pick(range).as_deref(), expected, "{range}");
+            assert_eq!(document.pick(range, Some(&node)).as_deref(), expected, "{range}");
         }
         assert_eq!(document.known(), "`3.0.0-rc.1`, `2.2.0`, `2.1.0`, `1.3.0`, `1.2.0`, …");
+    }
+
+    #[test]
+    fn bare_imports_take_the_newest_release_that_runs_on_the_node_in_use() {
+        let release = |engines: serde_json::Value| serde_json::json!({ "dist": { "tarball": "" }, "engines": engines });
+        let document: Document = serde_json::from_value(serde_json::json!({
+            "dist-tags": { "latest": "10.2.1", "next": "11.0.0" },
+            "versions": {
+                "8.0.1": release(serde_json::json!({ "node": ">=16.17" })),
+                "9.5.3": release(serde_json::json!({ "node": "^18.19.0 || >=20.5.0" })),
+                "9.6.0-rc.1": release(serde_json::json!({ "node": "^18.19.0 || >=20.5.0" })),
+                "10.2.1": release(serde_json::json!({ "node": ">=22" })),
+                "11.0.0": release(serde_json::json!({ "node": ">=18" })),
+            },
+        }))
+        .expect("a document");
+        for (node, range, expected) in [
+            ("20.20.2", "", "9.5.3"),
+            ("20.20.2", "*", "9.5.3"),
+            ("20.20.2", "latest", "9.5.3"),
+            ("20.20.2", ">=8 <11", "9.5.3"),
+            ("18.0.0", "", "8.0.1"),
+            ("22.1.0", "", "10.2.1"),
+            ("22.1.0", ">=8", "10.2.1"),
+            ("20.20.2", ">=9", "11.0.0"),
+            ("20.20.2", "^10", "10.2.1"),
+            ("20.20.2", "10.2.1", "10.2.1"),
+            ("12.0.0", "", "10.2.1"),
+        ] {
+            let node = Version::parse(node).expect("a version");
+            assert_eq!(document.pick(range, Some(&node)).as_deref(), Some(expected), "{range} on {node}");
+        }
+    }
+
+    #[test]
+    fn only_a_node_older_than_wanted_is_told() {
+        let node = Version::parse("20.20.2").expect("a version");
+        let wants = |range: &str| wants_newer(&serde_json::json!({ "node": range }), &node);
+        assert_eq!(wants(">=22").as_deref(), Some(">=22"));
+        assert_eq!(wants("^22.12 || >=24").as_deref(), Some("^22.12 || >=24"));
+        for runs in [">=18", "*", "^0.8.0", "0.10 || 0.12", "no range"] {
+            assert_eq!(wants(runs), None, "{runs}");
+        }
     }
 }

@@ -145,7 +145,16 @@ impl Job {
         let texts: BTreeMap<String, String> = author.texts().into_iter().collect();
         let responds = responds::responds(texts.iter(), &chunk.code);
         let auth_keys = extract::auth_keys_of(&texts, author.entry());
-        Ok(Bundle { code: format!("{BANNER}\n{}", chunk.code), source_map, lock: plugin.lock(), entry_code, responds, imports: plugin.imports(), auth_keys })
+        Ok(Bundle {
+            code: format!("{BANNER}\n{}", chunk.code),
+            source_map,
+            lock: plugin.lock(),
+            entry_code,
+            responds,
+            imports: plugin.imports(),
+            unfit: plugin.unfit(),
+            auth_keys,
+        })
     }
 }
 

@@ -166,7 +166,7 @@ async fn walls(config: &Config, checks: &mut Checks) {
 async fn tried_bundling(config: &Config, scratch_dir: &Path, walls: Kernel) -> Result<(), String> {
     let cache = tempfile::Builder::new().prefix("doctor-").tempdir_in(scratch_dir).map_err(|e| format!("no folder can be made: {e}"))?;
     let cache_dir = cache.path().canonicalize().map_err(|e| format!("a folder cannot be found: {e}"))?;
-    serve::bundler(config, cache_dir, Shared::default(), walls, None).try_walls().await
+    serve::bundler(config, "", cache_dir, Shared::default(), walls, None).try_walls().await
 }
 
 async fn egress(config: &Config, checks: &mut Checks) {

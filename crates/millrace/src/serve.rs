@@ -130,11 +130,12 @@ pub(crate) fn bundle_worker() -> Result<()> {
 }
 
 /// Bundling in processes of this very program, also where its file was replaced since.
-pub(crate) fn bundler(config: &Config, cache_dir: PathBuf, egress: Shared, walls: Kernel, groups: Option<Arc<ControlGroups>>) -> Bundler {
+pub(crate) fn bundler(config: &Config, node_version: &str, cache_dir: PathBuf, egress: Shared, walls: Kernel, groups: Option<Arc<ControlGroups>>) -> Bundler {
     let bundler_config = BundlerConfig {
         cache_dir,
         registry_url: config.npm_registry.clone(),
         metadata_max_age: Duration::from_secs(300),
+        node_version: node_version.to_owned(),
         platform_modules: PLATFORM_MODULES,
         egress,
         limits: Limits::default(),
@@ -175,7 +176,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
     };
     let runner = Runner::start(runner_config).await?;
     tell_walls(config, &runner);
-    let bundler = bundler(config, data.file("cache"), egress.clone(), runner.walls().kernel(), runner.control_groups());
+    let bundler = bundler(config, runner.node_version(), data.file("cache"), egress.clone(), runner.walls().kernel(), runner.control_groups());
     try_bundler(config, &bundler, runner.walls().kernel()).await?;
     let engine_config = EngineConfig {
         base_url: base_url.to_owned(),

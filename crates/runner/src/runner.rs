@@ -111,6 +111,11 @@ impl Runner {
         Ok(runner)
     }
 
+    /// The version of the Node that hosts run, such as `20.20.2`.
+    pub fn node_version(&self) -> &str {
+        &self.0.sandbox.node.version
+    }
+
     /// The walls that stand around hosts.
     pub fn walls(&self) -> WallReport {
         self.0.sandbox.walls

@@ -1,6 +1,7 @@
 //! Chapter 8: limits.
 
 mod imports;
+mod packages;
 mod sloppy;
 
 use millrace_tests::{Server, answer, endpoint, id};

@@ -126,8 +126,8 @@ impl WorkerCommand {
     }
 
     fn question_of(&self, config: &BundlerConfig, job: Job) -> Question {
-        let BundlerConfig { cache_dir, registry_url, metadata_max_age, .. } = config;
-        Question { cache_dir: cache_dir.clone(), registry_url: registry_url.clone(), metadata_max_age: *metadata_max_age, job }
+        let BundlerConfig { cache_dir, registry_url, metadata_max_age, node_version, .. } = config.clone();
+        Question { cache_dir, registry_url, metadata_max_age, node_version, job }
     }
 
     async fn ask(&self, config: &BundlerConfig, job: Job) -> Result<Answer, BundleError> {

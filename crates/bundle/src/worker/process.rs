@@ -42,9 +42,9 @@ pub fn work(platform_modules: &'static [(&'static str, &'static str)]) -> Result
     if let Err(error) = wall_in(&order) {
         return say(Wrong::Failed(format!("a wall around the bundler's process cannot be put up: {error}")));
     }
-    let Question { cache_dir, registry_url, metadata_max_age, job } = read(&mut input)?;
+    let Question { cache_dir, registry_url, metadata_max_age, node_version, job } = read(&mut input)?;
     drop(input);
-    let config = |egress| BundlerConfig { registry_url, metadata_max_age, egress, ..BundlerConfig::at(cache_dir, platform_modules) };
+    let config = |egress| BundlerConfig { registry_url, metadata_max_age, node_version, egress, ..BundlerConfig::at(cache_dir, platform_modules) };
     let answer = match job {
         Job::Bundle(request) => {
             let asker = Asker::start()?;
@@ -177,6 +177,7 @@ impl BundlerConfig {
             cache_dir,
             registry_url: String::new(),
             metadata_max_age: std::time::Duration::ZERO,
+            node_version: String::new(),
             platform_modules,
             egress: Default::default(),
             limits: Limits::default(),

@@ -38,6 +38,7 @@ pub(super) struct Question {
     pub(super) cache_dir: PathBuf,
     pub(super) registry_url: String,
     pub(super) metadata_max_age: Duration,
+    pub(super) node_version: String,
     pub(super) job: Job,
 }
 

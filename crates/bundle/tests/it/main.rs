@@ -32,6 +32,7 @@ fn config(cache_dir: PathBuf, registry_url: &str) -> BundlerConfig {
         cache_dir,
         registry_url: registry_url.into(),
         metadata_max_age: Duration::from_secs(300),
+        node_version: "20.20.2".into(),
         platform_modules: MODULES,
         egress,
         limits: Limits::default(),

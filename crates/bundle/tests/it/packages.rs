@@ -100,3 +100,10 @@ async fn a_changed_archive_is_refused() {
     assert_eq!(error.code(), "package_integrity");
     assert_eq!(std::fs::read_dir(cache.path().join("packages")).expect("the store").count(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packages_that_dropped_the_node_in_use_load_in_the_version_before() {
+    let code = "import { execaSync } from 'execa'; import { request } from 'undici'; export default [typeof execaSync, typeof request];";
+    let bundle = check(&[("a.mjs", code)], json!(["function", "function"])).await;
+    assert!(bundle.lock.0["execa@latest"].version.starts_with("9."), "{:?}", bundle.lock);
+}

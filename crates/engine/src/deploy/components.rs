@@ -234,7 +234,7 @@ impl Engine {
         let bundle = self.0.bundler.of(caller.org_id.as_str()).bundle(BundleRequest { entry, lock }).await.map_err(bundle_error)?;
         let lock = serde_json::to_string(&bundle.lock).map_err(|e| EngineError::internal("could not write the package lock", e))?;
         let artifact = Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, responds: bundle.responds };
-        let manifest = self.describe(caller, &artifact).await?;
+        let manifest = self.describe(caller, &artifact).await.map_err(|error| of_an_old_node(error, &bundle.unfit))?;
         manifest.check_key()?;
         let now = self.now();
         // Of an address only the entry is kept: the rest is where it came from.
@@ -339,6 +339,16 @@ impl Engine {
             let _ = tokio::fs::remove_file(&part).await;
         }
         written
+    }
+}
+
+/// An error of loading, with the packages that may not run on the Node in use.
+fn of_an_old_node(error: EngineError, unfit: &[String]) -> EngineError {
+    match error {
+        EngineError::Component { code: code @ "component_does_not_load", message, details } if !unfit.is_empty() => {
+            EngineError::Component { code, message: format!("{message} ({})", unfit.join("; ")), details }
+        }
+        error => error,
     }
 }
 
