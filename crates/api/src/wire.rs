@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AccountView, Delivery, DeploymentView, EngineError, Interfaces, RunView, SourceView, StepView, WorkflowView};
+use millrace_engine::{AccountView, Delivery, DeploymentView, EngineError, Interfaces, Lineage, ListedRun, RunView, SourceView, StepView, WorkflowView};
 use millrace_model::account::App;
 use millrace_model::clock::Timestamp;
 use millrace_model::component::{ComponentType, PropDef, SavedComponent};
 use millrace_model::event::{Event, ListedEvent, PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
+use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::json::shown as shown_json;
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::timer_value;
@@ -16,6 +17,7 @@ use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, Scope};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
 use millrace_model::workflow::{Deployment, Trigger};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::ApiConfig;
@@ -37,6 +39,11 @@ impl Fields {
             params.0.get(field).and_then(Value::as_str).map(names).filter(|names| !names.is_empty())
         };
         Self { include: list("include"), exclude: list("exclude").unwrap_or_default() }
+    }
+
+    /// Whether a field is asked for by its name.
+    pub(crate) fn names(&self, field: &str) -> bool {
+        self.include.as_ref().is_some_and(|names| names.iter().any(|name| name == field))
     }
 
     /// A record, as far as it is asked for.
@@ -299,16 +306,77 @@ pub(crate) fn run_values(r: &Run) -> usize {
 
 pub(crate) fn run(r: &Run) -> Value {
     let result: RunResult = r.result.as_deref().and_then(|t| serde_json::from_str(t).ok()).unwrap_or_default();
-    let (source_id, workflow_id) = match &r.owner {
-        Owner::Source(id) => (Some(id), None),
-        Owner::Workflow(id) => (None, Some(id)),
-    };
+    let (source_id, workflow_id) = owner_ids(&r.owner);
     json!({
         "id": r.id, "workflow_id": workflow_id, "source_id": source_id, "deployment_id": r.deployment_id, "status": r.status, "kind": r.kind, "attempt": r.attempt, "trigger_id": r.trigger_id,
         "event": shown_json(&r.event), "context": shown_json(&r.context),
         "steps": result.steps.iter().map(step_result).collect::<Vec<_>>(), "return_value": result.return_value, "exit_reason": result.exit_reason, "paused": if r.status == RunStatus::Paused { json!(result.paused) } else { Value::Null }, "duration_ms": result.duration_ms, "error": r.error.as_deref().map(shown_json),
         "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(), "started_at_ms": r.started_at.map(|t| t.ms()), "finished_at_ms": r.finished_at.map(|t| t.ms()),
     })
+}
+
+/// About how many bytes the values take that are read to show it.
+pub(crate) fn listed_run_values(listed: &ListedRun) -> usize {
+    run_values(&listed.run)
+}
+
+/// A run of a list, whole.
+pub(crate) fn listed_run(listed: &ListedRun) -> Value {
+    let mut shown = run(&listed.run);
+    add_lineage(&mut shown, &listed.lineage);
+    shown
+}
+
+fn add_lineage(shown: &mut Value, lineage: &Lineage) {
+    shown["version"] = json!(lineage.version);
+    shown["replay_of"] = json!(lineage.replay_of);
+    shown["replayed_by"] = json!(lineage.replayed_by);
+}
+
+/// A run of a list without what may be large: its event, its context, and what its steps gave.
+pub(crate) fn light_run(listed: &ListedRun) -> Value {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Origin {
+        trace_id: String,
+        workflow_name: String,
+    }
+    #[derive(Deserialize)]
+    struct Summary {
+        #[serde(rename = "$summary")]
+        summary: Option<Value>,
+    }
+    let r = &listed.run;
+    let origin: Origin = serde_json::from_str(&r.context).unwrap_or_default();
+    let result: Option<RunResult> = r.result.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let steps: &[StepResult] = result.as_ref().map_or(&[], |result| &result.steps);
+    let summary = |step: &StepResult| serde_json::from_str::<Summary>(step.exports.get()).ok()?.summary?.as_str().map(str::to_owned);
+    let (source_id, workflow_id) = owner_ids(&r.owner);
+    let ran = |from: Timestamp, to: Timestamp| u64::try_from(to.ms() - from.ms()).unwrap_or(0);
+    let duration_ms = match (&result, r.started_at.zip(r.finished_at)) {
+        (Some(result), _) => Some(result.duration_ms),
+        (None, Some((from, to))) => Some(ran(from, to)),
+        (None, None) => None,
+    };
+    let mut shown = json!({
+        "id": r.id, "workflow_id": workflow_id, "source_id": source_id, "owner_name": origin.workflow_name, "trace_id": origin.trace_id,
+        "deployment_id": r.deployment_id, "status": r.status, "kind": r.kind, "attempt": r.attempt, "trigger_id": r.trigger_id,
+        "summary": steps.iter().rev().find_map(summary), "exit_reason": result.as_ref().and_then(|result| result.exit_reason.clone()),
+        "paused": result.as_ref().filter(|_| r.status == RunStatus::Paused).map(|result| json!(result.paused)),
+        "duration_ms": duration_ms, "error": r.error.as_deref().map(shown_json),
+        "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(), "started_at_ms": r.started_at.map(|t| t.ms()), "finished_at_ms": r.finished_at.map(|t| t.ms()),
+        // Absent where they are too large to be read for a list.
+        "steps": result.is_some().then(|| steps.iter().map(|s| json!({ "namespace": s.namespace, "status": s.status, "duration_ms": s.duration_ms })).collect::<Vec<_>>()),
+    });
+    add_lineage(&mut shown, &listed.lineage);
+    shown
+}
+
+fn owner_ids(owner: &Owner) -> (Option<&SourceId>, Option<&WorkflowId>) {
+    match owner {
+        Owner::Source(id) => (Some(id), None),
+        Owner::Workflow(id) => (None, Some(id)),
+    }
 }
 
 /// A run that the caller names but did not give the event of. The history is for keys with `read`: a key with `invoke` alone learns what became of
@@ -335,6 +403,7 @@ fn step_result(s: &StepResult) -> Value {
 
 pub(crate) fn run_with_logs(view: &RunView) -> Value {
     let mut shown = run(&view.run);
+    add_lineage(&mut shown, &view.lineage);
     shown["logs"] = view.logs.iter().map(log_line).collect();
     shown["deliveries"] = view.deliveries.iter().map(|(target, d)| delivery(target, d)).collect();
     shown
@@ -441,8 +510,9 @@ mod tests {
             "return_value": null, "exit_reason": null, "paused": null, "duration_ms": 9,
             "error": { "code": "TypeError", "message": "m", "cellId": "c_1", "ts": "t", "stack": "s" },
             "created_at": 1, "created_at_ms": 1500, "started_at_ms": 1510, "finished_at_ms": null,
+            "version": null, "replay_of": null, "replayed_by": null,
             "logs": [{ "ts": 1520, "level": "warn", "text": "careful" }], "deliveries": [],
         });
-        assert_eq!(run_with_logs(&RunView { run, logs, deliveries: Vec::new() }), expected);
+        assert_eq!(run_with_logs(&RunView { run, lineage: Lineage::default(), logs, deliveries: Vec::new() }), expected);
     }
 }

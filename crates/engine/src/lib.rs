@@ -44,7 +44,9 @@ pub use deploy::workflow_parts::{NewWorkflow, StepRequest, TriggerRequest, Updat
 pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;
-pub use millrace_store::{CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Interfaces, Mail, PauseEnd, RunFilter, RunState, SubscriptionKey};
+pub use millrace_store::{
+    CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Interfaces, Lineage, ListedRun, Mail, PauseEnd, RunFilter, RunState, SubscriptionKey,
+};
 pub use observe::exports::{Export, Taken};
 pub use observe::history::RetentionView;
 pub use observe::metrics::{Door, Metrics};

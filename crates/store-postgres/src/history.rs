@@ -5,50 +5,67 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::{LogLine, Run};
+use millrace_model::run::LogLine;
 use millrace_model::subscription::DEFERRED;
-use millrace_store::{RunFilter, RunState, StoreError, StoreResult, payload_columns, status_text};
+use millrace_store::{
+    Dialect, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
+};
+use tokio_postgres::types::ToSql;
 
 use crate::db::{database, text};
-use crate::rows::{self, Cursors, Params, counted_first, execute, known, make_room, many, newest_first, number, one, order};
+use crate::rows::{self, Params, counted_first, execute, make_room, many, newest_first, number, one, order};
 
 /// Events that a stream shows (spec 2.5, 8).
 const EVENTS_SHOWN: i64 = 100;
 /// Runs that are counted exactly; more are shown as this many.
 const RUNS_COUNTED: i64 = 1_000;
 
-pub(crate) async fn runs(c: &Client, org: &OrgId, owner: &str, f: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
-    let (owner, status) = (text(owner), status_text(f.status));
-    let (org, from, to) = (org.as_str(), f.from.map_or(i64::MIN, Timestamp::ms), f.to.map_or(i64::MAX, Timestamp::ms));
-    // Said literally, so that the partial indexes are used.
-    let narrow = match status {
-        Some("queued" | "running") => "status IN ('queued', 'running') AND status = $3",
-        Some("paused") => "status = 'paused' AND $3::text IS NOT NULL",
-        Some("failed") => "status = 'failed' AND $3::text IS NOT NULL",
-        Some(_) => "status IN ('succeeded', 'cancelled') AND status = $3",
-        None => "$3::text IS NULL",
+pub(crate) async fn runs(c: &Client, org: &OrgId, f: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
+    let query = || RunQuery::new(Dialect::Postgres, org, f);
+    let time_of = async |name, cursor: &Option<String>| match cursor {
+        Some(id) => {
+            let sql = "SELECT created_at FROM runs WHERE id = $1 AND org_id = $2";
+            let time = one(c, sql, &[&text(id), &org.as_str()], |row| row.try_get(0).map(Timestamp).map_err(database)).await?;
+            time.ok_or(StoreError::UnknownCursor(name)).map(Some)
+        }
+        None => Ok(None),
     };
-    let filter = format!("{narrow} AND owner_id = $1 AND created_at >= $4 AND created_at < $5");
-    let (limit, cursors) = (i64::from(page.limit), Cursors::of(page));
-    let mut params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![&owner, &org, &status, &from, &to];
-    let (clause, order) = (cursors.clause("runs", 2, params.len() + 2), order(page));
-    let of_page = |columns: &str| format!("SELECT {columns} FROM runs WHERE {filter} AND org_id = $2{clause} ORDER BY created_at {order}, id {order} LIMIT $6");
-    params.push(&limit);
-    let mut counted = params.clone();
-    cursors.push(&mut params);
-    counted[5] = &RUNS_COUNTED;
-    // An owner is of one organization: what its first run says holds for all, and no row is read for the count.
-    let count =
-        format!("SELECT count(*) FROM (SELECT 1 FROM runs WHERE {filter} AND (SELECT org_id FROM runs WHERE owner_id = $1 LIMIT 1) = $2 LIMIT $6) AS r");
-    let sizes = "octet_length(event) + octet_length(context) + coalesce(octet_length(result), 0) + coalesce(octet_length(error), 0) AS bytes";
-    make_room(c, &of_page(sizes), &params, page).await?;
-    let items = of_page(rows::RUN);
-    let mut listing = counted_first(number(c, &count, &counted), many(c, &items, &params, rows::run)).await?;
-    if listing.items.is_empty() {
-        known(c, "runs", &org, page).await?;
-    }
+    let cursors = (time_of("after", &page.after).await?, time_of("before", &page.before).await?);
+    let (sizes, values) = query().page(&run_column_bytes(whole), page, cursors);
+    let values = storable(values);
+    make_room(c, &sizes, &to_sql(&values), page).await?;
+    let (items, _) = query().page(&run_columns(whole), page, cursors);
+    let (count, counted) = query().count(RUNS_COUNTED);
+    let (counted, values) = (storable(counted), to_sql(&values));
+    let counted = to_sql(&counted);
+    let mut listing = counted_first(async { Ok(number(c, &count, &counted).await?.min(RUNS_COUNTED)) }, many(c, &items, &values, rows::listed_run)).await?;
     newest_first(&mut listing.items, page);
     Ok(listing)
+}
+
+/// Texts as Postgres takes them.
+fn storable(mut values: Vec<SqlValue>) -> Vec<SqlValue> {
+    for value in &mut values {
+        if let SqlValue::Text(given) = value {
+            *given = text(given).into_owned();
+        }
+    }
+    values
+}
+
+fn to_sql(values: &[SqlValue]) -> Vec<&(dyn ToSql + Sync)> {
+    fn value(value: &SqlValue) -> &(dyn ToSql + Sync) {
+        match value {
+            SqlValue::Text(text) => text,
+            SqlValue::Number(number) => number,
+        }
+    }
+    values.iter().map(value).collect()
+}
+
+pub(crate) async fn lineage(c: &Client, org: &OrgId, id: &RunId) -> StoreResult<Option<Lineage>> {
+    let sql = format!("SELECT {} FROM runs WHERE id = $1 AND org_id = $2", run_columns(false));
+    one(c, &sql, &[&id.as_str(), &org.as_str()], rows::lineage).await
 }
 
 pub(crate) async fn run_bytes(c: &Client, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {

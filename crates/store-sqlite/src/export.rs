@@ -26,7 +26,8 @@ pub(crate) fn export(c: &Connection, org: &OrgId, filter: &ExportFilter, out: &S
                 None => return Ok(()),
             },
         };
-        let runs = "SELECT * FROM runs WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 AND created_at < ?4 ORDER BY created_at, id";
+        let runs =
+            "SELECT * FROM runs INDEXED BY runs_owner WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 AND created_at < ?4 ORDER BY created_at, id";
         let logs = "SELECT * FROM logs WHERE owner_id = ?1 AND org_id = ?2 AND at >= ?3 AND at < ?4 ORDER BY at, rowid";
         let events = "SELECT * FROM events WHERE emitter_id = ?1 AND org_id = ?2 AND ordinal >= ?3 AND ordinal < ?4 ORDER BY ordinal";
         let log = |row: &Row<'_>| rows::log_line(row).map(|(run_id, line)| Exported::Log { owner: owner.clone(), run_id, line });

@@ -4,10 +4,11 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::Run;
 use millrace_model::subscription::DEFERRED;
-use millrace_store::{RunFilter, RunState, StoreError, StoreResult, payload_columns, status_text};
-use rusqlite::{Connection, params};
+use millrace_store::{
+    Dialect, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
+};
+use rusqlite::{Connection, ToSql, params};
 
 use crate::db::database;
 use crate::rows::{self, execute, make_room, many, newest_first, number, one, order};
@@ -17,55 +18,40 @@ const EVENTS_SHOWN: i64 = 100;
 /// Runs that are counted exactly; more are shown as this many.
 const RUNS_COUNTED: i64 = 1_000;
 
-pub(crate) fn runs(c: &Connection, org: &OrgId, owner: &str, f: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
-    let status = status_text(f.status);
-    let (from, to) = (f.from.map_or(i64::MIN, Timestamp::ms), f.to.map_or(i64::MAX, Timestamp::ms));
-    // Said literally, so that the partial indexes are used.
-    let narrow = match status {
-        Some("queued" | "running") => "status IN ('queued', 'running') AND status = ?3 AND",
-        Some("paused") => "status = 'paused' AND ?3 IS NOT NULL AND",
-        Some("failed") => "status = 'failed' AND ?3 IS NOT NULL AND",
-        Some(_) => "status IN ('succeeded', 'cancelled') AND status = ?3 AND",
-        None => "?3 IS NULL AND",
-    };
-    let order = order(page);
-    // The index takes one bound on each side: the tighter one is given to it, so that a page far down is not reached through those before it.
-    let time_of = |name, cursor: &Option<String>, none: i64| match cursor {
+pub(crate) fn runs(c: &Connection, org: &OrgId, f: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
+    let query = || RunQuery::new(Dialect::Sqlite, org, f);
+    let time_of = |name, cursor: &Option<String>| match cursor {
         Some(id) => {
             let sql = "SELECT created_at FROM runs WHERE id = ?1 AND org_id = ?2";
-            one(c, sql, [id.as_str(), org.as_str()], |row| row.get::<_, i64>(0).map_err(database))?.ok_or(StoreError::UnknownCursor(name))
+            let time = one(c, sql, [id.as_str(), org.as_str()], |row| row.get(0).map(Timestamp).map_err(database))?;
+            time.ok_or(StoreError::UnknownCursor(name)).map(Some)
         }
-        None => Ok(none),
+        None => Ok(None),
     };
-    let newest = time_of("after", &page.after, i64::MAX)?.min(to.saturating_sub(1));
-    let oldest = time_of("before", &page.before, i64::MIN)?.max(from);
-    let of_page = |columns: &str| {
-        format!(
-            "SELECT {columns} FROM runs WHERE {narrow} owner_id = ?1 AND org_id = ?2 AND created_at >= ?4 AND created_at <= ?5
-           AND (?6 IS NULL OR (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?6))
-           AND (?7 IS NULL OR (created_at, id) > (SELECT created_at, id FROM runs WHERE id = ?7))
-         ORDER BY created_at {order}, id {order} LIMIT ?8"
-        )
-    };
-    let which = params![owner, org.as_str(), status, oldest, newest, page.after, page.before, page.limit];
-    make_room(
-        c,
-        &of_page("octet_length(event) + octet_length(context) + ifnull(octet_length(result), 0) + ifnull(octet_length(error), 0) AS bytes"),
-        which,
-        page,
-    )?;
-    let mut items = many(c, &of_page("*"), which, rows::run)?;
+    let cursors = (time_of("after", &page.after)?, time_of("before", &page.before)?);
+    let (sizes, values) = query().page(&run_column_bytes(whole), page, cursors);
+    make_room(c, &sizes, &to_sql(&values), page)?;
+    let (items, values) = query().page(&run_columns(whole), page, cursors);
+    let mut items = many(c, &items, to_sql(&values).as_slice(), rows::listed_run)?;
     newest_first(&mut items, page);
-    // An owner is of one organization: what its first run says holds for all, and no row is read for the count.
-    let total = number(
-        c,
-        &format!(
-            "SELECT count(*) FROM (SELECT 1 FROM runs WHERE {narrow} owner_id = ?1 AND created_at >= ?4 AND created_at < ?5
-               AND (SELECT org_id FROM runs WHERE owner_id = ?1 LIMIT 1) = ?2 LIMIT ?6)"
-        ),
-        params![owner, org.as_str(), status, from, to, RUNS_COUNTED],
-    )?;
+    let (count, values) = query().count(RUNS_COUNTED);
+    let total = number(c, &count, to_sql(&values).as_slice())?.min(RUNS_COUNTED);
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+fn to_sql(values: &[SqlValue]) -> Vec<&dyn ToSql> {
+    fn value(value: &SqlValue) -> &dyn ToSql {
+        match value {
+            SqlValue::Text(text) => text,
+            SqlValue::Number(number) => number,
+        }
+    }
+    values.iter().map(value).collect()
+}
+
+pub(crate) fn lineage(c: &Connection, org: &OrgId, id: &RunId) -> StoreResult<Option<Lineage>> {
+    let sql = format!("SELECT {} FROM runs WHERE id = ?1 AND org_id = ?2", run_columns(false));
+    one(c, &sql, [id.as_str(), org.as_str()], rows::lineage)
 }
 
 pub(crate) fn run_bytes(c: &Connection, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
@@ -78,7 +64,7 @@ pub(crate) fn run_bytes(c: &Connection, org: &OrgId, id: &RunId) -> StoreResult<
 pub(crate) fn run_states(c: &Connection, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
     many(
         c,
-        "SELECT id, status, attempt, created_at FROM runs WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 ORDER BY created_at DESC, id DESC LIMIT ?4",
+        "SELECT id, status, attempt, created_at FROM runs INDEXED BY runs_owner WHERE owner_id = ?1 AND org_id = ?2 AND created_at >= ?3 ORDER BY created_at DESC, id DESC LIMIT ?4",
         params![owner, org.as_str(), from.ms(), limit],
         rows::run_state,
     )

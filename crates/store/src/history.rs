@@ -6,19 +6,57 @@ use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
-use millrace_model::run::{LogLine, Run, RunStatus};
+use millrace_model::run::{LogLine, Run, RunKind, RunStatus};
 
 use crate::StoreResult;
 
-/// Which runs of an owner are asked for.
+/// Which runs of an organization are asked for; what is not given does not narrow them.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
-    /// Only in this state.
-    pub status: Option<RunStatus>,
-    /// Only accepted at or after.
+    /// Of this workflow or source, as text.
+    pub owner: Option<String>,
+    /// In one of these states; empty: in any.
+    pub statuses: Vec<RunStatus>,
+    /// Of this kind.
+    pub kind: Option<RunKind>,
+    /// Of this version of a workflow.
+    pub deployment_id: Option<String>,
+    /// Brought by this interface or emitter.
+    pub trigger_id: Option<String>,
+    /// Of the executions that come from one event.
+    pub trace_id: Option<String>,
+    /// Failed with an error of this class.
+    pub error_class: Option<String>,
+    /// Failed with an error of this group.
+    pub error_group: Option<String>,
+    /// Replays of this run.
+    pub replay_of: Option<RunId>,
+    /// Finished, and took at least so many milliseconds from the start of the last attempt.
+    pub min_ms: Option<i64>,
+    /// Accepted at or after.
     pub from: Option<Timestamp>,
-    /// Only accepted before.
+    /// Accepted before.
     pub to: Option<Timestamp>,
+}
+
+/// What a run comes from and led to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lineage {
+    /// The run that it replays.
+    pub replay_of: Option<RunId>,
+    /// The newest replay of it.
+    pub replayed_by: Option<RunId>,
+    /// The version of its workflow.
+    pub version: Option<i64>,
+}
+
+/// A run of a list.
+#[derive(Clone, Debug)]
+pub struct ListedRun {
+    /// The run; of a light record the event is empty, and the result is absent where it is large.
+    pub run: Run,
+    /// What it comes from and led to.
+    pub lineage: Lineage,
 }
 
 /// Whose history goes, and how much of it.
@@ -96,8 +134,10 @@ pub trait History: Send + Sync + 'static {
     async fn run(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Run>>;
     /// How many bytes the texts of a run and its logs have; none where there is no such run.
     async fn run_bytes(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>>;
-    /// Runs of a workflow or source, newest first. Cursor: id. `NoMemory` where the page has no room.
-    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>>;
+    /// What a run comes from and led to.
+    async fn lineage(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Lineage>>;
+    /// Runs that fit, newest first; `total_count` is at most 1000. Not `whole`: light records. Cursor: id. `NoMemory` where the page has no room.
+    async fn list_runs(&self, org: &OrgId, filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>>;
     /// The newest `limit` runs of a workflow or source from a time on, newest first: as little of each as tells whether it changed.
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>>;
     /// Logs of a run, in order.

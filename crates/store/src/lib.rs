@@ -17,6 +17,7 @@ mod files;
 mod history;
 mod nodes;
 mod pulse;
+mod run_query;
 mod runs;
 mod sources;
 mod tenants;
@@ -25,7 +26,6 @@ mod workflows;
 
 use async_trait::async_trait;
 use millrace_model::event::{PAYLOAD_PREVIEW_BYTES, PAYLOAD_SHOWN_BYTES};
-use millrace_model::run::RunStatus;
 pub use millrace_model::webhook::DeliveryStatus;
 
 pub use accounts::Accounts;
@@ -35,9 +35,10 @@ pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, M
 pub use errors::{Errors, FailedRuns, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
-pub use history::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, RunState};
+pub use history::{ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState};
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use pulse::{Condition, Pulse};
+pub use run_query::{Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns};
 pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};
 pub use sources::{ClockMark, Fired, Interfaces, SourceChange, SourceState, Sources};
 pub use tenants::{DataKey, NewTenant, Tenants};
@@ -128,11 +129,6 @@ pub trait Store: Tenants + Components + Sources + Workflows + Files + Webhooks +
 
 #[doc(hidden)]
 pub use millrace_model as model;
-
-/// Whether a status filter fits, for engines that filter in SQL by its text.
-pub fn status_text(status: Option<RunStatus>) -> Option<&'static str> {
-    status.map(RunStatus::as_str)
-}
 
 /// What a list reads of an event's payload, and how many bytes that are at most, for engines in whose SQL it says both; not `whole`: as much as a summary shows.
 pub fn payload_columns(whole: bool) -> (String, String) {

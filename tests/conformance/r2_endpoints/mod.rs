@@ -8,6 +8,7 @@ pub(crate) mod keys;
 mod records;
 pub(crate) mod registries;
 mod replays;
+mod run_lists;
 mod runs;
 mod walls;
 mod webhooks;

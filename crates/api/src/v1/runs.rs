@@ -5,7 +5,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use millrace_engine::{ReplayFrom, RunFilter};
 use millrace_model::clock::Timestamp;
-use millrace_model::run::RunStatus;
+use millrace_model::ids::{SourceId, WorkflowId};
+use millrace_model::run::{RunKind, RunStatus};
 use serde_json::{Value, json};
 
 use crate::App;
@@ -24,21 +25,67 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(run): 
 
 /// Runs of a source or workflow.
 pub(crate) async fn list<E: Emitter>(State(app): State<App>, Auth(caller): Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let listing = app.engine.list_runs(&caller, &emitter::<E>(owner)?, &filter(&query.params)?, &query.page).await?;
+    let listing = app.engine.list_runs_of(&caller, emitter::<E>(owner)?, states(&query.params)?, &query.page).await?;
     let fields = Fields::of(&query.params);
-    query.memory.make(listing, |page| page.items.iter().map(wire::run_values).sum(), move |listing| fields.records(listing, |r| wire::run(&r))).await
+    query
+        .memory
+        .make(listing, |page| page.items.iter().map(wire::listed_run_values).sum(), move |listing| fields.records(listing, |r| wire::listed_run(&r)))
+        .await
 }
 
-fn filter(params: &Params) -> Result<RunFilter, ApiError> {
-    let status = params
-        .text("status")?
-        .map(|text| {
-            RunStatus::parse(&text).ok_or_else(|| {
-                ApiError::field("status", format!("`{text}` is not a status; allowed are queued, running, paused, succeeded, failed and cancelled"))
-            })
+/// Fields that a light record of a run leaves out; one that is included makes the records whole.
+const HEAVY: [&str; 3] = ["event", "context", "return_value"];
+
+/// Runs of the organization.
+pub(crate) async fn list_all(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    query.params.org_is(&caller)?;
+    let fields = Fields::of(&query.params);
+    let whole = HEAVY.iter().any(|field| fields.names(field));
+    let listing = app.engine.list_runs(&caller, &filter(&query.params)?, whole, &query.page).await?;
+    let show = if whole { wire::listed_run } else { wire::light_run };
+    query.memory.make(listing, |page| page.items.iter().map(wire::listed_run_values).sum(), move |listing| fields.records(listing, |r| show(&r))).await
+}
+
+/// State and time.
+fn states(params: &Params) -> Result<RunFilter, ApiError> {
+    let status = |text: &String| {
+        RunStatus::parse(text).ok_or_else(|| {
+            ApiError::field(
+                "status",
+                format!("`{text}` is not a status; allowed are queued, running, paused, succeeded, failed and cancelled, with commas between them"),
+            )
         })
-        .transpose()?;
-    Ok(RunFilter { status, from: time(params, "from")?, to: time(params, "to")? })
+    };
+    let statuses = params.words("status")?.unwrap_or_default().iter().map(status).collect::<Result<_, _>>()?;
+    Ok(RunFilter { statuses, from: time(params, "from")?, to: time(params, "to")?, ..RunFilter::default() })
+}
+
+/// All that runs of an organization are chosen by.
+pub(crate) fn filter(params: &Params) -> Result<RunFilter, ApiError> {
+    let owner = params.text("owner_id")?;
+    if let Some(owner) = &owner
+        && owner.parse::<WorkflowId>().is_err()
+    {
+        id::<SourceId>("workflow or source", owner)?;
+    }
+    let kind =
+        |text: String| RunKind::parse(&text).ok_or_else(|| ApiError::field("kind", format!("`{text}` is not a kind of run; allowed are live, test and hook")));
+    let min_ms = params.number::<i64>("min_ms")?;
+    if min_ms.is_some_and(|ms| ms < 0) {
+        return Err(ApiError::field("min_ms", "`min_ms` is negative, allowed are milliseconds from 0"));
+    }
+    Ok(RunFilter {
+        owner,
+        kind: params.text("kind")?.map(kind).transpose()?,
+        deployment_id: params.text("deployment_id")?,
+        trigger_id: params.text("trigger_id")?,
+        trace_id: params.text("trace_id")?,
+        error_class: params.text("error_class")?,
+        error_group: params.text("group")?,
+        replay_of: params.text("replay_of")?.map(|run| id("run", &run)).transpose()?,
+        min_ms,
+        ..states(params)?
+    })
 }
 
 /// Epoch milliseconds.

@@ -4,9 +4,9 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, RunId, SourceId, WorkflowId};
 use millrace_model::page::{Listing, Page, Room};
-use millrace_model::run::{LogLine, Run};
+use millrace_model::run::LogLine;
 use millrace_model::tenant::Caller;
-use millrace_store::{Mail, RunFilter, RunState};
+use millrace_store::{ListedRun, Mail, RunFilter, RunState};
 
 use crate::observe::views::RunView;
 use crate::settle::sends::{owner_of, sse_emitter};
@@ -77,7 +77,8 @@ impl Engine {
         let run = self.0.store.run(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("run", id))?;
         let logs = self.0.store.run_logs(id).await?;
         let deliveries = self.0.store.run_deliveries(id).await?.into_iter().map(|d| (deliver::target(&d), d)).collect();
-        Ok(RunView { run, logs, deliveries })
+        let lineage = self.0.store.lineage(&caller.org_id, id).await?.unwrap_or_default();
+        Ok(RunView { run, lineage, logs, deliveries })
     }
 
     /// The same where there is room for it, `NoMemory` where not.
@@ -89,10 +90,16 @@ impl Engine {
         self.run(caller, id).await
     }
 
-    /// Runs of a source or workflow, newest first. `NoMemory` where the page has no room.
-    pub async fn list_runs(&self, caller: &Caller, owner: &str, filter: &RunFilter, page: &Page) -> Result<Listing<Run>, EngineError> {
-        self.check_owner(caller, owner).await?;
-        Ok(self.0.store.list_runs(&caller.org_id, owner, filter, page).await?)
+    /// Runs of a source or workflow of the organization, newest first, as whole records. `NoMemory` where the page has no room.
+    pub async fn list_runs_of(&self, caller: &Caller, owner: String, filter: RunFilter, page: &Page) -> Result<Listing<ListedRun>, EngineError> {
+        self.check_owner(caller, &owner).await?;
+        self.list_runs(caller, &RunFilter { owner: Some(owner), ..filter }, true, page).await
+    }
+
+    /// Runs of the organization, newest first, also those of owners that were deleted since; not `whole`: light records. `NoMemory` where the page has
+    /// no room.
+    pub async fn list_runs(&self, caller: &Caller, filter: &RunFilter, whole: bool, page: &Page) -> Result<Listing<ListedRun>, EngineError> {
+        Ok(self.0.store.list_runs(&caller.org_id, filter, whole, page).await?)
     }
 
     /// The newest runs of a source or workflow from a time on, newest first, as far as it shows whether they changed.

@@ -5,7 +5,7 @@ use millrace_model::domain::endpoint_url;
 use millrace_model::run::{LogLine, Run};
 use millrace_model::source::Source;
 use millrace_model::workflow::{Deployment, Step, Workflow};
-use millrace_store::{Delivery, Interfaces};
+use millrace_store::{Delivery, Interfaces, Lineage};
 use serde_json::{Value, json};
 
 use crate::Engine;
@@ -56,6 +56,8 @@ pub struct DeploymentView {
 pub struct RunView {
     /// The run.
     pub run: Run,
+    /// What it comes from and led to.
+    pub lineage: Lineage,
     /// Its output, in order.
     pub logs: Vec<LogLine>,
     /// What it sent, in order, with where it goes to.

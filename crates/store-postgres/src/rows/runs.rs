@@ -7,7 +7,7 @@ use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, 
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
-use millrace_store::{RunState, StoreResult};
+use millrace_store::{Lineage, ListedRun, RunState, StoreResult};
 use tokio_postgres::Row;
 
 use super::{corrupt, get, json, time};
@@ -37,6 +37,15 @@ pub(crate) fn run(row: &Row) -> StoreResult<Run> {
         result: get(row, "result")?,
         error: get(row, "error")?,
     })
+}
+
+pub(crate) fn lineage(row: &Row) -> StoreResult<Lineage> {
+    let run = |column| get::<Option<String>>(row, column).map(|id| id.map(RunId::from_row));
+    Ok(Lineage { replay_of: run("replay_of")?, replayed_by: run("replayed_by")?, version: get(row, "version")? })
+}
+
+pub(crate) fn listed_run(row: &Row) -> StoreResult<ListedRun> {
+    Ok(ListedRun { run: run(row)?, lineage: lineage(row)? })
 }
 
 pub(crate) fn run_state(row: &Row) -> StoreResult<RunState> {

@@ -7,7 +7,7 @@ use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, Run};
-use millrace_store::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, RunState, StoreResult};
+use millrace_store::{ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult};
 
 use crate::db::transaction;
 use crate::rows::one;
@@ -21,8 +21,11 @@ impl History for PostgresStore {
     async fn run_bytes(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<u64>> {
         history::run_bytes(&self.db.client().await?, org, id).await
     }
-    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
-        history::runs(&self.db.client().await?, org, owner, filter, page).await
+    async fn lineage(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Lineage>> {
+        history::lineage(&self.db.client().await?, org, id).await
+    }
+    async fn list_runs(&self, org: &OrgId, filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
+        history::runs(&self.db.client().await?, org, filter, whole, page).await
     }
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
         history::run_states(&self.db.client().await?, org, owner, from, limit).await

@@ -7,7 +7,7 @@ use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, Run};
-use millrace_store::{ExportFilter, Exported, History, Leftovers, Pruning, RunFilter, RunState, StoreResult, fail_point};
+use millrace_store::{ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult, fail_point};
 use rusqlite::params;
 
 use crate::rows::{many, one};
@@ -22,9 +22,13 @@ impl History for SqliteStore {
         let (org, id) = (org.clone(), id.clone());
         self.db.read_history(move |c| history::run_bytes(c, &org, &id)).await
     }
-    async fn list_runs(&self, org: &OrgId, owner: &str, filter: &RunFilter, page: &Page) -> StoreResult<Listing<Run>> {
-        let (org, owner, filter, page) = (org.clone(), owner.to_owned(), filter.clone(), page.clone());
-        self.db.read_history(move |c| history::runs(c, &org, &owner, &filter, &page)).await
+    async fn lineage(&self, org: &OrgId, id: &RunId) -> StoreResult<Option<Lineage>> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.read_history(move |c| history::lineage(c, &org, &id)).await
+    }
+    async fn list_runs(&self, org: &OrgId, filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
+        let (org, filter, page) = (org.clone(), filter.clone(), page.clone());
+        self.db.read_history(move |c| history::runs(c, &org, &filter, whole, &page)).await
     }
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
         let (org, owner) = (org.clone(), owner.to_owned());

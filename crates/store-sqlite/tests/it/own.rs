@@ -136,15 +136,15 @@ async fn who_goes_away_in_the_middle_of_a_read_leaves_the_readers_to_others() {
     let new = NewRun { event: format!("\"{}\"", "x".repeat(4 << 20)).into(), ..run(&ids, &org) };
     let (id, owner) = (new.id.clone(), new.owner.as_str().to_owned());
     store.accept(new, "node").await.expect("accepted");
-    let (filter, page) = (RunFilter::default(), Page { limit: 1, ..Page::default() });
+    let (filter, page) = (RunFilter { owner: Some(owner), ..RunFilter::default() }, Page { limit: 1, ..Page::default() });
     for _ in 0..50 {
         let leaver = tokio::spawn({
-            let (store, org, id, owner, filter, page) = (store.clone(), org.clone(), id.clone(), owner.clone(), filter.clone(), page.clone());
-            async move { tokio::join!(store.run(&org, &id), store.list_runs(&org, &owner, &filter, &page)) }
+            let (store, org, id, filter, page) = (store.clone(), org.clone(), id.clone(), filter.clone(), page.clone());
+            async move { tokio::join!(store.run(&org, &id), store.list_runs(&org, &filter, true, &page)) }
         });
         tokio::task::yield_now().await;
         leaver.abort();
-        let read = tokio::join!(store.run(&org, &id), store.run(&org, &id), store.list_runs(&org, &owner, &filter, &page), store.run_logs(&id));
+        let read = tokio::join!(store.run(&org, &id), store.run(&org, &id), store.list_runs(&org, &filter, true, &page), store.run_logs(&id));
         assert!(read.0.is_ok() && read.1.is_ok() && read.2.is_ok() && read.3.is_ok(), "{read:?}");
     }
 }

@@ -11,7 +11,7 @@ use super::Database;
 use super::sample::{IDS, Org, at, log, page, settlement};
 use crate::{Effects, FailedRuns, ReplayStep, Settlement, StoreError};
 
-fn group(org: &Org, owner: &str, id: &str, class: &str, run: &RunId, ms: i64) -> ErrorGroup {
+pub(super) fn group(org: &Org, owner: &str, id: &str, class: &str, run: &RunId, ms: i64) -> ErrorGroup {
     ErrorGroup {
         id: ErrorGroupId::from_row(format!("eg_{id}")),
         org_id: org.id.clone(),

@@ -15,6 +15,10 @@ use crate::{Effects, RunFilter, RunState, Settlement, StoreError};
 
 const EMITTER: &str = "dc_emitter";
 
+pub(super) fn of_owner(owner: &Owner) -> RunFilter {
+    RunFilter { owner: Some(owner.as_str().to_owned()), ..RunFilter::default() }
+}
+
 async fn settle_with_logs(org: &Org, owner: &Owner, ms: i64, texts: &[&str]) -> RunId {
     let id = org.start(owner, ms).await;
     let logs = texts.iter().map(|text| log(ms, text)).collect();
@@ -33,7 +37,7 @@ pub async fn a_run_is_of_its_organization(database: &dyn Database) {
     let owner = Owner::Workflow(org.add_workflow("a").await.id);
     let id = org.accept(&owner, 0).await;
     assert!(org.store.run(&other.id, &id).await.expect("reads").is_none());
-    let theirs = org.store.list_runs(&other.id, owner.as_str(), &RunFilter::default(), &page(10)).await.expect("lists");
+    let theirs = org.store.list_runs(&other.id, &of_owner(&owner), true, &page(10)).await.expect("lists");
     assert_eq!((theirs.items.len(), theirs.total_count), (0, 0));
     assert!(org.store.run(&org.id, &org.run(&owner, 0).id).await.expect("reads").is_none());
 }
@@ -48,11 +52,11 @@ pub async fn runs_are_listed_by_owner_and_filter(database: &dyn Database) {
     let error = Some("{}".to_owned());
     org.store.settle(Settlement { status: RunStatus::Failed, error, ..settlement(&failed, 1, 50) }).await.expect("settles");
     let list = async |filter: RunFilter| {
-        let listing = org.store.list_runs(&org.id, owner.as_str(), &filter, &page(10)).await.expect("lists");
+        let listing = org.store.list_runs(&org.id, &RunFilter { owner: Some(owner.as_str().to_owned()), ..filter }, true, &page(10)).await.expect("lists");
         assert_eq!(listing.total_count, listing.items.len() as u64);
-        listing.items.into_iter().map(|run| run.id).collect::<Vec<_>>()
+        listing.items.into_iter().map(|listed| listed.run.id).collect::<Vec<_>>()
     };
-    let status = |status| RunFilter { status: Some(status), ..RunFilter::default() };
+    let status = |status| RunFilter { statuses: vec![status], ..RunFilter::default() };
     assert_eq!(list(RunFilter::default()).await, [queued.clone(), running.clone(), failed.clone(), succeeded.clone()]);
     assert_eq!(list(status(RunStatus::Queued)).await, [queued.clone()]);
     assert_eq!(list(status(RunStatus::Running)).await, [running.clone()]);
@@ -62,7 +66,7 @@ pub async fn runs_are_listed_by_owner_and_filter(database: &dyn Database) {
     // From a time on, and before another.
     let range = RunFilter { from: Some(at(20)), to: Some(at(40)), ..RunFilter::default() };
     assert_eq!(list(range.clone()).await, [running, failed.clone()]);
-    assert_eq!(list(RunFilter { status: Some(RunStatus::Failed), ..range }).await, [failed]);
+    assert_eq!(list(RunFilter { statuses: vec![RunStatus::Failed], ..range }).await, [failed]);
 }
 
 pub async fn states_of_runs_are_the_newest_from_a_time_on(database: &dyn Database) {
@@ -123,7 +127,7 @@ pub async fn pages_are_read_where_they_have_room(database: &dyn Database) {
         Page { room: Room::new(take), ..page(limit) }
     };
     let events = async |whole, page: Page| org.store.list_events(&org.id, EMITTER, None, whole, &page).await;
-    let runs = async |page: Page| org.store.list_runs(&org.id, owner.as_str(), &RunFilter::default(), &page).await;
+    let runs = async |page: Page| org.store.list_runs(&org.id, &of_owner(&owner), true, &page).await;
 
     let whole = events(true, with_room(10, 250_000)).await.expect("lists");
     let bytes: usize = whole.items.iter().map(|e| e.payload_bytes + e.event.metadata.len()).sum();

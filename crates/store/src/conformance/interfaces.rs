@@ -7,7 +7,7 @@ use millrace_model::source::{AppHook, HttpInterface, Owner, Timer};
 
 use super::Database;
 use super::sample::{NODE, Org, at, page, settlement};
-use crate::{Fired, Interfaces, RunFilter, StoreError};
+use crate::{Fired, Interfaces, StoreError};
 
 /// A source with these interfaces, made for it.
 async fn owner_with(org: &Org, slug: &str, interfaces: impl Fn(&Owner) -> Interfaces) -> (Owner, Interfaces) {
@@ -32,7 +32,7 @@ async fn next_at(org: &Org, owner: &Owner) -> Timestamp {
 }
 
 async fn runs(org: &Org, owner: &Owner) -> u64 {
-    org.store.list_runs(&org.id, owner.as_str(), &RunFilter::default(), &page(10)).await.expect("lists").total_count
+    org.store.list_runs(&org.id, &super::history::of_owner(owner), true, &page(10)).await.expect("lists").total_count
 }
 
 pub async fn an_endpoint_is_found_by_its_key(database: &dyn Database) {

@@ -2,13 +2,14 @@
 
 use millrace_model::component::SavedComponent;
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::Run;
+use millrace_model::run::RunStatus;
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Deployment, Workflow};
 
 use super::Database;
+use super::history::of_owner;
 use super::sample::{Org, page};
-use crate::{Interfaces, Mail, RunFilter, StoreError, StoreResult};
+use crate::{Interfaces, ListedRun, Mail, RunFilter, StoreError, StoreResult};
 
 const ITEMS: i64 = 7;
 
@@ -122,7 +123,24 @@ pub async fn runs_are_paged(database: &dyn Database) {
         ids.push(org.accept(&owner, time(n)).await.to_string());
         org.accept(&another, n).await;
     }
-    walk(ids, SAME_TIME, |r: &Run| r.id.to_string(), async |page| org.store.list_runs(&org.id, owner.as_str(), &RunFilter::default(), &page).await).await;
+    let of_owner = of_owner(&owner);
+    walk(ids, SAME_TIME, |r: &ListedRun| r.run.id.to_string(), async |page| org.store.list_runs(&org.id, &of_owner, true, &page).await).await;
+}
+
+pub async fn runs_of_all_owners_are_paged(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (one, two) = (Owner::Workflow(org.add_workflow("a").await.id), Owner::Source(org.add_source("b").await.id));
+    let mut ids = Vec::new();
+    for n in 0..ITEMS {
+        let owner = if n % 2 == 0 { &one } else { &two };
+        ids.push(if n % 3 == 0 { org.accept(owner, time(n)).await } else { org.start(owner, time(n)).await }.to_string());
+    }
+    // All, and those of several indexes.
+    for statuses in [vec![], vec![RunStatus::Queued, RunStatus::Running, RunStatus::Failed]] {
+        let filter = RunFilter { statuses, ..RunFilter::default() };
+        let id = |r: &ListedRun| r.run.id.to_string();
+        walk(ids.clone(), SAME_TIME, id, async |page| org.store.list_runs(&org.id, &filter, false, &page).await).await;
+    }
 }
 
 pub async fn mails_are_paged(database: &dyn Database) {

@@ -97,8 +97,8 @@ pub async fn an_owner_goes_with_the_many_runs_that_wait(database: &dyn Database)
     let runs: Vec<NewRun> = (0..MANY).map(|ms| org.run(&owner, ms)).collect();
     org.store.settle_effects(Effects { runs, ..Effects::default() }).await.expect("settles");
     let waiting = async || {
-        let queued = RunFilter { status: Some(RunStatus::Queued), ..RunFilter::default() };
-        org.store.list_runs(&org.id, owner.as_str(), &queued, &page(1)).await.expect("lists").total_count
+        let queued = RunFilter { statuses: vec![RunStatus::Queued], ..super::history::of_owner(&owner) };
+        org.store.list_runs(&org.id, &queued, false, &page(1)).await.expect("lists").total_count
     };
     assert!(matches!(org.store.delete_workflow(&other.id, &workflow.id).await, Err(StoreError::NotFound)));
     assert_eq!(waiting().await, 1_000, "counted up to a thousand; another organization takes nothing away");

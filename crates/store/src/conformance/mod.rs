@@ -25,6 +25,7 @@ pub mod oauth_clients;
 pub mod pauses;
 pub mod registries;
 pub mod retention;
+pub mod run_lists;
 pub mod runs;
 mod sample;
 pub mod settle;
@@ -279,6 +280,10 @@ macro_rules! suite {
                 tries_of_deliveries_are_moved_with_the_clock,
                 a_notice_of_a_clock_that_was_wrong_holds_up_none,
             }
+            run_lists {
+                runs_of_all_owners_are_listed_by_what_is_asked,
+                light_records_of_runs_leave_out_what_is_large,
+            }
             history {
                 a_run_is_of_its_organization,
                 runs_are_listed_by_owner_and_filter, states_of_runs_are_the_newest_from_a_time_on,
@@ -305,6 +310,7 @@ macro_rules! suite {
                 components_are_paged,
                 deployments_are_paged,
                 runs_are_paged,
+                runs_of_all_owners_are_paged,
                 mails_are_paged,
             }
             lifecycle {

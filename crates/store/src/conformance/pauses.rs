@@ -21,7 +21,7 @@ async fn under_way(database: &dyn Database) -> (Org, Owner, RunId) {
     (org, owner, id)
 }
 
-fn pausing(id: &RunId, attempt: i64, wake_at: Timestamp, then: PauseEnd) -> Pausing {
+pub(super) fn pausing(id: &RunId, attempt: i64, wake_at: Timestamp, then: PauseEnd) -> Pausing {
     Pausing { run_id: id.clone(), attempt, now: at(10), wake_at, then, state: STATE.into(), result: RESULT.into(), effects: Effects::default() }
 }
 
@@ -51,8 +51,8 @@ pub async fn a_paused_run_waits_and_is_not_claimed(database: &dyn Database) {
     assert_eq!(org.store.unfinished_runs().await.expect("counts"), 0);
     assert_eq!(org.store.requeue_running(None).await.expect("requeues"), 0);
     assert_eq!(org.store.renew(&[(id.clone(), 1)], at(9)).await.expect("renews"), [id.clone()]);
-    let filter = crate::RunFilter { status: Some(RunStatus::Paused), ..crate::RunFilter::default() };
-    let listed = org.store.list_runs(&org.id, owner.as_str(), &filter, &super::sample::page(10)).await.expect("lists");
+    let filter = crate::RunFilter { statuses: vec![RunStatus::Paused], ..super::history::of_owner(&owner) };
+    let listed = org.store.list_runs(&org.id, &filter, true, &super::sample::page(10)).await.expect("lists");
     assert_eq!((listed.items.len(), listed.total_count), (1, 1));
     // However old it is, it is no history.
     assert_eq!(org.prune(at(1_000_000), 10).await, 1);

@@ -16,8 +16,8 @@ async fn settled(org: &Org, owner: &Owner, ms: i64) {
 
 /// When the runs that are left were accepted, newest first.
 async fn runs(org: &Org, owner: &Owner) -> Vec<i64> {
-    let listed = org.store.list_runs(&org.id, owner.as_str(), &crate::RunFilter::default(), &page(100)).await.expect("lists");
-    listed.items.into_iter().map(|run| run.created_at.ms() - at(0).ms()).collect()
+    let listed = org.store.list_runs(&org.id, &super::history::of_owner(owner), true, &page(100)).await.expect("lists");
+    listed.items.into_iter().map(|listed| listed.run.created_at.ms() - at(0).ms()).collect()
 }
 
 async fn prune(org: &Org, owner: &Owner, before: Option<i64>, keep_count: Option<u32>, limit: u32) -> u64 {

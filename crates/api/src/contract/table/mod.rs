@@ -118,11 +118,26 @@ fn runs_sse(route: Route) -> Route {
     route.takes(&[number("from", "First those accepted at or after, epoch milliseconds; absent: from now on")]).gives(Gives::Stream)
 }
 
+/// States and times that runs are chosen by.
+const RUN_STATES: [Param; 3] = [
+    Param::new("status", Kind::Words, "One or several of `queued`, `running`, `paused`, `succeeded`, `failed` and `cancelled`, with commas between them"),
+    number("from", "Accepted at or after, epoch milliseconds"),
+    number("to", "Accepted before, epoch milliseconds"),
+];
+
+/// What else runs of an organization are chosen by.
+const RUN_FILTER: [Param; 9] = [
+    text("owner_id", "Of this workflow or source; also of one that was deleted, as long as its history is kept"),
+    text("kind", "`live`, `test` or `hook`"),
+    text("deployment_id", "Of this deployment of a workflow"),
+    text("trigger_id", "Brought by this trigger: an interface or an emitter"),
+    text("trace_id", "Of the executions that come from one event"),
+    text("error_class", "Failed with an error of this class: its `code`"),
+    text("group", "Failed with an error of this group"),
+    text("replay_of", "Replays of this run"),
+    number("min_ms", "Finished, and took at least so many milliseconds"),
+];
+
 fn listed_runs(route: Route) -> Route {
-    let filter = [
-        text("status", "`queued`, `running`, `paused`, `succeeded`, `failed` or `cancelled`"),
-        number("from", "Accepted at or after, epoch milliseconds"),
-        number("to", "Accepted before, epoch milliseconds"),
-    ];
-    route.takes(&filter).page("Run")
+    route.takes(&RUN_STATES).page("Run")
 }

@@ -2,7 +2,10 @@
 
 use millrace_model::ids::{SourceId, WorkflowId};
 
-use super::{DEPLOY, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUNS_SSE, flag, listed_runs, logged, object, objects, removal, runs_sse, summaries, text};
+use super::{
+    DEPLOY, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, flag, listed_runs, logged, object, objects, removal, runs_sse,
+    summaries, text,
+};
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{events, mail, replays, run_stream, runs, sse, workflows};
 
@@ -79,6 +82,11 @@ pub(super) fn of_workflows() -> Vec<Route> {
 
 pub(super) fn of_runs() -> Vec<Route> {
     vec![
+        get("/runs", READ, "Runs of all workflows and sources, newest first", runs::list_all)
+            .takes(&RUN_STATES)
+            .takes(&RUN_FILTER)
+            .takes(&[ORG])
+            .page("ListedRun"),
         get("/runs/{id}", READ, "A run with its steps, error and logs", runs::show).one("Run"),
         get(
             "/runs/{id}/sse",

@@ -1,0 +1,110 @@
+//! Lists of runs across an organization.
+
+use millrace_model::ids::RunId;
+use millrace_model::page::{Page, Room};
+use millrace_model::run::{NewRun, RunKind, RunStatus, Start};
+use millrace_model::source::Owner;
+
+use super::Database;
+use super::errors::group;
+use super::pauses::pausing;
+use super::sample::{LEASE_MS, NODE, Org, at, page, settlement};
+use crate::{LIGHT_RESULT_BYTES, PauseEnd, RunFilter, Settlement, StoreError};
+
+pub async fn runs_of_all_owners_are_listed_by_what_is_asked(database: &dyn Database) {
+    use RunStatus::{Cancelled, Failed, Paused, Queued, Running, Succeeded};
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (one, two) = (Owner::Workflow(org.add_workflow("a").await.id), Owner::Source(org.add_source("b").await.id));
+    other.accept(&Owner::Workflow(other.add_workflow("a").await.id), 15).await;
+    let traced = |owner: &Owner, ms, trace: &str, kind, trigger: &str| {
+        let context = format!(r#"{{"id":"x","trace_id":"{trace}","workflow_name":"a \\u0000"}}"#);
+        let start = Start::Claimed { lease_until: at(ms + LEASE_MS) };
+        NewRun { context, kind, trigger_id: trigger.into(), start, ..org.run(owner, ms) }
+    };
+    let begin = async |run: NewRun| {
+        let id = run.id.clone();
+        org.store.accept(run, NODE).await.expect("accepted");
+        id
+    };
+    let succeeded = begin(traced(&one, 10, "t1", RunKind::Live, "hi_1")).await;
+    let failed = begin(traced(&two, 20, "t2", RunKind::Live, "hi_2")).await;
+    let tested = begin(traced(&one, 30, "t2", RunKind::Test, "hi_1")).await;
+    let (running, queued, cancelled) = (org.start(&two, 40).await, org.accept(&one, 50).await, org.accept(&two, 60).await);
+    let paused = begin(traced(&one, 70, "t3", RunKind::Live, "hi_1")).await;
+    let replay = NewRun { replays: Some(failed.clone()), ..org.run(&two, 80) };
+    let replay = begin(replay).await;
+    org.store.settle(settlement(&succeeded, 1, 15)).await.expect("settles");
+    org.store.settle(settlement(&tested, 1, 130)).await.expect("settles");
+    let group = group(&org, two.as_str(), "one", "TypeError", &failed, 25);
+    let failure = Settlement { status: Failed, error: Some("{}".into()), group: Some(group.clone()), ..settlement(&failed, 1, 25) };
+    org.store.settle(failure).await.expect("settles");
+    org.store.cancel_run(&org.id, &cancelled, at(65)).await.expect("cancels");
+    org.store.pause_run(pausing(&paused, 1, at(1_000), PauseEnd::Resume)).await.expect("pauses");
+
+    let list = async |filter: RunFilter| {
+        let listing = org.store.list_runs(&org.id, &filter, false, &page(10)).await.expect("lists");
+        assert_eq!(listing.total_count, listing.items.len() as u64, "{filter:?}");
+        listing.items.into_iter().map(|listed| listed.run.id).collect::<Vec<_>>()
+    };
+    let all = [&replay, &paused, &cancelled, &queued, &running, &tested, &failed, &succeeded].map(Clone::clone);
+    assert_eq!(list(RunFilter::default()).await, all);
+    // Of all owners and of one, by any states: each of these is answered from other indexes.
+    let sets: &[(&[RunStatus], &[&RunId])] = &[
+        (&[Queued, Running, Paused], &[&replay, &paused, &queued, &running]),
+        (&[Failed, Paused], &[&paused, &failed]),
+        (&[Failed], &[&failed]),
+        (&[Cancelled, Failed], &[&cancelled, &failed]),
+        (&[Cancelled], &[&cancelled]),
+        (&[Succeeded, Queued], &[&replay, &queued, &tested, &succeeded]),
+        (&[Succeeded], &[&tested, &succeeded]),
+        (&[Running], &[&running]),
+    ];
+    let of_two = [&replay, &cancelled, &running, &failed];
+    for (statuses, expected) in sets {
+        let filter = RunFilter { statuses: statuses.to_vec(), ..RunFilter::default() };
+        let expected: Vec<_> = expected.iter().map(|id| (*id).clone()).collect();
+        assert_eq!(list(filter.clone()).await, expected, "{statuses:?}");
+        let theirs: Vec<_> = expected.into_iter().filter(|id| of_two.contains(&id)).collect();
+        assert_eq!(list(RunFilter { owner: Some(two.as_str().into()), ..filter }).await, theirs, "{statuses:?} of one owner");
+    }
+    let by = RunFilter::default;
+    assert_eq!(list(RunFilter { kind: Some(RunKind::Test), ..by() }).await, [tested.clone()]);
+    assert_eq!(list(RunFilter { trigger_id: Some("hi_1".into()), ..by() }).await, [paused.clone(), tested.clone(), succeeded.clone()]);
+    assert_eq!(list(RunFilter { trace_id: Some("t2".into()), ..by() }).await, [tested.clone(), failed.clone()]);
+    assert_eq!(list(RunFilter { trace_id: Some("t2".into()), statuses: vec![Failed], ..by() }).await, [failed.clone()]);
+    assert_eq!(list(RunFilter { error_class: Some("TypeError".into()), ..by() }).await, [failed.clone()]);
+    assert_eq!(list(RunFilter { error_group: Some(group.id.to_string()), owner: Some(two.as_str().into()), ..by() }).await, [failed.clone()]);
+    assert!(list(RunFilter { error_class: Some("RangeError".into()), ..by() }).await.is_empty());
+    assert!(list(RunFilter { error_class: Some("TypeError".into()), statuses: vec![Paused], ..by() }).await.is_empty());
+    assert_eq!(list(RunFilter { replay_of: Some(failed.clone()), ..by() }).await, [replay.clone()]);
+    assert_eq!(list(RunFilter { min_ms: Some(100), ..by() }).await, [tested.clone()]);
+    assert_eq!(list(RunFilter { from: Some(at(20)), to: Some(at(40)), ..by() }).await, [tested.clone(), failed.clone()]);
+    for text in ["", "a\u{0}b", "' OR 1"] {
+        assert!(list(RunFilter { trigger_id: Some(text.into()), kind: Some(RunKind::Hook), ..by() }).await.is_empty());
+        assert!(list(RunFilter { owner: Some(text.into()), ..by() }).await.is_empty());
+    }
+    assert!(org.store.list_runs(&other.id, &RunFilter { owner: Some(one.as_str().into()), ..by() }, false, &page(10)).await.expect("lists").items.is_empty());
+    assert_eq!(org.store.list_runs(&other.id, &by(), false, &page(10)).await.expect("lists").items.len(), 1);
+    assert_eq!(org.store.lineage(&org.id, &failed).await.expect("reads").and_then(|lineage| lineage.replayed_by), Some(replay.clone()));
+    assert_eq!(org.store.lineage(&org.id, &replay).await.expect("reads").and_then(|lineage| lineage.replay_of), Some(failed.clone()));
+    assert_eq!(org.store.lineage(&other.id, &failed).await.expect("reads"), None);
+}
+
+pub async fn light_records_of_runs_leave_out_what_is_large(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = Owner::Source(org.add_source("a").await.id);
+    for (n, result) in [(0, "1".to_owned()), (1, format!("\"{}\"", "x".repeat(LIGHT_RESULT_BYTES)))] {
+        let run = org.start(&owner, n).await;
+        org.store.settle(Settlement { result, ..settlement(&run, 1, n + 1) }).await.expect("settles");
+    }
+    let results = async |whole, page: &Page| {
+        let runs = org.store.list_runs(&org.id, &RunFilter::default(), whole, page).await?.items;
+        Ok::<_, StoreError>(runs.into_iter().map(|listed| (listed.run.result.map(|text| text.len()), listed.run.event.len())).collect::<Vec<_>>())
+    };
+    let room = |bytes| Page { room: Room::new(move |asked| asked <= bytes), ..page(10) };
+    let event = org.run(&owner, 0).event.len();
+    assert_eq!(results(true, &page(10)).await.expect("lists"), [(Some(LIGHT_RESULT_BYTES + 2), event), (Some(1), event)]);
+    assert_eq!(results(false, &room(1_000)).await.expect("lists"), [(None, 0), (Some(1), 0)]);
+    assert!(matches!(results(true, &room(1_000)).await, Err(StoreError::NoMemory)));
+}

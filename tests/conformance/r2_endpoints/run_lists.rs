@@ -1,0 +1,89 @@
+//! Runs across the organization: lists by what is asked for, as light records.
+
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+fn step(body: &str) -> String {
+    format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {body} }} }});")
+}
+
+/// Ids of the runs that are listed.
+async fn listed(server: &Server, query: &str) -> Vec<String> {
+    let list = server.get(&format!("/runs?{query}")).await;
+    assert_eq!(list.status, 200, "{query}: {}", list.text);
+    list.json["data"].as_array().expect("a list").iter().map(|run| id(run).to_owned()).collect()
+}
+
+#[tokio::test]
+async fn r2_36_runs_of_all_owners_are_listed_by_what_is_asked() {
+    let server = Server::start().await;
+    let body = "if (steps.trigger.event.body.bad) throw new RangeError('too far'); $.export('$summary', `Sent ${steps.trigger.event.body.n}`);";
+    let workflow = server.workflow("orders", json!([{ "type": "http" }]), &[("send", step(body).as_str())]).await;
+    let source = server.source("export default { name: 'clock', version: '1', run() {} };", json!({})).await;
+    for event in [json!({ "n": 1 }), json!({ "bad": true })] {
+        answer(server.raw(Method::POST, &endpoint(&workflow)).json(&event)).await;
+    }
+    server.run_now(&source, json!({})).await;
+    let list = server.until("three runs", "/runs?status=succeeded,failed&kind=live", |list| list["page_info"]["total_count"] == 3).await;
+    let of = |owner: &Value, status: &str| {
+        let is = |run: &&Value| (run["workflow_id"] == owner["id"] || run["source_id"] == owner["id"]) && run["status"] == status;
+        list["data"].as_array().and_then(|runs| runs.iter().find(is).cloned()).expect("a run")
+    };
+    let (sent, failed, ticked) = (of(&workflow, "succeeded"), of(&workflow, "failed"), of(&source, "succeeded"));
+    let hidden = ["event", "context", "return_value"];
+    assert!(hidden.iter().all(|field| sent.get(field).is_none()), "{sent}");
+    assert_eq!((&sent["summary"], &sent["owner_name"], &sent["version"]), (&json!("Sent 1"), &json!("orders"), &json!(1)));
+    assert_eq!((&sent["steps"][0]["namespace"], &sent["steps"][0]["status"]), (&json!("send"), &json!("succeeded")));
+    assert!(sent["steps"][0].get("exports").is_none(), "{sent}");
+    assert_eq!((&failed["error"]["code"], &failed["summary"]), (&json!("RangeError"), &Value::Null));
+    // What is named is there, of the same runs.
+    let whole = server.get("/runs?include=id,event,context").await;
+    let event = whole.json["data"].as_array().and_then(|runs| runs.iter().find(|run| run["id"] == sent["id"]).cloned()).expect("a run");
+    assert_eq!((&event["event"]["body"]["n"], event.as_object().map(serde_json::Map::len)), (&json!(1), Some(3)));
+
+    let one = |run: &Value| vec![id(run).to_owned()];
+    assert_eq!(listed(&server, "error_class=RangeError").await, one(&failed));
+    assert_eq!(listed(&server, &format!("owner_id={}", id(&source))).await, one(&ticked));
+    assert_eq!(listed(&server, &format!("owner_id={}&status=failed,queued", id(&workflow))).await, one(&failed));
+    let trace = sent["trace_id"].as_str().expect("a trace");
+    assert_eq!(listed(&server, &format!("trace_id={trace}")).await, one(&sent));
+    let (trigger, group) = (sent["trigger_id"].as_str().expect("a trigger"), &server.get("/error_groups").await.json["data"][0]["id"]);
+    assert_eq!(listed(&server, &format!("trigger_id={trigger}&status=succeeded")).await, one(&sent));
+    assert_eq!(listed(&server, &format!("group={}", group.as_str().expect("a group"))).await, one(&failed));
+    assert!(listed(&server, "min_ms=86400000").await.is_empty());
+    let at = sent["created_at_ms"].as_i64().expect("a time");
+    assert!(listed(&server, &format!("to={at}")).await.iter().all(|run| run != id(&sent)));
+
+    // A replay says what it replays, and the run what replayed it.
+    let again = server.post(&format!("/runs/{}/replay", id(&failed)), &json!({})).await.data();
+    assert_eq!(listed(&server, &format!("replay_of={}", id(&failed))).await, one(&again));
+    let run = server.get(&format!("/runs/{}", id(&failed))).await.data();
+    assert_eq!((&run["replayed_by"], &run["replay_of"], &run["version"]), (&again["id"], &Value::Null, &json!(1)));
+
+    // Page by page it is the same list.
+    let all = listed(&server, "limit=100").await;
+    let (mut pages, mut after) = (Vec::new(), String::new());
+    while pages.len() < all.len() {
+        let page = server.get(&format!("/runs?limit=1&after={after}")).await.json;
+        after = page["page_info"]["end_cursor"].as_str().expect("a cursor").to_owned();
+        pages.push(id(&page["data"][0]).to_owned());
+    }
+    assert_eq!(pages, all);
+
+    // History outlives its owner; other organizations have none of it.
+    server.delete(&format!("/sources/{}", id(&source))).await;
+    assert!(listed(&server, &format!("owner_id={}", id(&source))).await.contains(&id(&ticked).to_owned()));
+    for (query, status) in [
+        ("status=done", 422),
+        ("kind=x", 422),
+        ("min_ms=-1", 422),
+        ("from=yesterday", 422),
+        ("owner_id=x", 404),
+        ("replay_of=x", 404),
+        ("after=run_none", 422),
+        ("org_id=o_other", 404),
+    ] {
+        assert_eq!(server.get(&format!("/runs?{query}")).await.status, status, "{query}");
+    }
+}
