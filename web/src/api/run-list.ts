@@ -1,8 +1,8 @@
 /** A run as lists show it. */
 
-import { objectOf, textOf } from "./json";
-import { errorOf, runOf, statusOf } from "./runs";
-import type { Run } from "./schema";
+import { listOf, objectOf, textOf } from "./json";
+import { errorOf, runOf, statusOf, stepOf } from "./runs";
+import type { ListedRun, Run } from "./schema";
 import type { Status } from "./status";
 
 export type RunRow = {
@@ -28,11 +28,41 @@ export type RunRow = {
 
 /** Fields that a row needs of a whole record: never events. */
 export const ROW_FIELDS =
-  "id,workflow_id,source_id,deployment_id,status,kind,attempt,trigger_id,context,steps,paused,duration_ms,error,created_at,created_at_ms,started_at_ms,finished_at_ms";
+  "id,workflow_id,source_id,deployment_id,status,kind,attempt,trigger_id,context,steps,paused,duration_ms,error,created_at,created_at_ms,started_at_ms,finished_at_ms,version,replay_of";
+
+/** A light record, as the list of all runs gives them. */
+export function listedRowOf(run: ListedRun): RunRow {
+  const steps = listOf(run.steps).flatMap(stepOf);
+  const ownerId = run.workflow_id ?? run.source_id ?? "";
+  return {
+    id: run.id,
+    status: statusOf(run.status),
+    kind: run.kind,
+    ownerId,
+    isWorkflow: run.workflow_id !== null,
+    ownerName: run.owner_name || ownerId,
+    error: errorOf(run.error, steps),
+    summary: run.summary ?? undefined,
+    steps,
+    acceptedAt: run.created_at_ms,
+    startedAt: run.started_at_ms ?? undefined,
+    finishedAt: run.finished_at_ms ?? undefined,
+    version: run.version ?? undefined,
+    replayOf: run.replay_of ?? undefined,
+    paused: pausedOf(run.paused),
+  };
+}
+
+function pausedOf(given: unknown): RunRow["paused"] {
+  const paused = objectOf(given);
+  const step = textOf(paused.namespace);
+  const kind = textOf(paused.kind);
+  if (step === undefined && kind === undefined) return undefined;
+  return { step, until: typeof paused.until_ms === "number" ? paused.until_ms : undefined, kind };
+}
 
 export function rowOf(run: Run): RunRow {
   const detail = runOf({ ...run, steps: run.steps ?? [] });
-  const paused = objectOf(run.paused);
   return {
     id: run.id,
     status: statusOf(run.status),
@@ -46,15 +76,8 @@ export function rowOf(run: Run): RunRow {
     acceptedAt: detail.acceptedAt,
     startedAt: detail.startedAt,
     finishedAt: detail.finishedAt,
-    version: undefined,
-    replayOf: undefined,
-    paused:
-      detail.paused === undefined
-        ? undefined
-        : {
-            step: textOf(paused.namespace),
-            until: typeof paused.until_ms === "number" ? paused.until_ms : undefined,
-            kind: textOf(paused.kind),
-          },
+    version: run.version ?? undefined,
+    replayOf: run.replay_of ?? undefined,
+    paused: pausedOf(run.paused),
   };
 }

@@ -76,7 +76,7 @@ export function statusOf(word: string): Status {
   return known.find((status) => status === word) ?? "queued";
 }
 
-function stepOf(given: unknown): StepRecord[] {
+export function stepOf(given: unknown): StepRecord[] {
   if (!isObject(given)) return [];
   const name = textOf(given.namespace);
   if (name === undefined) return [];

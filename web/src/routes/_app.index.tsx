@@ -1,12 +1,4 @@
 import { createFileRoute } from "@tanstack/react-router";
-import { PageHead } from "~/ui/pane";
+import { HomePage } from "~/features/home/home-page";
 
-export const Route = createFileRoute("/_app/")({ component: Home });
-
-function Home() {
-  return (
-    <PageHead>
-      <h1>Home</h1>
-    </PageHead>
-  );
-}
+export const Route = createFileRoute("/_app/")({ component: HomePage });

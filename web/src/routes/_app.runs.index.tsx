@@ -1,12 +1,23 @@
 import { createFileRoute } from "@tanstack/react-router";
-import { PageHead } from "~/ui/pane";
+import { AllRuns, isRunView, type RunView } from "~/features/runs/all-runs";
 
-export const Route = createFileRoute("/_app/runs/")({ component: Runs });
+export const Route = createFileRoute("/_app/runs/")({
+  validateSearch: (given: Record<string, unknown>): { view?: RunView } =>
+    typeof given.view === "string" && isRunView(given.view) && given.view !== "all"
+      ? { view: given.view }
+      : {},
+  component: Runs,
+});
 
 function Runs() {
+  const { view } = Route.useSearch();
+  const navigate = Route.useNavigate();
   return (
-    <PageHead>
-      <h1>Runs</h1>
-    </PageHead>
+    <AllRuns
+      view={view ?? "all"}
+      onView={(next) =>
+        void navigate({ search: next === "all" ? {} : { view: next }, replace: true })
+      }
+    />
   );
 }

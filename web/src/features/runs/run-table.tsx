@@ -6,6 +6,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode, RefObject } from "react";
 import type { RunRow } from "~/api/run-list";
 import { isFinal } from "~/api/runs";
+import { cn } from "~/ui/cn";
 import { Checkbox } from "~/ui/field";
 import { duration, shortId } from "~/ui/format";
 import { StatusMark, statusWord } from "~/ui/status";
@@ -46,7 +47,10 @@ export function RunTable({
     selection !== undefined && rows.length > 0 && rows.every(({ id }) => selection.chosen.has(id));
   const some = selection !== undefined && !all && selection.chosen.size > 0;
   return (
-    <table className={bare ? "tbl t-runs is-bare" : "tbl t-runs"} aria-label={label}>
+    <table
+      className={cn("tbl t-runs", bare && "is-bare", selection !== undefined && "has-check")}
+      aria-label={label}
+    >
       <thead>
         <tr className="tr is-head">
           {selection !== undefined && (
