@@ -6,12 +6,24 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
+use crate::language::is_typescript;
 use crate::pages::{Pages, raw_address};
 use crate::specifier::Bare;
 use crate::{BundleError, Entry, tree};
 
 /// A component's own files in all.
 pub(crate) const BYTES_MAX: usize = 8 << 20;
+
+/// A text without its byte order mark, which no parser of JSON takes.
+fn without_mark(text: String) -> String {
+    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
+}
+
+/// Whether a path names its language.
+fn has_ending(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    [".mjs", ".js", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json"].iter().any(|ending| name.ends_with(ending))
+}
 
 pub(crate) struct Author {
     /// Path below the root, or whole address.
@@ -28,16 +40,22 @@ pub(crate) struct Author {
 impl Author {
     pub(crate) async fn open(entry: Entry, pages: Pages) -> Result<Self, BundleError> {
         match entry {
-            Entry::Files { entry, files } => {
+            Entry::Files { mut entry, mut files } => {
                 if files.values().map(String::len).sum::<usize>() > BYTES_MAX {
                     return Err(BundleError::TooLarge { what: "the component".into(), bytes_max: BYTES_MAX });
+                }
+                if !has_ending(&entry)
+                    && let Some(code) = files.remove(&entry)
+                {
+                    entry.push_str(if is_typescript(&code) { ".ts" } else { ".mjs" });
+                    files.insert(entry.clone(), code);
                 }
                 let entry_code =
                     files.get(&entry).cloned().ok_or_else(|| BundleError::FileNotFound { specifier: entry.clone(), importer: "the request".into() })?;
                 Ok(Self {
                     entry,
                     entry_code,
-                    files: Mutex::new(files.into_iter().map(|(k, v)| (k, Some(v))).collect()),
+                    files: Mutex::new(files.into_iter().map(|(path, text)| (path, Some(without_mark(text)))).collect()),
                     reached: Mutex::default(),
                     pages: None,
                 })
@@ -66,11 +84,30 @@ impl Author {
         &self.entry_code
     }
 
+    /// Whether the code at an address whose ending tells no language is TypeScript.
+    pub(crate) fn is_typescript(&self, path: &str) -> bool {
+        path == self.entry && self.pages.is_some() && !has_ending(path.split(['?', '#']).next().unwrap_or(path)) && is_typescript(&self.entry_code)
+    }
+
+    /// Whether the author's own `tsconfig.json` asks for TypeScript's older decorators.
+    pub(crate) fn has_experimental_decorators(&self) -> bool {
+        let files = self.files.lock();
+        let configs = files.iter().filter(|(path, _)| path.rsplit('/').next() == Some("tsconfig.json")).filter_map(|(_, text)| text.as_deref());
+        // It may hold comments and commas that JSON does not have.
+        configs.map(|text| text.split_whitespace().collect::<String>()).any(|text| text.contains("\"experimentalDecorators\":true"))
+    }
+
     /// The text of a file that was resolved before.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let text = self.files.lock().get(path).cloned().flatten()?;
         self.reached.lock().insert(path.to_owned());
         Some(text)
+    }
+
+    /// The code that was given, or is at the entry's address.
+    pub(crate) fn given(&self) -> Vec<(String, String)> {
+        let files = self.files.lock();
+        files.iter().filter(|(path, _)| !path.ends_with(".json")).filter_map(|(path, text)| Some((path.clone(), text.clone()?))).collect()
     }
 
     /// The texts that the entry reaches.
@@ -158,7 +195,7 @@ impl Author {
             return Ok(known.is_some());
         }
         let Some(pages) = &self.pages else { return Ok(false) };
-        let text = pages.fetch(path).await?;
+        let text = pages.fetch(path).await?.map(without_mark);
         let exists = text.is_some();
         self.files.lock().insert(path.to_owned(), text);
         Ok(exists)

@@ -11,6 +11,7 @@ mod facts;
 mod guarded;
 mod index;
 mod known;
+mod language;
 mod packages;
 mod pages;
 mod places;
@@ -114,7 +115,7 @@ enum Work {
 pub enum Entry {
     /// Files by path relative to one root.
     Files {
-        /// The path of the entry.
+        /// The path of the entry. One without an ending is JavaScript or, where it is not that, TypeScript.
         entry: String,
         /// Texts by path; relative imports resolve among them.
         files: BTreeMap<String, String>,
@@ -160,6 +161,8 @@ pub struct Bundle {
     pub source_map: Option<String>,
     /// The versions chosen.
     pub lock: Lock,
+    /// The path or address of the entry, with the ending of its language.
+    pub entry: String,
     /// The entry as its author wrote it.
     pub entry_code: String,
     /// Whether it answers HTTP requests itself.

@@ -23,6 +23,8 @@ use crate::{BundleError, Lock, LockedPackage};
 pub(crate) const ENTRY: &str = "millrace:entry";
 /// The folder that the author's files seem to be in, beside the packages, so that nothing in a bundle tells where it was made.
 const AUTHOR: &str = "component";
+/// The bundler's helper that calls decorators, at the end of its id.
+const DECORATE: &str = "/helpers/esm/decorate.js";
 /// Ids of our own modules.
 const OURS: &str = "millrace:module/";
 
@@ -39,6 +41,8 @@ pub(crate) struct MillracePlugin {
     pub(crate) unfit: Mutex<BTreeSet<String>>,
     imports: Mutex<BTreeSet<String>>,
     modules: &'static [(&'static str, &'static str)],
+    /// Whether decorators are TypeScript's older ones.
+    experimental_decorators: bool,
     /// The first error of ours: the bundler only passes on text.
     failure: Mutex<Option<BundleError>>,
 }
@@ -51,6 +55,7 @@ impl std::fmt::Debug for MillracePlugin {
 
 impl MillracePlugin {
     pub(crate) fn new(author: Arc<Author>, packages: Arc<Packages>, before: Lock, modules: &'static [(&'static str, &'static str)]) -> Self {
+        let experimental_decorators = author.has_experimental_decorators();
         let author_prefix = format!("{}/{AUTHOR}/", packages.root().display());
         Self {
             author,
@@ -62,6 +67,7 @@ impl MillracePlugin {
             unfit: Mutex::default(),
             imports: Mutex::default(),
             modules,
+            experimental_decorators,
             failure: Mutex::default(),
         }
     }
@@ -192,16 +198,25 @@ impl Plugin for MillracePlugin {
         let Some(code) = self.author.text(path) else { return Ok(None) };
         let address = path.split(['?', '#']).next().unwrap_or(path);
         let kind = match address.rsplit('.').next() {
+            _ if self.author.is_typescript(path) => ModuleType::Ts,
             Some("ts" | "mts" | "cts") => ModuleType::Ts,
             Some("tsx") => ModuleType::Tsx,
             Some("json") => ModuleType::Json,
             _ => ModuleType::Js,
         };
+        // As a comment, for the bundle has lines before it.
+        let code = if code.starts_with("#!") && kind != ModuleType::Json { code.replacen("#!", "//", 1) } else { code };
         Ok(Some(HookLoadOutput { code: code.into(), module_type: Some(kind), ..HookLoadOutput::default() }))
     }
 
     /// What stands in the way of one file for all, said otherwise.
     async fn transform(&self, _ctx: SharedTransformPluginContext, args: &HookTransformArgs<'_>) -> HookTransformReturn {
+        if args.id.ends_with(DECORATE) && !self.experimental_decorators {
+            return Ok(Some(HookTransformOutput { code: Some(include_str!("decorate.js").into()), ..HookTransformOutput::default() }));
+        }
+        if let Some(code) = args.code.strip_prefix('\u{feff}') {
+            return Ok(Some(HookTransformOutput { code: Some(code.into()), map: HookTransformOutputMap::Null, ..HookTransformOutput::default() }));
+        }
         let rewritten = rewritten(args.code);
         let code = rewritten.as_deref().unwrap_or(args.code);
         let evaluated = if self.may_be_script(args.id) { evaluated(code, &self.shown(args.id)) } else { None };

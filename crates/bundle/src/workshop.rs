@@ -9,12 +9,13 @@ use std::task::{Context, Poll};
 use millrace_model::egress::Shared;
 use rolldown::plugin::__inner::SharedPluginable;
 use rolldown::{BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform, ResolveOptions, SourceMapType, TsConfig};
-use rolldown_common::Output;
+use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, Output};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::author::Author;
+use crate::language::needs_lowering;
 use crate::packages::Packages;
 use crate::pages::Pages;
 use crate::plugin::{ENTRY, MillracePlugin};
@@ -40,6 +41,7 @@ pub(crate) struct Workshop {
     packages: Arc<Packages>,
     egress: Shared,
     platform_modules: &'static [(&'static str, &'static str)],
+    node_version: String,
     threads: Option<Runtime>,
 }
 
@@ -63,7 +65,13 @@ impl Workshop {
         }
         let threads = builder.build().map_err(|e| BundleError::Internal { what: "could not start threads", source: Box::new(e) })?;
         let packages = Packages::new(Registry::new(outside, config), &config.cache_dir);
-        Ok(Self { packages: Arc::new(packages), egress: config.egress.clone(), platform_modules: config.platform_modules, threads: Some(threads) })
+        Ok(Self {
+            packages: Arc::new(packages),
+            egress: config.egress.clone(),
+            platform_modules: config.platform_modules,
+            node_version: config.node_version.clone(),
+            threads: Some(threads),
+        })
     }
 
     /// Bundles, and waits for it: for a thread that has nothing else to do.
@@ -80,7 +88,8 @@ impl Workshop {
     }
 
     pub(crate) async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let job = Job { packages: self.packages.clone(), pages: self.pages(), platform_modules: self.platform_modules };
+        let job =
+            Job { packages: self.packages.clone(), pages: self.pages(), platform_modules: self.platform_modules, node_version: self.node_version.clone() };
         let threads = self.threads.as_ref().ok_or_else(|| BundleError::Internal { what: "the bundler is closed", source: "no threads".into() })?;
         let work = Owned(threads.spawn(async move { job.run(request).await }));
         // A panic of the bundler ends one bundle.
@@ -119,6 +128,7 @@ struct Job {
     packages: Arc<Packages>,
     pages: Pages,
     platform_modules: &'static [(&'static str, &'static str)],
+    node_version: String,
 }
 
 impl Job {
@@ -128,7 +138,9 @@ impl Job {
         let root = self.packages.root().to_path_buf();
         let plugin = Arc::new(MillracePlugin::new(author.clone(), self.packages, request.lock.unwrap_or_default(), self.platform_modules));
         let shared: SharedPluginable = plugin.clone();
-        let mut bundler = BundlerBuilder::default().with_options(options(root)).with_plugins(vec![shared]).build().map_err(|e| plugin.error(e.into_vec()))?;
+        let lowered = lowered(&author, &self.node_version)?;
+        let mut bundler =
+            BundlerBuilder::default().with_options(options(root, lowered)).with_plugins(vec![shared]).build().map_err(|e| plugin.error(e.into_vec()))?;
         let output = bundler.generate().await.map_err(|e| plugin.error(e.into_vec()))?;
         let chunk = output
             .assets
@@ -149,6 +161,7 @@ impl Job {
             code: format!("{BANNER}\n{}", chunk.code),
             source_map,
             lock: plugin.lock(),
+            entry: author.entry().to_owned(),
             entry_code,
             responds,
             imports: plugin.imports(),
@@ -158,7 +171,20 @@ impl Job {
     }
 }
 
-fn options(root: PathBuf) -> BundlerOptions {
+/// How syntax is lowered that the Node in use does not have, where the author's files have such.
+fn lowered(author: &Author, node_version: &str) -> Result<Option<BundlerTransformOptions>, BundleError> {
+    let experimental = author.has_experimental_decorators();
+    let major = node_version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
+    let mut needs = false;
+    for (path, text) in author.given() {
+        needs |= needs_lowering(&path, &text, major, experimental)?;
+    }
+    let target = if major == 0 { "es2025".to_owned() } else { format!("node{major}") };
+    let decorator = DecoratorOptions { legacy: Some(true), emit_decorator_metadata: Some(experimental), ..DecoratorOptions::default() };
+    Ok(needs.then(|| BundlerTransformOptions { target: Some(Either::Left(target)), decorator: Some(decorator), ..BundlerTransformOptions::default() }))
+}
+
+fn options(root: PathBuf, transform: Option<BundlerTransformOptions>) -> BundlerOptions {
     let endings = [".js", ".json", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"];
     BundlerOptions {
         input: Some(vec![InputItem { name: Some("component".into()), import: ENTRY.into() }]),
@@ -166,6 +192,7 @@ fn options(root: PathBuf) -> BundlerOptions {
         platform: Some(Platform::Node),
         format: Some(OutputFormat::Esm),
         sourcemap: Some(SourceMapType::Hidden),
+        transform,
         code_splitting: Some(CodeSplittingMode::Bool(false)),
         // A package's tsconfig.json is about how it was made.
         tsconfig: Some(TsConfig::Auto(false)),

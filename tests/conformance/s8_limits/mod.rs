@@ -1,6 +1,7 @@
 //! Chapter 8: limits.
 
 mod imports;
+mod language;
 mod packages;
 mod sloppy;
 

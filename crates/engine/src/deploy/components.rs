@@ -239,9 +239,10 @@ impl Engine {
         let now = self.now();
         // Of an address only the entry is kept: the rest is where it came from.
         let files = match code {
-            CodeRef::Code { files, entry: Some(entry), .. } => {
-                let others = files.iter().filter(|(path, _)| *path != entry).map(|(path, text)| (path.clone(), text.clone())).collect();
-                Some(CodeFiles { entry: entry.clone(), others })
+            // Of code without a path, only one that is no JavaScript has a name to keep.
+            CodeRef::Code { files, entry, .. } if entry.is_some() || bundle.entry.ends_with(".ts") => {
+                let others = files.iter().filter(|(path, _)| **path != bundle.entry && Some(*path) != entry.as_ref());
+                Some(CodeFiles { entry: bundle.entry.clone(), others: others.map(|(path, text)| (path.clone(), text.clone())).collect() })
             }
             _ => None,
         };
@@ -370,11 +371,34 @@ pub(crate) fn key_and_version(name: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// The path of inline code: its language, where that is given, is the ending of its name. Without either, the code tells.
+///
+/// # Errors
+/// Where the language is another than that of the ending, or none that runs.
+pub fn entry_in_language(entry: Option<String>, stem: &str, language: Option<&str>) -> Result<Option<String>, EngineError> {
+    let (endings, ending): (&[&str], _) = match language {
+        None => return Ok(entry),
+        Some("javascript") => (&[".mjs", ".js", ".cjs", ".jsx"], ".mjs"),
+        Some("typescript") => (&[".ts", ".mts", ".cts", ".tsx"], ".ts"),
+        Some(other) => {
+            let shown: String = other.chars().take(80).collect();
+            return Err(EngineError::invalid("language", format!("`{shown}` is no language of components; allowed are `javascript` and `typescript`")));
+        }
+    };
+    match entry {
+        Some(entry) if endings.iter().any(|ending| entry.ends_with(ending)) => Ok(Some(entry)),
+        Some(entry) if entry.rsplit('/').next().is_some_and(|name| name.contains('.')) => {
+            Err(EngineError::invalid("language", format!("`{}` does not fit the code's path `{entry}`; leave one of both out", language.unwrap_or_default())))
+        }
+        entry => Ok(Some(format!("{}{ending}", entry.as_deref().unwrap_or(stem)))),
+    }
+}
+
 fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>) -> Result<Entry, EngineError> {
     if code.trim().is_empty() {
         return Err(EngineError::missing("component_code", "`component_code` is empty; give the text of a component"));
     }
-    let entry = entry.unwrap_or("component.mjs");
+    let entry = entry.unwrap_or("component");
     if entry.starts_with('/') || entry.split('/').any(|part| part == ".." || part.is_empty()) {
         return Err(EngineError::invalid("component_entry", format!("`{entry}` is not a path below the root of the files")));
     }

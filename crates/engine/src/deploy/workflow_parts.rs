@@ -11,7 +11,7 @@ use millrace_model::workflow::{Step, Trigger, WorkflowVersion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::deploy::components::CodeRef;
+use crate::deploy::components::{CodeRef, entry_in_language};
 use crate::deploy::configure::Subject;
 use crate::deploy::settings::{SettingsRequest, settings_of};
 use crate::{Engine, EngineError};
@@ -61,6 +61,8 @@ pub struct StepRequest {
     pub code_files: Option<BTreeMap<String, String>>,
     /// The code's path among them.
     pub code_entry: Option<String>,
+    /// `javascript` or `typescript`; where it is not given, the code tells.
+    pub language: Option<String>,
     /// Values by prop name; may hold `{{expressions}}`.
     pub props: Map<String, Value>,
     /// The id of the form that they were filled in with.
@@ -294,7 +296,7 @@ fn step_code(field: &str, request: &StepRequest) -> Result<CodeRef, EngineError>
         (Some(code), None, None) => Ok(CodeRef::Code {
             code: code.clone(),
             files: request.code_files.clone().unwrap_or_default(),
-            entry: Some(request.code_entry.clone().unwrap_or_else(|| format!("{}.mjs", request.namespace))),
+            entry: entry_in_language(Some(request.code_entry.clone().unwrap_or_else(|| request.namespace.clone())), "", request.language.as_deref())?,
             url: None,
         }),
         (None, Some(key), None) => Ok(CodeRef::Key(key.clone())),

@@ -1,0 +1,189 @@
+//! The language of an author's files: which of JavaScript and TypeScript a text is, and its syntax that Node does not have.
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    AccessorProperty, Decorator, FormalParameter, MethodDefinition, PropertyDefinition, PropertyKey, RegExpLiteral, VariableDeclaration,
+    VariableDeclarationKind,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_parser::Parser;
+use oxc_span::{SourceType, Span};
+
+use crate::BundleError;
+
+/// Node's versions before this one refuse modifiers within regular expressions.
+const MODIFIERS_SINCE: u64 = 23;
+
+/// Whether a text that nobody named is TypeScript: it is no JavaScript, and as TypeScript it is right, or wrong further on.
+pub(crate) fn is_typescript(code: &str) -> bool {
+    let javascript = [SourceType::jsx(), SourceType::cjs().with_jsx(true)].map(|kind| first_error(code, kind));
+    let [Some(module), Some(script)] = javascript else { return false };
+    let typescript = [SourceType::ts(), SourceType::tsx()].into_iter().map(|kind| first_error(code, kind).unwrap_or(usize::MAX)).max();
+    typescript.is_some_and(|typescript| typescript > module.max(script))
+}
+
+/// Where the text is wrong, if it is.
+fn first_error(code: &str, kind: SourceType) -> Option<usize> {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, code, kind).parse();
+    if !parsed.panicked && parsed.diagnostics.is_empty() {
+        return None;
+    }
+    let offsets = parsed.diagnostics.iter().filter_map(|error| error.labels.first().map(|label| label.offset() as usize));
+    Some(offsets.min().unwrap_or(0))
+}
+
+/// Whether a file has syntax that is to be lowered for Node.
+///
+/// # Errors
+/// Where it has syntax that cannot be lowered, with its line.
+pub(crate) fn needs_lowering(path: &str, code: &str, node_major: u64, experimental_decorators: bool) -> Result<bool, BundleError> {
+    if !["@", "using", "accessor", "(?"].iter().any(|token| code.contains(token)) {
+        return Ok(false);
+    }
+    let kind = SourceType::from_path(path).unwrap_or_default();
+    let kind = if kind.is_typescript() { kind } else { SourceType::jsx() };
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, code, kind).parse();
+    let mut finder = Finder { experimental_decorators, node_major, needs: false, refused: None };
+    finder.visit_program(&parsed.program);
+    match finder.refused {
+        None => Ok(finder.needs),
+        Some((span, why)) => {
+            let before = &code[..(span.start as usize).min(code.len())];
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            Err(BundleError::Syntax { text: format!("{path}:{line}:{column}: {why}") })
+        }
+    }
+}
+
+struct Finder {
+    experimental_decorators: bool,
+    node_major: u64,
+    needs: bool,
+    /// The first place that cannot be lowered, and why.
+    refused: Option<(Span, String)>,
+}
+
+impl Finder {
+    fn refuse(&mut self, span: Span, why: impl FnOnce() -> String) {
+        if self.refused.is_none() {
+            self.refused = Some((span, why()));
+        }
+    }
+
+    /// Fields, accessors and parameters: decorators of the standard need what no version of Node has.
+    fn element(&mut self, decorators: &[Decorator<'_>], what: &str) {
+        if let Some(first) = decorators.first().filter(|_| !self.experimental_decorators) {
+            self.refuse(first.span, || {
+                format!(
+                    "a decorator of {what} cannot be lowered; decorate methods, getters, setters and classes, or, where TypeScript's older decorators are meant, set \"experimentalDecorators\": true in a tsconfig.json beside the code"
+                )
+            });
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Finder {
+    fn visit_decorator(&mut self, decorator: &Decorator<'a>) {
+        self.needs = true;
+        walk::walk_decorator(self, decorator);
+    }
+
+    fn visit_property_definition(&mut self, field: &PropertyDefinition<'a>) {
+        self.element(&field.decorators, "a field");
+        walk::walk_property_definition(self, field);
+    }
+
+    fn visit_accessor_property(&mut self, accessor: &AccessorProperty<'a>) {
+        self.refuse(accessor.span, || "an `accessor` field cannot be lowered; write a getter and a setter".into());
+    }
+
+    fn visit_formal_parameter(&mut self, parameter: &FormalParameter<'a>) {
+        self.element(&parameter.decorators, "a parameter");
+        walk::walk_formal_parameter(self, parameter);
+    }
+
+    fn visit_method_definition(&mut self, method: &MethodDefinition<'a>) {
+        if let (PropertyKey::PrivateIdentifier(_), Some(first)) = (&method.key, method.decorators.first()) {
+            self.refuse(first.span, || "a decorator of a private method cannot be lowered; decorate one that is not private".into());
+        }
+        walk::walk_method_definition(self, method);
+    }
+
+    fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
+        self.needs |= matches!(declaration.kind, VariableDeclarationKind::Using | VariableDeclarationKind::AwaitUsing);
+        walk::walk_variable_declaration(self, declaration);
+    }
+
+    fn visit_reg_exp_literal(&mut self, expression: &RegExpLiteral<'a>) {
+        let major = self.node_major;
+        if (1..MODIFIERS_SINCE).contains(&major) && has_modifiers(&expression.regex.pattern.text) {
+            self.refuse(expression.span, || format!("modifiers within a regular expression, such as `(?i:…)`, need Node {MODIFIERS_SINCE} and cannot be lowered; Node {major} runs components here"));
+        }
+    }
+}
+
+/// `(?i:`, `(?-s:`, not `(?:` or `(?=`.
+fn has_modifiers(pattern: &str) -> bool {
+    pattern.match_indices("(?").any(|(at, _)| {
+        let escapes = pattern[..at].bytes().rev().take_while(|b| *b == b'\\').count();
+        let rest = &pattern[at + 2..];
+        let flags = rest.bytes().take_while(|b| b"ims-".contains(b)).count();
+        escapes % 2 == 0 && flags > 0 && rest[flags..].starts_with(':')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_typescript_where_it_is_no_javascript() {
+        for code in [
+            "export default { run(n: number) {} };",
+            "interface A { b: string }\nexport default { run() {} } as A;",
+            "enum E { A }",
+            "const x = <T,>(t: T) => t; export default {};",
+        ] {
+            assert!(is_typescript(code), "{code}");
+        }
+        for code in [
+            "export default { run() {} };",
+            "module.exports = { run() { with (a) {} } };",
+            "export default { run( {",
+            "#!/usr/bin/env node\nexport default {};",
+            "const x = <b>1</b>;",
+            "@a class B {}",
+        ] {
+            assert!(!is_typescript(code), "{code}");
+        }
+        assert!(is_typescript("const a: number = 1;\nconst b = ;"), "as TypeScript, it is wrong further on");
+    }
+
+    #[test]
+    fn what_cannot_be_lowered_names_its_line() {
+        let needs = |code: &str| needs_lowering("a.ts", code, 20, false);
+        for (code, expected) in [
+            ("class A { @log m() {} }", true),
+            ("@log class A {}", true),
+            ("{ using a = b; }", true),
+            ("// me@example.test is using (?:\nexport default /(?:a)/;", false),
+        ] {
+            assert_eq!(needs(code).expect("can be lowered"), expected, "{code}");
+        }
+        for (code, place) in [
+            ("class A {\n  @f x = 1;\n}", "a.ts:2:3:"),
+            ("class A {\n  accessor x = 1;\n}", "a.ts:2:3:"),
+            ("\nexport default /a(?i:b)/;", "a.ts:2:16:"),
+            ("class A { m(@p a) {} }", "a.ts:1:13:"),
+            ("class A { @l #m() {} }", "a.ts:1:11:"),
+        ] {
+            let error = needs(code).expect_err("cannot be lowered").to_string();
+            assert!(error.contains(place), "{code}: {error}");
+        }
+        assert!(needs_lowering("a.ts", "class A { @f x = 1; }", 20, true).expect("TypeScript's older decorators"));
+        assert!(!needs_lowering("a.ts", "export default /a(?i:b)/;", 24, false).expect("Node has it"));
+    }
+}
