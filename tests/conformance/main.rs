@@ -14,6 +14,7 @@ mod master_key;
 mod nodes;
 mod one_at_a_time;
 mod operations;
+mod people;
 mod postgres;
 mod postgres_start;
 mod properties;

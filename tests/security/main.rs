@@ -19,6 +19,7 @@ mod requests;
 mod resources;
 mod scopes;
 mod sending;
+mod sessions;
 mod support;
 mod turns;
 mod walls;

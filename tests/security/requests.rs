@@ -324,7 +324,7 @@ async fn pages_are_told_to_browsers_as_strictly_as_can_be() {
         "/docs",
         "/runs/run_x",
         "/oauth/callback?error=%3Cscript%3E",
-        "/assets/page.js",
+        "/assets/plain.css",
         "/openapi.json",
         "/healthz",
         "/v1/users/me",

@@ -1,5 +1,6 @@
 //! The harness of the end-to-end tests: a real server in a folder of its own, spoken to over HTTP.
 
+pub mod browser;
 pub mod cli;
 /// The tests of the Postgres store start theirs in the same way.
 #[path = "../../crates/store-postgres/tests/it/cluster.rs"]
@@ -8,7 +9,6 @@ pub mod disk;
 pub mod flow;
 pub mod kills;
 pub mod openapi;
-pub mod page;
 pub mod receiver;
 pub mod registry;
 pub mod schedule;

@@ -17,6 +17,8 @@ import { Route as AppListenersRouteImport } from "./routes/_app.listeners";
 import { Route as AppMailRouteImport } from "./routes/_app.mail";
 import { Route as AppRegistriesRouteImport } from "./routes/_app.registries";
 import { Route as AppSettingsRouteImport } from "./routes/_app.settings";
+import { Route as InviteTokenRouteImport } from "./routes/invite.$token";
+import { Route as SetupTokenRouteImport } from "./routes/setup.$token";
 import { Route as AppAccountsIndexRouteImport } from "./routes/_app.accounts.index";
 import { Route as AppComponentsIndexRouteImport } from "./routes/_app.components.index";
 import { Route as AppComponentsIdRouteImport } from "./routes/_app.components.$id";
@@ -81,6 +83,16 @@ const AppSettingsRoute = AppSettingsRouteImport.update({
   id: "/settings",
   path: "/settings",
   getParentRoute: () => AppRoute,
+} as any);
+const InviteTokenRoute = InviteTokenRouteImport.update({
+  id: "/invite/$token",
+  path: "/invite/$token",
+  getParentRoute: () => rootRouteImport,
+} as any);
+const SetupTokenRoute = SetupTokenRouteImport.update({
+  id: "/setup/$token",
+  path: "/setup/$token",
+  getParentRoute: () => rootRouteImport,
 } as any);
 const AppAccountsIndexRoute = AppAccountsIndexRouteImport.update({
   id: "/accounts/",
@@ -216,6 +228,8 @@ export interface FileRoutesByFullPath {
   "/mail": typeof AppMailRoute;
   "/registries": typeof AppRegistriesRoute;
   "/settings": typeof AppSettingsRouteWithChildren;
+  "/invite/$token": typeof InviteTokenRoute;
+  "/setup/$token": typeof SetupTokenRoute;
   "/components/$id": typeof AppComponentsIdRoute;
   "/data/$id": typeof AppDataIdRoute;
   "/files/$store": typeof AppFilesStoreRoute;
@@ -248,6 +262,8 @@ export interface FileRoutesByTo {
   "/listeners": typeof AppListenersRoute;
   "/mail": typeof AppMailRoute;
   "/registries": typeof AppRegistriesRoute;
+  "/invite/$token": typeof InviteTokenRoute;
+  "/setup/$token": typeof SetupTokenRoute;
   "/": typeof AppIndexRoute;
   "/components/$id": typeof AppComponentsIdRoute;
   "/data/$id": typeof AppDataIdRoute;
@@ -283,6 +299,8 @@ export interface FileRoutesById {
   "/_app/mail": typeof AppMailRoute;
   "/_app/registries": typeof AppRegistriesRoute;
   "/_app/settings": typeof AppSettingsRouteWithChildren;
+  "/invite/$token": typeof InviteTokenRoute;
+  "/setup/$token": typeof SetupTokenRoute;
   "/_app/": typeof AppIndexRoute;
   "/_app/components/$id": typeof AppComponentsIdRoute;
   "/_app/data/$id": typeof AppDataIdRoute;
@@ -320,6 +338,8 @@ export interface FileRouteTypes {
     | "/mail"
     | "/registries"
     | "/settings"
+    | "/invite/$token"
+    | "/setup/$token"
     | "/components/$id"
     | "/data/$id"
     | "/files/$store"
@@ -352,6 +372,8 @@ export interface FileRouteTypes {
     | "/listeners"
     | "/mail"
     | "/registries"
+    | "/invite/$token"
+    | "/setup/$token"
     | "/"
     | "/components/$id"
     | "/data/$id"
@@ -386,6 +408,8 @@ export interface FileRouteTypes {
     | "/_app/mail"
     | "/_app/registries"
     | "/_app/settings"
+    | "/invite/$token"
+    | "/setup/$token"
     | "/_app/"
     | "/_app/components/$id"
     | "/_app/data/$id"
@@ -418,6 +442,8 @@ export interface RootRouteChildren {
   AppRoute: typeof AppRouteWithChildren;
   KitRoute: typeof KitRoute;
   LoginRoute: typeof LoginRoute;
+  InviteTokenRoute: typeof InviteTokenRoute;
+  SetupTokenRoute: typeof SetupTokenRoute;
 }
 
 declare module "@tanstack/react-router" {
@@ -477,6 +503,20 @@ declare module "@tanstack/react-router" {
       fullPath: "/settings";
       preLoaderRoute: typeof AppSettingsRouteImport;
       parentRoute: typeof AppRoute;
+    };
+    "/invite/$token": {
+      id: "/invite/$token";
+      path: "/invite/$token";
+      fullPath: "/invite/$token";
+      preLoaderRoute: typeof InviteTokenRouteImport;
+      parentRoute: typeof rootRouteImport;
+    };
+    "/setup/$token": {
+      id: "/setup/$token";
+      path: "/setup/$token";
+      fullPath: "/setup/$token";
+      preLoaderRoute: typeof SetupTokenRouteImport;
+      parentRoute: typeof rootRouteImport;
     };
     "/_app/accounts/": {
       id: "/_app/accounts/";
@@ -748,6 +788,8 @@ const rootRouteChildren: RootRouteChildren = {
   AppRoute: AppRouteWithChildren,
   KitRoute: KitRoute,
   LoginRoute: LoginRoute,
+  InviteTokenRoute: InviteTokenRoute,
+  SetupTokenRoute: SetupTokenRoute,
 };
 export const routeTree = rootRouteImport
   ._addFileChildren(rootRouteChildren)

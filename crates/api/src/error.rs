@@ -105,6 +105,21 @@ impl ApiError {
         )
     }
 
+    /// A request with a session that a page of another origin makes.
+    pub(crate) fn from_foreign_page() -> Self {
+        let message =
+            "a page of another origin made this request, and sessions are for the pages of this server; programs send `Authorization: Bearer <api key>`";
+        Self::new(StatusCode::FORBIDDEN, "foreign_page", message)
+    }
+
+    /// A request with a session that changes something without the header of our pages.
+    pub(crate) fn csrf_header_missing(header: &str) -> Self {
+        let message = format!(
+            "a request with a session that changes something, or begins one, needs the header `{header}`, with any value; programs send `Authorization: Bearer <api key>`"
+        );
+        Self::new(StatusCode::FORBIDDEN, "csrf_header_missing", message)
+    }
+
     /// A body that is not the JSON it should be.
     pub(crate) fn malformed_json(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed_json", message)

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use millrace_engine::{ASKED_BY, Asker, EngineError, Standing};
+use millrace_engine::{ASKED_BY, Asker, Client, Engine, EngineError, Standing};
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::page::Page;
 use millrace_model::tenant::{Caller, Scope};
@@ -89,14 +89,29 @@ impl FromRequestParts<App> for ShownBy {
     }
 }
 
-/// The caller, by its key, which may do what the route needs.
+/// A client that shows a password, or a link that works once, from a page of this server.
+pub(crate) struct Visitor(pub(crate) Client);
+
+impl FromRequestParts<App> for Visitor {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        from_own_page(&parts.method, &parts.headers)?;
+        let ShownBy(asker) = ShownBy::of(parts, app);
+        let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip());
+        let user_agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        Ok(Self(Client { asker, address, user_agent }))
+    }
+}
+
+/// The caller, by its key or session, which may do what the route needs.
 pub(crate) struct Auth(pub(crate) Caller);
 
 impl FromRequestParts<App> for Auth {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let key = bearer(&parts.headers).ok_or(EngineError::Unauthorized)?;
+        let key = credential(&parts.method, &parts.headers)?;
         let ShownBy(from) = ShownBy::of(parts, app);
         let caller = app.engine.authenticate(key, from.as_ref()).await?;
         app.engine.count_request(&caller)?;
@@ -119,6 +134,48 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
+/// The session's cookie. It goes to `/v1` alone: what is at `/e/…` was written by strangers, and is of the same origin.
+pub(crate) const SESSION_COOKIE: &str = "millrace_session";
+/// The header that a page of another origin cannot send, for no answer allows it (CORS).
+const CSRF_HEADER: &str = "x-millrace-csrf";
+
+/// The key or token that a request shows, or else its session's cookie.
+pub(crate) fn credential<'a>(method: &Method, headers: &'a HeaderMap) -> Result<&'a str, ApiError> {
+    if let Some(key) = bearer(headers) {
+        // The token of a session is good in its cookie only, where no script can read it.
+        return if Engine::has_form_of_session(key) { Err(EngineError::Unauthorized.into()) } else { Ok(key) };
+    }
+    let token = session_cookie(headers).ok_or(EngineError::Unauthorized)?;
+    from_own_page(method, headers)?;
+    Ok(token)
+}
+
+/// The token in the cookie of a session. None where there are several: what else is of this site may have set one of them.
+fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    let pairs = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
+    let mut tokens = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(name, _)| *name == SESSION_COOKIE).map(|(_, token)| token);
+    let token = tokens.next().filter(|token| Engine::has_form_of_session(token))?;
+    tokens.next().is_none().then_some(token)
+}
+
+/// That a request which a browser makes by itself, cookies with it, comes of a page of this server.
+pub(crate) fn from_own_page(method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
+    let said = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or(""));
+    let changes = !matches!(*method, Method::GET | Method::HEAD);
+    // Browsers say nothing of it where the server has no certificate, unless it is on the same machine.
+    let fits = match said("sec-fetch-site") {
+        None | Some("same-origin") => true,
+        // The user asked for it, in the line of addresses.
+        Some("none") => !changes,
+        Some(_) => false,
+    };
+    let of_this_host = |origin: &str| said("host").is_some_and(|host| origin.split_once("://").is_some_and(|(_, at)| at.eq_ignore_ascii_case(host)));
+    if !fits || (changes && said("origin").is_some_and(|origin| !of_this_host(origin))) {
+        return Err(ApiError::from_foreign_page());
+    }
+    if changes && said(CSRF_HEADER).is_none() { Err(ApiError::csrf_header_missing(CSRF_HEADER)) } else { Ok(()) }
+}
+
 /// The key that was shown, for an answer that goes on: it ends with the key.
 pub(crate) struct Lasting(pub(crate) Standing);
 
@@ -126,7 +183,7 @@ impl FromRequestParts<App> for Lasting {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        Ok(Self(app.engine.standing(bearer(&parts.headers).ok_or(EngineError::Unauthorized)?)))
+        Ok(Self(app.engine.standing(credential(&parts.method, &parts.headers)?)))
     }
 }
 

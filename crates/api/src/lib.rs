@@ -1,5 +1,6 @@
 //! HTTP over the engine: `/v1`, generated endpoints, streams, health. A handler extracts, calls, maps.
 
+mod app;
 mod audit;
 mod contract;
 mod endpoints;
@@ -8,7 +9,6 @@ mod extract;
 mod guard;
 mod health;
 mod metrics;
-mod pages;
 mod paths;
 mod room;
 mod v1;
@@ -106,13 +106,8 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .route("/openapi.json", get(contract::openapi::show))
         .route("/docs", get(contract::openapi::page))
         .route("/metrics", get(metrics::show))
-        .route("/", get(pages::page))
-        .route("/runs/{id}", get(pages::page))
-        .route("/sources", get(pages::page))
-        .route("/sources/new", get(pages::page))
-        .route("/assets/page.js", get(pages::script))
-        .route("/assets/page.css", get(pages::style))
-        .fallback(error::no_route)
+        .merge(app::router())
+        .fallback(app::elsewhere)
         .method_not_allowed_fallback(error::no_method)
         .layer(from_fn_with_state(app.clone(), around))
         .with_state(app)

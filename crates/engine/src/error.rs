@@ -98,6 +98,15 @@ pub enum EngineError {
         /// When one is looked at again.
         wait: Duration,
     },
+    /// An address and a password that do not belong together.
+    #[error("there is no login with this address and password; a new password comes by mail, from an owner, or from `millrace setup-link` on the server")]
+    WrongPassword,
+    /// Too many wrong passwords.
+    #[error("too many wrong passwords; try again after {} s", self.retry_after_secs().unwrap_or(1))]
+    WrongPasswords {
+        /// When one is looked at again.
+        wait: Duration,
+    },
     /// Not there, or another organization's.
     #[error("there is no {what} `{id}`")]
     NotFound {
@@ -234,9 +243,9 @@ impl EngineError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
-            Self::Unauthorized | Self::WrongClient | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
+            Self::Unauthorized | Self::WrongClient | Self::WrongPassword | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
             Self::Forbidden(_) | Self::ScopeMissing { .. } => ErrorKind::Forbidden,
-            Self::TooMany { .. } | Self::WrongKeys { .. } => ErrorKind::TooMany,
+            Self::TooMany { .. } | Self::WrongKeys { .. } | Self::WrongPasswords { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Gone { .. } | Self::ExportTooSlow { .. } => ErrorKind::Gone,
@@ -256,6 +265,8 @@ impl EngineError {
             Self::Forbidden(_) => "forbidden",
             Self::ScopeMissing { .. } => "scope_missing",
             Self::TooMany { .. } => "too_many_requests",
+            Self::WrongPassword => "wrong_password",
+            Self::WrongPasswords { .. } => "too_many_wrong_passwords",
             Self::WrongKeys { .. } => "too_many_wrong_keys",
             Self::NotFound { .. } => "not_found",
             Self::Gone { .. } => "gone",
@@ -276,7 +287,7 @@ impl EngineError {
     /// Whole seconds after which it is worth to try again, where that is known.
     pub fn retry_after_secs(&self) -> Option<u64> {
         match self {
-            Self::TooMany { wait, .. } | Self::WrongKeys { wait } | Self::FilesFull { wait, .. } => {
+            Self::TooMany { wait, .. } | Self::WrongKeys { wait } | Self::WrongPasswords { wait } | Self::FilesFull { wait, .. } => {
                 Some(wait.as_millis().div_ceil(1000).try_into().unwrap_or(1).max(1))
             }
             Self::Overloaded | Self::NoMemory | Self::NoProcess | Self::QueueFull | Self::DatabaseUnavailable => Some(1),
@@ -292,7 +303,7 @@ impl EngineError {
             Self::Invalid { details, .. } | Self::Component { details, .. } => details.clone(),
             Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
             Self::ScopeMissing { needed, has } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
-            Self::WrongKeys { .. } => json!({ "retry_after": self.retry_after_secs() }),
+            Self::WrongKeys { .. } | Self::WrongPasswords { .. } => json!({ "retry_after": self.retry_after_secs() }),
             Self::DeploysWaiting { waiting_max } => json!({ "waiting_max": waiting_max, "retry_after": self.retry_after_secs() }),
             Self::FilesFull { max_mb, .. } => json!({ "max_mb": max_mb, "retry_after": self.retry_after_secs() }),
             Self::TooMany { per_minute, .. } => json!({ "per_minute": per_minute, "retry_after": self.retry_after_secs() }),

@@ -64,6 +64,7 @@ pub use tenants::keyring::{MasterKeyError, MasterKeys};
 pub use tenants::keys::{NewApiKey, UpdateApiKey};
 pub use tenants::oauth::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;
+pub use tenants::people::{Client, LinkAnswer, NewLink, SessionView, SignedIn};
 pub use tenants::secrets::MasterKey;
 pub use tenants::standing::Standing;
 pub use tenants::wrong_keys::{ASKED_BY, Asker};
@@ -194,6 +195,7 @@ struct Inner {
     domains: accept::domains::Domains,
     kept_files: accept::kept_files::KeptFiles,
     wrong_keys: tenants::wrong_keys::WrongKeys,
+    passwords: tenants::passwords::Passwords,
     /// Reaches what code sends to.
     sending: deliver::reach::Reach,
     /// Reaches providers of OAuth.
@@ -271,6 +273,7 @@ impl Engine {
             domains: accept::domains::Domains::default(),
             kept_files: accept::kept_files::KeptFiles::default(),
             wrong_keys: tenants::wrong_keys::WrongKeys::default(),
+            passwords: tenants::passwords::Passwords::default(),
             sending,
             providers,
             search_indexes: deploy::registries::SearchIndexes::default(),

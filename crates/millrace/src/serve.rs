@@ -105,6 +105,9 @@ async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listeners
     );
     let limits = http::Limits { connections_max, head_timeout: Duration::from_secs(u64::from(config.request_timeout_seconds)) };
     let metrics = listeners.metrics.map(|listener| serve_metrics(listener, engine, limits)).transpose()?;
+    if let Some(first_visit) = engine.first_visit().await? {
+        tracing::info!(url = first_visit.url, "nobody can sign in yet: open this address to set the first owner's password; it works once, within a day");
+    }
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let memory = tokio::spawn(memory::give_back());
     serve_until_signal(listeners.main, router, limits).await?;

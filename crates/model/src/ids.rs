@@ -245,6 +245,10 @@ id_type! {
     ErrorGroupId = "eg_";
     /// A replay of many runs.
     ReplayId = "rpl_";
+    /// A person's session in a browser.
+    SessionId = "ses_";
+    /// A link that works once.
+    LinkId = "lnk_";
     /// A form in which props are filled in: the `dynamic_props_id` of the API.
     FormId = "dyp_";
 }

@@ -23,6 +23,7 @@ pub mod limits;
 pub mod made_from;
 pub mod page;
 pub mod pause;
+pub mod people;
 pub mod props;
 pub mod rate;
 pub mod registry;

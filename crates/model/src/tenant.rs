@@ -1,7 +1,7 @@
 //! Who owns things and who asks: organizations, users, API keys.
 
 use crate::clock::Timestamp;
-use crate::ids::{ApiKeyId, OauthClientId, OrgId, ProjectId, UserId};
+use crate::ids::{ApiKeyId, OauthClientId, OrgId, ProjectId, SessionId, UserId};
 
 /// An organization (the API also says workspace).
 #[derive(Clone, Debug)]
@@ -88,6 +88,11 @@ impl Scopes {
         Self(vec![Scope::Full])
     }
 
+    /// One scope alone.
+    pub fn one(scope: Scope) -> Self {
+        Self(vec![scope])
+    }
+
     /// These scopes in one order; `None` where there is none.
     pub fn of(mut scopes: Vec<Scope>) -> Option<Self> {
         scopes.sort_unstable();
@@ -154,7 +159,15 @@ impl ApiKey {
             Some((hash, until)) if hash == key_hash && self.key_hash != key_hash => Some(self.expires_at.map_or(*until, |end| end.min(*until))),
             _ => self.expires_at,
         };
-        Caller { org_id: self.org_id, user_id: self.user_id, key_id: self.id, scopes: self.scopes, rate_per_minute: self.rate_per_minute, ends_at }
+        Caller {
+            org_id: self.org_id,
+            user_id: self.user_id,
+            key_id: self.id,
+            scopes: self.scopes,
+            rate_per_minute: self.rate_per_minute,
+            ends_at,
+            session: None,
+        }
     }
 }
 
@@ -197,7 +210,15 @@ impl OauthToken {
     pub fn caller(self, client: OauthClient) -> Caller {
         // Requests are counted by client: its tokens share a rate.
         let key_id = ApiKeyId::from_row(client.id.to_string());
-        Caller { org_id: client.org_id, user_id: client.user_id, key_id, scopes: self.scopes, rate_per_minute: None, ends_at: Some(self.expires_at) }
+        Caller {
+            org_id: client.org_id,
+            user_id: client.user_id,
+            key_id,
+            scopes: self.scopes,
+            rate_per_minute: None,
+            ends_at: Some(self.expires_at),
+            session: None,
+        }
     }
 }
 
@@ -208,7 +229,7 @@ pub struct Caller {
     pub org_id: OrgId,
     /// The user.
     pub user_id: UserId,
-    /// The key that was shown; the id of the OAuth client, where a token was.
+    /// The key that was shown; the id of the OAuth client, where a token was, and of the session, where its cookie was.
     pub key_id: ApiKeyId,
     /// What the key may do.
     pub scopes: Scopes,
@@ -216,6 +237,8 @@ pub struct Caller {
     pub rate_per_minute: Option<u32>,
     /// From when on the key that was shown is not taken any more.
     pub ends_at: Option<Timestamp>,
+    /// The session of a person who signed in; none: a program asks, by a key or token.
+    pub session: Option<SessionId>,
 }
 
 #[cfg(test)]

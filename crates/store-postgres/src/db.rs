@@ -359,7 +359,7 @@ pub(crate) fn database(error: tokio_postgres::Error) -> StoreError {
     {
         // Constraints are named `<table>_<what>`; a primary key's name ends with `_pkey`.
         let constraint = db.constraint().unwrap_or_default();
-        let name = [("_name_slug", "name_slug"), ("_orgname", "orgname"), ("_key_hash", "key_hash"), ("_key", "key"), ("_name", "name")]
+        let name = [("_name_slug", "name_slug"), ("_orgname", "orgname"), ("_key_hash", "key_hash"), ("_key", "key"), ("_name", "name"), ("_email", "email")]
             .into_iter()
             .find_map(|(end, name)| constraint.ends_with(end).then_some(name));
         return StoreError::Taken(name.unwrap_or("id"));

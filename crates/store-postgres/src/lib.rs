@@ -22,6 +22,7 @@ mod migrations;
 mod nodes;
 mod oauth_clients;
 mod pauses;
+mod people;
 mod registries;
 mod replays;
 mod retention;

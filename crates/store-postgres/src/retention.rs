@@ -119,6 +119,9 @@ pub(crate) async fn prune_leftovers(t: &Transaction<'_>, l: &Leftovers) -> Store
         format!("DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE {column} < $1 {more} LIMIT $2 FOR UPDATE SKIP LOCKED)")
     };
     let mut gone = execute(t, &oldest("oauth_tokens", "token_hash", "expires_at", ""), &[&(l.now.ms() + 1), &limit]).await?;
+    for table in ["sessions", "links"] {
+        gone += execute(t, &oldest(table, "id", "expires_at", ""), &[&(l.now.ms() + 1), &limit]).await?;
+    }
     gone += execute(t, &oldest("forms", "id", "expires_at", ""), &[&(l.now.ms() + 1), &limit]).await?;
     if let Some(before) = l.before.map(Timestamp::ms) {
         gone += execute(t, &oldest("webhook_deliveries", "id", "created_at", ""), &[&before, &limit]).await?;

@@ -6,6 +6,7 @@ use millrace_model::tenant::{ApiKey, Caller, Organization};
 use millrace_store::{NewTenant, StoreError, StoreResult};
 
 use crate::db::{database, text, unwritable};
+use crate::people;
 use crate::rows::{self, execute, number, one};
 
 pub(crate) async fn bootstrap(t: &Transaction<'_>, first: &NewTenant) -> StoreResult<bool> {
@@ -26,12 +27,7 @@ pub(crate) async fn create(t: &Transaction<'_>, tenant: &NewTenant) -> StoreResu
         &[&o.id.as_str(), &text(&o.name), &text(&o.orgname), &text(&o.email), &o.project_id.as_str(), &o.created_at.ms(), &recipients(o)?],
     )
     .await?;
-    execute(
-        t,
-        "INSERT INTO users (id, org_id, username, email, created_at) VALUES ($1, $2, $3, $4, $5)",
-        &[&u.id.as_str(), &u.org_id.as_str(), &text(&u.username), &text(&u.email), &u.created_at.ms()],
-    )
-    .await?;
+    people::create_owner(t, u).await?;
     create_key(t, &tenant.key).await
 }
 

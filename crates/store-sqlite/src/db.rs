@@ -343,7 +343,7 @@ pub(crate) fn database(error: rusqlite::Error) -> StoreError {
     {
         // `table.column, table.column`: the last one tells.
         let column = columns.rsplit('.').next().unwrap_or_default();
-        return StoreError::Taken(["name_slug", "orgname", "key_hash", "key", "name"].into_iter().find(|name| *name == column).unwrap_or("id"));
+        return StoreError::Taken(["name_slug", "orgname", "key_hash", "key", "name", "email"].into_iter().find(|name| *name == column).unwrap_or("id"));
     }
     let extended = |is: i32| matches!(&error, rusqlite::Error::SqliteFailure(code, _) if code.extended_code == is);
     match error.sqlite_error_code() {

@@ -22,6 +22,7 @@ mod migrations;
 mod oauth_clients;
 mod pages;
 mod pauses;
+mod people;
 mod registries;
 mod replays;
 mod retention;

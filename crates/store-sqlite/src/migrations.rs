@@ -37,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0028_shares.sql"),
     include_str!("../migrations/0029_one_at_a_time.sql"),
     include_str!("../migrations/0030_may_respond.sql"),
+    include_str!("../migrations/0031_people.sql"),
     include_str!("../migrations/0032_org_runs.sql"),
 ];
 

@@ -138,6 +138,10 @@ pub(crate) fn prune_leftovers(c: &Connection, l: &Leftovers) -> StoreResult<u64>
         "DELETE FROM oauth_tokens WHERE token_hash IN (SELECT token_hash FROM oauth_tokens WHERE expires_at <= ?1 LIMIT ?2)",
         params![l.now.ms(), l.limit],
     )?;
+    for table in ["sessions", "links"] {
+        let ended = format!("DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE expires_at <= ?1 LIMIT ?2)");
+        gone += execute(c, &ended, params![l.now.ms(), l.limit])?;
+    }
     let ended = "DELETE FROM forms WHERE id IN (SELECT id FROM forms WHERE expires_at <= ?1 LIMIT ?2)";
     gone += execute(c, ended, params![l.now.ms(), l.limit])?;
     if let Some(before) = l.before.map(Timestamp::ms) {

@@ -6,6 +6,7 @@ use millrace_store::{NewTenant, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
 use crate::db::database;
+use crate::people;
 use crate::rows::{self, execute, number, one};
 use crate::store::json;
 
@@ -24,11 +25,7 @@ pub(crate) fn create(c: &Connection, tenant: &NewTenant) -> StoreResult<()> {
         "INSERT INTO organizations (id, name, orgname, email, project_id, created_at, error_recipients) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         params![o.id.as_str(), o.name, o.orgname, o.email, o.project_id.as_str(), o.created_at.ms(), json(&o.error_recipients)?],
     )?;
-    execute(
-        c,
-        "INSERT INTO users (id, org_id, username, email, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![u.id.as_str(), u.org_id.as_str(), u.username, u.email, u.created_at.ms()],
-    )?;
+    people::create_owner(c, u)?;
     create_key(c, &tenant.key)
 }
 

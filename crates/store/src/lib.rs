@@ -16,6 +16,7 @@ pub mod fail;
 mod files;
 mod history;
 mod nodes;
+mod people;
 mod pulse;
 mod run_query;
 mod runs;
@@ -37,6 +38,7 @@ pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
 pub use history::{ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState};
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
+pub use people::{People, UsedLink};
 pub use pulse::{Condition, Pulse};
 pub use run_query::{Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns};
 pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};
@@ -116,7 +118,9 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// The durable truth, each part of it a trait and a file of its own. All methods are one transaction, but those that change many rows: there an engine
 /// with one writer goes in steps. A returned `Ok` of a write means it survives a power cut.
 #[async_trait]
-pub trait Store: Tenants + Components + Sources + Workflows + Files + Webhooks + Runs + History + Errors + Accounts + DataStores + Deliveries + Nodes {
+pub trait Store:
+    Tenants + People + Components + Sources + Workflows + Files + Webhooks + Runs + History + Errors + Accounts + DataStores + Deliveries + Nodes
+{
     /// Writes out what waits and closes; later calls give `Closed`.
     async fn close(&self);
     /// Whether a small read works; where the last write failed, also whether a small write does.

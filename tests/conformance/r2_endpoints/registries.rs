@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use millrace_tests::{Answer, Server, binary, page};
+use millrace_tests::{Answer, Server, binary};
 use serde_json::{Value, json};
 
 const APP: &str = "export default { type: 'app', app: 'acme', propDefinitions: { greeting: { type: 'string', label: 'Greeting', optional: true } },
@@ -330,60 +330,4 @@ async fn r2_5_search_finds_published_components_too_in_the_place_of_a_registrys_
     assert_eq!(of_app["actions"], json!(["acme-own-thing"]));
     assert_eq!(server.delete("/components/acme-own-thing").await.status, 200);
     assert_eq!(server.get("/components/search?query=own").await.json["actions"], json!([]));
-}
-
-/// The addresses of the application, in a browser: they ask, and a button does it.
-#[tokio::test(flavor = "multi_thread")]
-async fn s4_5_pages_deploy_a_source_find_one_and_delete_it() {
-    let server = Server::start().await;
-    let code = "export default { name: 'Feed', key: 'acme-feed', version: '1', type: 'source',
-      props: { n: { type: 'integer', label: 'How many' }, tags: { type: 'string[]', optional: true }, http: '$.interface.http', db: '$.service.db' }, run() {} };";
-    server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
-    let sources = async || server.get("/users/me/sources").await.json;
-    let has = |lines: &[String], what: &str| assert!(lines.iter().any(|l| l.starts_with(what)), "{what}: {lines:#?}");
-    let to_key = "/sources?action=create&key=acme-feed";
-    let asked = page::shown(&server, to_key, &[]);
-    has(&asked, "label How many (integer, required)");
-    assert!(!asked.iter().any(|line| line.contains("db")), "{asked:#?}");
-    has(&page::shown(&server, to_key, &["Deploy"]), "message the prop `n`");
-    has(&page::shown(&server, "/sources", &[]), "a Deploy another");
-    assert_eq!(sources().await["page_info"]["total_count"], 0);
-    let made = page::shown(&server, to_key, &["n=7", "tags=[\"a\",\"b\"]", "name=mine", "Deploy"]);
-    has(&made, "p Deployed as mine (dc_");
-    has(&made, "p http: http://");
-    let shown = sources().await["data"][0].clone();
-    assert_eq!((&shown["configured_props"]["n"], &shown["configured_props"]["tags"]), (&json!(7), &json!(["a", "b"])));
-    // Code at an address is read once a button says so, not because of the address.
-    let afar = b"export default { name: 'From Afar', version: '1', run() {} };".to_vec();
-    let url = format!("{}/a/source.mjs", serve(vec![("/a/source.mjs", afar)]).await);
-    let to_url = format!("/sources?action=create&url={}", url.bytes().map(|b| format!("%{b:02x}")).collect::<String>());
-    assert_eq!(page::shown(&server, &to_url, &[]), [format!("p The code at {url}"), "button Read it".into()]);
-    has(&page::shown(&server, &to_url, &["Read it", "Deploy"]), "p Deployed as From Afar (dc_");
-    has(&page::shown(&server, "/sources?action=create", &[]), "message ");
-    has(&page::shown(&server, "/sources/new", &["query=feed", "Search"]), "a acme-feed");
-    // The newest goes, asked twice.
-    let left = page::shown(&server, "/sources", &["Delete", "Really delete?"]);
-    assert!(left.iter().any(|l| l.contains("mine")) && !left.iter().any(|l| l.contains("From Afar")), "{left:#?}");
-    assert_eq!(sources().await["page_info"]["total_count"], 1);
-    // Those beyond a page's length come when they are asked for.
-    let component = shown["component_id"].clone();
-    for _ in 0..25 {
-        let same = json!({ "component_id": component, "name": "one of many", "configured_props": { "n": 1 } });
-        for made in futures::future::join_all((0..4).map(|_| server.post("/sources", &same))).await {
-            assert_eq!(made.status, 200, "{}", made.text);
-        }
-    }
-    // The command line has them all.
-    let (status, listed, stderr) = millrace(&server, &["list", "sources"]);
-    assert_eq!((status, listed.as_array().map(Vec::len)), (Some(0), Some(101)), "{stderr}");
-    let many = |lines: &[String]| lines.iter().filter(|l| l.starts_with("p one of many")).count();
-    for (path, line) in [("/sources", "p mine (dc_"), ("/", "summary mine")] {
-        let first = page::shown(&server, path, &[]);
-        assert!(!first.iter().any(|l| l.starts_with(line)), "{first:#?}");
-        has(&first, "button Show more");
-        let all = page::shown(&server, path, &["Show more"]);
-        has(&all, line);
-        assert!(path == "/" || (many(&first), many(&all)) == (100, 100), "{all:#?}");
-        assert!(!all.iter().any(|l| l == "button Show more"), "{all:#?}");
-    }
 }

@@ -1,27 +1,54 @@
-/** Session of the browser. */
+/** Session of the browser: who is signed in, and how one signs in and out. */
 
 import { client, data } from "./client";
+import type { Link as LinkRecord, Session as SessionRecord } from "./schema";
 
 export type Role = "owner" | "member" | "viewer";
 
-export type Session = {
-  user: { id: string; name: string; email: string };
-  org: { id: string; name: string };
+export type Session = Omit<SessionRecord, "role" | "orgs"> & {
   role: Role;
-  scopes: readonly string[];
   orgs: readonly { id: string; name: string; role: Role }[];
 };
 
+export type Link = Omit<LinkRecord, "kind"> & { kind: "setup" | "invitation" | "reset" };
+
 export async function readSession(signal: AbortSignal): Promise<Session> {
-  const me = await data(client.GET("/v1/users/me", { signal }));
-  const orgs = me.orgs.map(({ id, name }) => ({ id, name, role: "owner" as const }));
-  const [org] = orgs;
-  if (org === undefined) throw new Error("the user belongs to no organization");
+  const session = await data(client.GET("/v1/session", { signal }));
   return {
-    user: { id: me.id, name: me.username, email: me.email },
-    org,
-    role: "owner",
-    scopes: ["full"],
-    orgs,
+    ...session,
+    role: roleOf(session.role),
+    orgs: session.orgs.map((org) => ({ ...org, role: roleOf(org.role) })),
   };
+}
+
+/** A key that may only let things run has no role: what it may do is said by its scopes. */
+function roleOf(text: string | null): Role {
+  return text === "owner" || text === "member" ? text : "viewer";
+}
+
+export function signIn(body: { email: string; password: string }) {
+  return data(client.POST("/v1/session", { body }));
+}
+
+export function signOut() {
+  return data(client.DELETE("/v1/session"));
+}
+
+export function switchOrg(org_id: string) {
+  return data(client.PUT("/v1/session", { body: { org_id } }));
+}
+
+export async function openLink(token: string, signal: AbortSignal): Promise<Link> {
+  const link = await data(client.POST("/v1/links/open", { body: { token }, signal }));
+  const kind = link.kind === "setup" || link.kind === "reset" ? link.kind : "invitation";
+  return { ...link, kind };
+}
+
+export function followLink(body: {
+  token: string;
+  password: string;
+  name?: string;
+  email?: string;
+}) {
+  return data(client.POST("/v1/links/use", { body }));
 }

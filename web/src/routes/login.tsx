@@ -1,4 +1,5 @@
 import { createFileRoute } from "@tanstack/react-router";
+import { SignIn } from "~/features/session/sign-in";
 
 export const Route = createFileRoute("/login")({
   validateSearch: (search: Record<string, unknown>): { next?: string } =>
@@ -7,5 +8,6 @@ export const Route = createFileRoute("/login")({
 });
 
 function Login() {
-  return <h1>Sign in</h1>;
+  const { next } = Route.useSearch();
+  return <SignIn next={next} />;
 }

@@ -57,7 +57,7 @@ export function Frame({
   counts?: Partial<Record<string, { n: number; alarm?: boolean; says: string }>>;
   /** The gauge above the user's name. */
   foot?: ReactNode;
-  onSignOut?: () => void;
+  onSignOut?: (() => void) | undefined;
   onSwitch?: (org: string) => void;
   children: ReactNode;
 }) {

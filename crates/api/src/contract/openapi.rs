@@ -166,7 +166,7 @@ fn tag(path: &'static str) -> &'static str {
 fn html() -> String {
     let mut out = String::from(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>Millrace API</title>\
-         <link rel=\"stylesheet\" href=\"/assets/page.css\"></head><body><header><h1>Millrace API</h1><a href=\"/openapi.json\">openapi.json</a></header>",
+         <link rel=\"stylesheet\" href=\"/assets/plain.css\"></head><body><header><h1>Millrace API</h1><a href=\"/openapi.json\">openapi.json</a></header>",
     );
     let mut put = |text: &str| out.push_str(text);
     put(&format!("<p>{}</p>", marked(ABOUT)));

@@ -1,17 +1,17 @@
 //! `/accounts`: connected accounts. Credentials only where they are asked for.
 
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use millrace_engine::{EngineError, ErrorKind, NewAccount, NewConnection, UpdateAccount};
+use millrace_engine::{ErrorKind, NewAccount, NewConnection, UpdateAccount};
 use millrace_model::ids::AccountId;
 use millrace_model::tenant::{Caller, Scope};
 use serde_json::json;
 
 use crate::App;
+use crate::app::message;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, bearer, id, query};
-use crate::pages;
+use crate::extract::{Auth, ListQuery, Params, Path, credential, id, query};
 use crate::v1::sources::own;
 use crate::wire::{self, Fields};
 
@@ -29,7 +29,7 @@ pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, headers:
     let slug = params.text("app")?.ok_or_else(|| ApiError::field("app", "`app` is missing; give the slug of an app"))?;
     let account = params.text("account_id")?.map(|text| id("account", &text)).transpose()?;
     let new = NewConnection { app: slug, name: params.text("name")?, account, fields: params.object("credentials")?.unwrap_or_default() };
-    let key = bearer(&headers).ok_or(EngineError::Unauthorized)?;
+    let key = credential(&Method::POST, &headers)?;
     let link = app.engine.connect_account(&caller, key, new).await?;
     Ok(Fields::of(&params).data(json!({ "connect_url": link.url, "expires_at": link.expires_at.secs() })))
 }
@@ -38,7 +38,7 @@ pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, headers:
 pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -> Response {
     let params = Params(query(text.as_deref()));
     let field = |name: &str| params.text(name).ok().flatten().unwrap_or_default();
-    let refused = |words: String| pages::message(StatusCode::BAD_REQUEST, "Not connected", &words);
+    let refused = |words: String| message(StatusCode::BAD_REQUEST, "Not connected", &words);
     let (error, code) = (field("error"), field("code"));
     if !error.is_empty() {
         return refused(format!("The provider answered: {}", error.chars().take(200).collect::<String>()));
@@ -49,11 +49,11 @@ pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -
     match app.engine.finish_connecting(&field("state"), &code).await {
         Ok(view) => {
             let words = format!("The account `{}` of {} is connected. You may close this page.", view.account.name, view.app.definition.name);
-            pages::message(StatusCode::OK, "Connected", &words)
+            message(StatusCode::OK, "Connected", &words)
         }
         Err(error) if error.kind() == ErrorKind::Internal => {
             tracing::error!(error = %error, "an account could not be connected");
-            pages::message(StatusCode::INTERNAL_SERVER_ERROR, "Not connected", "The server failed. Its log says why.")
+            message(StatusCode::INTERNAL_SERVER_ERROR, "Not connected", "The server failed. Its log says why.")
         }
         Err(error) => refused(error.to_string()),
     }

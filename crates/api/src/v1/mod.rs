@@ -18,6 +18,7 @@ pub(crate) mod registries;
 pub(crate) mod replays;
 pub(crate) mod run_stream;
 pub(crate) mod runs;
+pub(crate) mod session;
 pub(crate) mod sources;
 pub(crate) mod sse;
 pub(crate) mod subscriptions;

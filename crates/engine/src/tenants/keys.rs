@@ -11,6 +11,7 @@ use millrace_model::tenant::{ApiKey, Caller, Scope, Scopes};
 use parking_lot::Mutex;
 
 use crate::tenants::oauth_clients::TOKEN_PREFIX;
+use crate::tenants::people::SESSION_PREFIX;
 use crate::tenants::secrets::sha256_hex;
 use crate::tenants::wrong_keys::Asker;
 use crate::{Engine, EngineError};
@@ -96,6 +97,8 @@ impl Engine {
                 let read_at = self.0.cache.generation();
                 let found = if key.starts_with(TOKEN_PREFIX) {
                     self.0.store.caller_by_token_hash(&hash).await?
+                } else if key.starts_with(SESSION_PREFIX) {
+                    self.caller_by_session(&hash).await?
                 } else {
                     self.0.store.caller_by_key_hash(&hash).await?
                 };

@@ -7,6 +7,8 @@ pub(crate) mod keyring;
 pub(crate) mod keys;
 pub(crate) mod oauth;
 pub(crate) mod oauth_clients;
+pub(crate) mod passwords;
+pub(crate) mod people;
 pub(crate) mod secrets;
 pub(crate) mod standing;
 pub(crate) mod wrong_keys;

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millrace_model::Timestamp;
 use millrace_model::account::{Account, App, AuthType, OauthClient};
-use millrace_model::ids::{AccountId, ApiKeyId, OauthClientId, OrgId, UserId};
+use millrace_model::ids::{AccountId, ApiKeyId, OauthClientId, OrgId, SessionId, UserId};
 use millrace_model::tenant::{Caller, Scope, Scopes};
 use millrace_store::StoreError;
 use oauth2::basic::{BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse, BasicTokenType};
@@ -175,7 +175,7 @@ impl Engine {
             return Err(ended());
         }
         let (org_id, user_id, key_id) = (state.org.clone(), state.user.clone(), state.key.clone());
-        let caller = Caller { org_id, user_id, key_id, scopes: Scopes::full(), rate_per_minute: None, ends_at: None };
+        let caller = Caller { org_id, user_id, key_id, scopes: Scopes::full(), rate_per_minute: None, ends_at: None, session: None };
         let app = self.app(&caller, &state.app).await?;
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;
@@ -215,12 +215,16 @@ impl Engine {
     /// Whether the key or token that began a connection is taken still. The database is asked: what is stored then stays, whatever a cache forgets later.
     async fn may_still_connect(&self, state: &State) -> Result<bool, EngineError> {
         // Who shows a token has the id of its client.
-        let found = match state.key.as_str().parse::<OauthClientId>() {
-            Ok(_) => self.0.store.caller_by_token_hash(&state.hash).await?,
-            Err(_) => self.0.store.caller_by_key_hash(&state.hash).await?,
+        let key = state.key.as_str();
+        let found = if key.parse::<OauthClientId>().is_ok() {
+            self.0.store.caller_by_token_hash(&state.hash).await?
+        } else if key.parse::<SessionId>().is_ok() {
+            self.0.store.caller_by_session_hash(&state.hash).await?.map(|(caller, _)| caller)
+        } else {
+            self.0.store.caller_by_key_hash(&state.hash).await?
         };
         let now = self.now();
-        Ok(found.is_some_and(|caller| caller.ends_at.is_none_or(|end| end > now) && caller.scopes.allow(Scope::Full)))
+        Ok(found.is_some_and(|caller| caller.org_id == state.org && caller.ends_at.is_none_or(|end| end > now) && caller.scopes.allow(Scope::Full)))
     }
 
     /// The account with a token that is good for some minutes: refreshed where it ends soon, by one at a time.

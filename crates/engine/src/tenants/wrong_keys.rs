@@ -38,7 +38,7 @@ pub enum Asker {
 
 impl Asker {
     /// What is counted as one. One who has an address of IPv6 has 2^64 of them.
-    fn whole(&self) -> Self {
+    pub(crate) fn whole(&self) -> Self {
         match self {
             Self::Address(address) => Self::Address(match address.to_canonical() {
                 IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (!0 << 64)).into(),

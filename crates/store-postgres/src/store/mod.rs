@@ -43,6 +43,7 @@ mod errors;
 mod files;
 mod history;
 mod nodes;
+mod people;
 mod runs;
 mod sources;
 mod tenants;

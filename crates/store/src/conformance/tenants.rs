@@ -56,8 +56,15 @@ pub async fn a_key_names_its_caller(database: &dyn Database) {
     let key = org.api_key();
     assert!(org.store.caller_by_key_hash(&key.key_hash).await.expect("reads").is_none());
     org.store.create_api_key(key.clone()).await.expect("stores");
-    let caller =
-        Caller { org_id: org.id.clone(), user_id: org.user.clone(), key_id: key.id.clone(), scopes: Scopes::full(), rate_per_minute: None, ends_at: None };
+    let caller = Caller {
+        org_id: org.id.clone(),
+        user_id: org.user.clone(),
+        key_id: key.id.clone(),
+        scopes: Scopes::full(),
+        rate_per_minute: None,
+        ends_at: None,
+        session: None,
+    };
     assert_eq!(org.store.caller_by_key_hash(&key.key_hash).await.expect("reads"), Some(caller));
     let again = ApiKey { key_hash: key.key_hash.clone(), ..org.api_key() };
     assert!(matches!(org.store.create_api_key(again).await, Err(StoreError::Taken("key_hash"))));

@@ -53,6 +53,7 @@ const fn objects(name: &'static str, about: &'static str) -> Param {
 pub(crate) fn v1() -> Vec<Route> {
     [
         tenants::people(),
+        tenants::sessions(),
         tenants::keys(),
         tenants::apps_and_accounts(),
         code::code(),

@@ -5,7 +5,7 @@ use millrace_model::ids::{SourceId, WorkflowId};
 use super::{ANY, DEPLOY, FULL, INVOKE, NOTHING, ORG, READ, flag, number, object, objects, text};
 use crate::audit;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{accounts, api_keys, apps, history, oauth_clients, users};
+use crate::v1::{accounts, api_keys, apps, history, oauth_clients, session, users};
 
 pub(super) fn people() -> Vec<Route> {
     let changed = [
@@ -22,6 +22,38 @@ pub(super) fn people() -> Vec<Route> {
         get("/orgs/{org}", READ, "An organization", users::workspace).one("Organization"),
         put("/workspaces/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).one("Organization"),
         put("/orgs/{org}", FULL, "Change an organization", users::update_workspace).takes(&changed).one("Organization"),
+    ]
+}
+
+pub(super) fn sessions() -> Vec<Route> {
+    vec![
+        post("/session", NOTHING, "Sign in: sets the cookie of a session, for browsers", session::begin)
+            .takes(&[text("email", "The address").required(), text("password", "The password").required()])
+            .gives(Gives::One("Session")),
+        get("/session", ANY, "Who asks, in which organization, and what that role may do", session::show).one("Session"),
+        put("/session", ANY, "Look at another organization that one belongs to; only of a session", session::switch)
+            .takes(&[text("org_id", "The organization").required()])
+            .one("Session"),
+        delete("/session", ANY, "Sign out; only of a session", session::end),
+        put("/session/password", ANY, "Set another password, and end all other sessions; only of a session", session::change_password)
+            .takes(&[text("current_password", "The password of now").required(), text("password", "The new one, 12 to 256 characters").required()])
+            .one("Session"),
+        get("/sessions", ANY, "One's sessions, newest first; only of a session", session::list).page("BrowserSession"),
+        delete("/sessions/{id}", ANY, "End one of one's sessions; only of a session", session::end_one),
+        post("/links/open", NOTHING, "What a link that works once is for: a first visit, an invitation or another password", session::open_link)
+            .takes(&[text("token", "What stands at the end of its address").required()])
+            .gives(Gives::One("Link")),
+        post("/links/use", NOTHING, "Use a link that works once, and sign in", session::use_link)
+            .takes(&[
+                text("token", "What stands at the end of its address").required(),
+                text("password", "The password to be set, 12 to 256 characters; of an invited person who has a login, the one of now").required(),
+                text("name", "One's name"),
+                text("email", "The address to sign in with; of a first visit only"),
+            ])
+            .gives(Gives::One("Session")),
+        post("/setup_links", FULL, "Make a link by which a member of the organization sets a password; it works once, within a day", session::setup_link)
+            .takes(&[text("email", "Whose password; absent: the user's that the key acts for")])
+            .gives(Gives::One("SetupLink")),
     ]
 }
 

@@ -1,0 +1,191 @@
+//! Passwords: argon2id hashes, and throttling of wrong ones.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
+use millrace_model::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::EngineError;
+use crate::tenants::wrong_keys::Asker;
+
+/// Characters of a password. The most bounds what is hashed, not what is safe.
+const LEN: std::ops::RangeInclusive<usize> = 12..=256;
+/// Hashes at once: each takes 19 MiB of memory and tens of milliseconds of a processor.
+const HASHES_AT_ONCE: usize = 2;
+/// Wrong passwords in a minute: for one address of e-mail from one place, for one from anywhere, and from one place.
+const WRONG_OF_BOTH: u32 = 10;
+const WRONG_OF_LOGIN: u32 = 100;
+const WRONG_OF_PLACE: u32 = 300;
+const SPAN_MS: i64 = 60_000;
+/// Counts that are remembered. What is forgotten counts from new.
+const REMEMBERED_MAX: usize = 20_000;
+
+/// Hashes and verifies passwords, a few at once.
+pub(crate) struct Passwords {
+    running: Arc<Semaphore>,
+    wrong: Mutex<HashMap<Counted, (Timestamp, u32)>>,
+}
+
+/// What wrong passwords are counted by.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Counted {
+    Both(String, Option<Asker>),
+    Login(String),
+    Place(Asker),
+}
+
+impl Default for Passwords {
+    fn default() -> Self {
+        Self { running: Arc::new(Semaphore::new(HASHES_AT_ONCE)), wrong: Mutex::default() }
+    }
+}
+
+impl Passwords {
+    /// The hash of a new password, with a salt of its own.
+    pub(crate) async fn hash(&self, field: &'static str, password: &str) -> Result<String, EngineError> {
+        check(field, password)?;
+        let password = password.to_owned();
+        self.run(move || Argon2::default().hash_password(password.as_bytes()).map(|hash| hash.to_string()))
+            .await?
+            .map_err(|e| EngineError::internal("could not hash a password", e.to_string()))
+    }
+
+    /// Whether the password fits the hash. Where there is none, as much work is done: the time of an answer does not say whether there is a login.
+    pub(crate) async fn fits(&self, password: &str, hash: Option<String>) -> Result<bool, EngineError> {
+        let password: String = password.chars().take(LEN.end() + 1).collect();
+        self.run(move || match hash.as_deref().map(PasswordHash::new) {
+            Some(Ok(hash)) => Argon2::default().verify_password(password.as_bytes(), &hash).is_ok(),
+            _ => {
+                let _ = Argon2::default().hash_password(password.as_bytes());
+                false
+            }
+        })
+        .await
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, EngineError> {
+        let failed = |e: Box<dyn std::error::Error + Send + Sync>| EngineError::internal("could not check a password", e);
+        let permit = self.running.clone().acquire_owned().await.map_err(|e| failed(e.into()))?;
+        tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            work()
+        })
+        .await
+        .map_err(|e| failed(e.into()))
+    }
+
+    /// Counts a try before it is made, so that tries at once are no way around. `WrongPasswords` where there were too many.
+    pub(crate) fn count(&self, email: &str, from: Option<&Asker>, now: Timestamp) -> Result<(), EngineError> {
+        let from = from.map(Asker::whole);
+        let mut bounds = vec![(Counted::Both(email.to_owned(), from.clone()), WRONG_OF_BOTH), (Counted::Login(email.to_owned()), WRONG_OF_LOGIN)];
+        bounds.extend(from.map(|from| (Counted::Place(from), WRONG_OF_PLACE)));
+        let mut wrong = self.wrong.lock();
+        let left = |since: Timestamp| since.ms() + SPAN_MS - now.ms();
+        for (counted, max) in &bounds {
+            if let Some((since, count)) = wrong.get(counted)
+                && *count >= *max
+                && (1..=SPAN_MS).contains(&left(*since))
+            {
+                return Err(EngineError::WrongPasswords { wait: Duration::from_millis(left(*since).unsigned_abs()) });
+            }
+        }
+        if wrong.len() + bounds.len() > REMEMBERED_MAX {
+            wrong.retain(|_, (since, _)| (1..=SPAN_MS).contains(&left(*since)));
+            if wrong.len() + bounds.len() > REMEMBERED_MAX {
+                wrong.clear();
+            }
+        }
+        for (counted, _) in bounds {
+            let entry = wrong.entry(counted).or_insert((now, 0));
+            if !(1..=SPAN_MS).contains(&left(entry.0)) {
+                *entry = (now, 0);
+            }
+            entry.1 += 1;
+        }
+        Ok(())
+    }
+
+    /// The try was no wrong one.
+    pub(crate) fn was_right(&self, email: &str, from: Option<&Asker>) {
+        let from = from.map(Asker::whole);
+        let mut wrong = self.wrong.lock();
+        wrong.remove(&Counted::Both(email.to_owned(), from.clone()));
+        for counted in std::iter::once(Counted::Login(email.to_owned())).chain(from.map(Counted::Place)) {
+            if let Some((_, count)) = wrong.get_mut(&counted) {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+}
+
+/// That a password may be set.
+fn check(field: &'static str, password: &str) -> Result<(), EngineError> {
+    let length = password.chars().count();
+    if LEN.contains(&length) {
+        return Ok(());
+    }
+    Err(EngineError::invalid(field, format!("the password has {length} characters, allowed are {} to {}", LEN.start(), LEN.end())))
+}
+
+/// The address of a client as text, for people to recognize it.
+pub(crate) fn place(address: Option<IpAddr>) -> String {
+    address.map(|address| address.to_canonical().to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(n: u8) -> Option<Asker> {
+        Some(Asker::Address([10, 0, 0, n].into()))
+    }
+
+    #[tokio::test]
+    async fn a_password_fits_its_hash_alone() {
+        let passwords = Passwords::default();
+        let hash = passwords.hash("password", "a long password").await.expect("hashes");
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !hash.contains("long"), "{hash}");
+        assert_ne!(passwords.hash("password", "a long password").await.expect("hashes"), hash, "each has a salt of its own");
+        for (password, expected) in [("a long password", true), ("another password", false), ("", false)] {
+            assert_eq!(passwords.fits(password, Some(hash.clone())).await.ok(), Some(expected), "{password}");
+        }
+        assert_eq!(passwords.fits("a long password", None).await.ok(), Some(false));
+        assert!(passwords.hash("password", "short").await.is_err() && passwords.hash("password", &"x".repeat(257)).await.is_err());
+    }
+
+    #[test]
+    fn wrong_passwords_wait_for_their_login_and_place_only() {
+        let (passwords, now) = (Passwords::default(), Timestamp(0));
+        for n in 0..WRONG_OF_BOTH {
+            assert!(passwords.count("a@x", from(1).as_ref(), now).is_ok(), "{n}");
+        }
+        assert!(matches!(passwords.count("a@x", from(1).as_ref(), Timestamp(1_000)), Err(EngineError::WrongPasswords { wait }) if wait.as_secs() == 59));
+        assert!(passwords.count("b@x", from(1).as_ref(), now).is_ok() && passwords.count("a@x", from(2).as_ref(), now).is_ok());
+        assert!(passwords.count("a@x", from(1).as_ref(), Timestamp(SPAN_MS)).is_ok(), "it counts from new");
+        let passwords = Passwords::default();
+        for n in 0..WRONG_OF_LOGIN {
+            assert!(passwords.count("a@x", from(n as u8).as_ref(), now).is_ok(), "{n}");
+        }
+        assert!(passwords.count("a@x", from(200).as_ref(), now).is_err(), "from anywhere");
+    }
+
+    #[test]
+    fn right_passwords_are_not_counted_and_the_memory_is_bounded() {
+        let (passwords, now) = (Passwords::default(), Timestamp(0));
+        for _ in 0..2 * WRONG_OF_PLACE {
+            assert!(passwords.count("a@x", from(1).as_ref(), now).is_ok());
+            passwords.was_right("a@x", from(1).as_ref());
+        }
+        for n in 0..2 * REMEMBERED_MAX {
+            let _ = passwords.count(&n.to_string(), None, now);
+        }
+        assert!(passwords.wrong.lock().len() <= REMEMBERED_MAX);
+    }
+}

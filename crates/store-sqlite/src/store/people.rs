@@ -1,0 +1,88 @@
+//! People who sign in.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{LinkId, OrgId, SessionId, UserId};
+use millrace_model::people::{Link, LinkKind, Login, Member, Role, Session};
+use millrace_model::tenant::{Caller, Organization};
+use millrace_store::{People, StoreResult, UsedLink, fail_point};
+
+use crate::rows::{execute, many, number, one};
+use crate::{SqliteStore, people};
+
+#[async_trait]
+impl People for SqliteStore {
+    async fn has_logins(&self) -> StoreResult<bool> {
+        self.db.read(|c| Ok(number(c, "SELECT EXISTS (SELECT 1 FROM logins)", [])? > 0)).await
+    }
+    async fn login(&self, email: &str) -> StoreResult<Option<Login>> {
+        let email = email.to_owned();
+        self.db.read(move |c| one(c, "SELECT * FROM logins WHERE email = ?1", [email], people::read_login)).await
+    }
+    async fn login_of(&self, user: &UserId) -> StoreResult<Option<Login>> {
+        let user = user.to_string();
+        self.db.read(move |c| one(c, "SELECT * FROM logins WHERE user_id = ?1", [user], people::read_login)).await
+    }
+    async fn update_login(&self, login: Login, keep: Option<&SessionId>) -> StoreResult<()> {
+        let keep = keep.cloned();
+        self.db.write(move |c| people::update_login(c, &login, keep.as_ref())).await
+    }
+    async fn members(&self, org: &OrgId) -> StoreResult<Vec<Member>> {
+        let org = org.clone();
+        self.db.read(move |c| people::members(c, &org)).await
+    }
+    async fn memberships(&self, user: &UserId) -> StoreResult<Vec<(Organization, Role)>> {
+        let user = user.clone();
+        self.db.read(move |c| people::memberships(c, &user)).await
+    }
+    async fn set_role(&self, org: &OrgId, user: &UserId, role: Role) -> StoreResult<bool> {
+        let (org, user) = (org.clone(), user.clone());
+        self.db.write(move |c| people::set_role(c, &org, &user, role)).await
+    }
+    async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool> {
+        let (org, user) = (org.clone(), user.clone());
+        self.db.write(move |c| people::remove_member(c, &org, &user)).await
+    }
+    async fn create_session(&self, session: Session, most: u32) -> StoreResult<()> {
+        self.db.write(move |c| people::create_session(c, &session, most)).await
+    }
+    async fn caller_by_session_hash(&self, token_hash: &str) -> StoreResult<Option<(Caller, Timestamp)>> {
+        let hash = token_hash.to_owned();
+        self.db.read(move |c| people::caller(c, &hash)).await
+    }
+    async fn sessions(&self, user: &UserId) -> StoreResult<Vec<Session>> {
+        let user = user.to_string();
+        self.db.read(move |c| many(c, "SELECT * FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC, id DESC", [user], people::read_session)).await
+    }
+    async fn use_session(&self, id: &SessionId, at: Timestamp) -> StoreResult<()> {
+        let id = id.to_string();
+        self.db.write(move |c| execute(c, "UPDATE sessions SET used_at = ?2 WHERE id = ?1", rusqlite::params![id, at.ms()]).map(|_| ())).await
+    }
+    async fn switch_session(&self, id: &SessionId, org: &OrgId) -> StoreResult<bool> {
+        let (id, org) = (id.clone(), org.clone());
+        self.db.write(move |c| people::switch_session(c, &id, &org)).await
+    }
+    async fn end_session(&self, user: &UserId, id: &SessionId) -> StoreResult<bool> {
+        let (user, id) = (user.to_string(), id.to_string());
+        self.db.write(move |c| Ok(execute(c, "DELETE FROM sessions WHERE id = ?1 AND user_id = ?2", [id, user])? > 0)).await
+    }
+    async fn put_link(&self, link: Link) -> StoreResult<()> {
+        self.db.write(move |c| people::put_link(c, &link)).await
+    }
+    async fn link(&self, token_hash: &str) -> StoreResult<Option<Link>> {
+        let hash = token_hash.to_owned();
+        self.db.read(move |c| one(c, "SELECT * FROM links WHERE token_hash = ?1", [hash], people::read_link)).await
+    }
+    async fn links(&self, org: &OrgId, kind: LinkKind) -> StoreResult<Vec<Link>> {
+        let org = org.to_string();
+        let sql = "SELECT * FROM links WHERE org_id = ?1 AND kind = ?2 ORDER BY created_at DESC, id DESC";
+        self.db.read(move |c| many(c, sql, [org.as_str(), kind.as_str()], people::read_link)).await
+    }
+    async fn delete_link(&self, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| people::delete_link(c, &org, kind, &id)).await
+    }
+    async fn use_link(&self, used: UsedLink) -> StoreResult<()> {
+        write_at!(self, "use_link", |c| people::use_link(c, &used))
+    }
+}

@@ -1,0 +1,70 @@
+//! People who sign in: logins, members, sessions, links that work once.
+
+use async_trait::async_trait;
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{LinkId, OrgId, SessionId, UserId};
+use millrace_model::people::{Link, LinkKind, Login, Member, Role, Session};
+use millrace_model::tenant::{Caller, Organization, User};
+
+use crate::StoreResult;
+
+/// What a link does as it is used.
+#[derive(Clone, Debug)]
+pub struct UsedLink {
+    /// The link, which is gone afterwards.
+    pub link: LinkId,
+    /// The person, who is stored or gets this name and address.
+    pub user: User,
+    /// How the person signs in from now on, where that changes. All sessions and other links of the person end.
+    pub login: Option<Login>,
+    /// The organization that the person joins; one who is a member already keeps the role.
+    pub joins: Option<(OrgId, Role)>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// People, as far as the database knows them.
+#[async_trait]
+pub trait People: Send + Sync + 'static {
+    /// Whether anybody can sign in.
+    async fn has_logins(&self) -> StoreResult<bool>;
+    /// The login with this address, which is in lower case.
+    async fn login(&self, email: &str) -> StoreResult<Option<Login>>;
+    /// A user's login.
+    async fn login_of(&self, user: &UserId) -> StoreResult<Option<Login>>;
+    /// Replaces a login and ends all sessions of its person but this one. `NotFound`, `Taken("email")`.
+    async fn update_login(&self, login: Login, keep: Option<&SessionId>) -> StoreResult<()>;
+
+    /// An organization's members, the first to join first.
+    async fn members(&self, org: &OrgId) -> StoreResult<Vec<Member>>;
+    /// A user's organizations with the roles there, the first joined first.
+    async fn memberships(&self, user: &UserId) -> StoreResult<Vec<(Organization, Role)>>;
+    /// Gives a member another role. False, and nothing changed, where no owner who can sign in would be left. `NotFound`.
+    async fn set_role(&self, org: &OrgId, user: &UserId, role: Role) -> StoreResult<bool>;
+    /// Ends a membership, with the member's sessions, keys and OAuth clients there. False as with [`People::set_role`]. `NotFound`.
+    async fn remove_member(&self, org: &OrgId, user: &UserId) -> StoreResult<bool>;
+
+    /// Stores a session, and ends the oldest of its person beyond `most`.
+    async fn create_session(&self, session: Session, most: u32) -> StoreResult<()>;
+    /// Who asks by a session, with the role of now; and when it was last used. Sessions that have ended are found too.
+    async fn caller_by_session_hash(&self, token_hash: &str) -> StoreResult<Option<(Caller, Timestamp)>>;
+    /// A person's sessions, newest first.
+    async fn sessions(&self, user: &UserId) -> StoreResult<Vec<Session>>;
+    /// It was used.
+    async fn use_session(&self, id: &SessionId, at: Timestamp) -> StoreResult<()>;
+    /// Lets a session look at another organization of its person; says whether there is such a session and membership.
+    async fn switch_session(&self, id: &SessionId, org: &OrgId) -> StoreResult<bool>;
+    /// Ends a session of a person; says whether there was one.
+    async fn end_session(&self, user: &UserId, id: &SessionId) -> StoreResult<bool>;
+
+    /// Stores a link, in the place of those of its kind for the same organization and address.
+    async fn put_link(&self, link: Link) -> StoreResult<()>;
+    /// A link, by SHA-256 of its token in hex. Links that have ended are found too.
+    async fn link(&self, token_hash: &str) -> StoreResult<Option<Link>>;
+    /// An organization's links of a kind, newest first.
+    async fn links(&self, org: &OrgId, kind: LinkKind) -> StoreResult<Vec<Link>>;
+    /// Removes an organization's link of a kind; says whether there was one.
+    async fn delete_link(&self, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool>;
+    /// Uses a link. `NotFound` where it is gone, `Taken("email")`; then nothing changes.
+    async fn use_link(&self, used: UsedLink) -> StoreResult<()>;
+}

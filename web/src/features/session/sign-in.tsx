@@ -1,0 +1,87 @@
+/** Sign-in with an address and a password. */
+
+import "~/ui/field.css";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { sentence } from "~/api/errors";
+import { signIn } from "~/api/session";
+import { sessionQuery } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Button } from "~/ui/button";
+import { Field, Input, Password } from "~/ui/field";
+import { Entry, Refused } from "./entry";
+
+export function SignIn({ next }: { next: string | undefined }) {
+  useTitle("Sign in");
+  const enter = useEnter(next);
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const send = useMutation({ mutationFn: () => signIn({ email, password }), onSuccess: enter });
+  return (
+    <Entry>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!send.isPending) send.mutate();
+        }}
+      >
+        <h1>Sign in</h1>
+        <p className="mid">
+          to <b>{window.location.host}</b>
+        </p>
+        <Field label="E-mail" optional={false}>
+          {(props) => (
+            <Input
+              {...props}
+              type="email"
+              name="username"
+              autoComplete="username"
+              autoFocus
+              value={email}
+              onChange={(event) => setEmail(event.target.value)}
+            />
+          )}
+        </Field>
+        <Field label="Password" optional={false}>
+          {(props) => (
+            <Password
+              {...props}
+              name="password"
+              autoComplete="current-password"
+              value={password}
+              onChange={(event) => setPassword(event.target.value)}
+            />
+          )}
+        </Field>
+        {send.error !== null && <Refused>{sentence(send.error)}</Refused>}
+        <Button
+          look="primary"
+          size="lg"
+          type="submit"
+          keys="enter"
+          busy={send.isPending && "Signing in…"}
+        >
+          Sign in
+        </Button>
+        <p className="small dim">
+          First time here? Open the link that the server printed when it started, or the one in your
+          invitation.
+        </p>
+      </form>
+    </Entry>
+  );
+}
+
+/** Goes on as whoever signed in: nothing of an earlier session is kept. */
+export function useEnter(next: string | undefined): () => void {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  return () => {
+    queries.clear();
+    void queries.prefetchQuery(sessionQuery);
+    // Only an address of this server, and not `//host`.
+    const to = next?.startsWith("/") && !/^\/[/\\]/.test(next) ? next : "/";
+    void navigate({ href: to, replace: true });
+  };
+}

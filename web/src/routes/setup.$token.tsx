@@ -1,0 +1,9 @@
+import { createFileRoute } from "@tanstack/react-router";
+import { LinkPage } from "~/features/session/link-page";
+
+export const Route = createFileRoute("/setup/$token")({ component: Page });
+
+function Page() {
+  const { token } = Route.useParams();
+  return <LinkPage token={token} />;
+}
