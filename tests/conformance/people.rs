@@ -1,5 +1,6 @@
 //! People: first visit, sign-in, sessions; and the application that the server gives their browsers.
 
+use crate::r2_endpoints::registries::millrace;
 use millrace_tests::browser::{Browser, PASSWORD, token};
 use millrace_tests::{Server, id};
 use reqwest::Method;
@@ -62,9 +63,66 @@ async fn a_person_signs_in_and_out_lists_sessions_and_ends_them() {
     assert_eq!((out.status, first.cookie.clone()), (200, None));
     assert_eq!(first.get(&server, "/session").await.status, 401);
     // `millrace setup-link` sets another password.
-    let reset = server.post("/setup_links", &json!({ "email": "mara@x.test" })).await.data();
+    let (status, reset, stderr) = millrace(&server, &["setup-link", "mara@x.test"]);
+    assert_eq!(status, Some(0), "{stderr}");
     assert_eq!(reset["kind"], "reset");
     assert_eq!(first.follow(&server, &reset, &json!({ "password": PASSWORD })).await.status, 200);
+}
+
+#[tokio::test]
+async fn owners_invite_change_and_remove_members_and_one_owner_stays() {
+    let server = Server::start().await;
+    let mut owner = Browser::first_owner(&server, "mara@x.test").await;
+    let me = owner.get(&server, "/session").await.data()["user"]["id"].as_str().expect("an id").to_owned();
+    let invite = json!({ "email": "Jo@x.test", "role": "viewer" });
+    let earlier = owner.call(&server, Method::POST, "/invitations", Some(&invite)).await.data();
+    let invited = owner.call(&server, Method::POST, "/invitations", Some(&invite)).await.data();
+    assert_eq!(owner.get(&server, "/invitations").await.json["page_info"]["total_count"], 1, "the later one is in the place of the earlier");
+    let mut jo = Browser::default();
+    assert_eq!(jo.follow(&server, &earlier, &json!({ "password": PASSWORD })).await.refusal(), (410, "gone"));
+    let joined = jo.follow(&server, &invited, &json!({ "name": "Jo", "password": PASSWORD })).await.data();
+    assert_eq!((&joined["user"]["email"], &joined["role"], &joined["scopes"]), (&json!("jo@x.test"), &json!("viewer"), &json!(["read"])));
+    let again = owner.call(&server, Method::POST, "/invitations", Some(&invite)).await;
+    assert_eq!(again.refusal(), (409, "member_already"));
+    let jo_id = joined["user"]["id"].as_str().expect("an id").to_owned();
+    // A role counts from the next request on.
+    let key = json!({ "name": "by Jo" });
+    assert_eq!(jo.call(&server, Method::POST, "/api_keys", Some(&key)).await.refusal(), (403, "scope_missing"));
+    owner.call(&server, Method::PUT, &format!("/members/{jo_id}"), Some(&json!({ "role": "owner" }))).await.data();
+    let key = jo.call(&server, Method::POST, "/api_keys", Some(&key)).await.data();
+    let audit = server.get("/audit?limit=1").await.json["data"][0].clone();
+    assert_eq!((&audit["action"], &audit["user_id"]), (&json!("POST /api_keys"), &json!(jo_id)), "the audit log names the person");
+    // Who is removed has neither a session nor a key left.
+    owner.call(&server, Method::DELETE, &format!("/members/{jo_id}"), None).await.data();
+    assert_eq!(jo.get(&server, "/session").await.status, 401);
+    assert_eq!(server.call_as(key["key"].as_str().expect("a key"), Method::GET, "/session", None).await.status, 401);
+    assert_eq!(jo.sign_in(&server, "jo@x.test", PASSWORD).await.refusal(), (403, "forbidden"), "of no organization any more");
+    for (method, body) in [(Method::DELETE, None), (Method::PUT, Some(json!({ "role": "viewer" })))] {
+        assert_eq!(owner.call(&server, method, &format!("/members/{me}"), body.as_ref()).await.refusal(), (409, "last_owner"));
+    }
+}
+
+#[tokio::test]
+async fn a_person_of_two_organizations_joins_by_password_and_switches() {
+    let server = Server::start().await;
+    let mut browser = Browser::first_owner(&server, "mara@x.test").await;
+    let made = server.post("/workspaces", &json!({ "name": "Second", "email": "other@x.test" })).await.data();
+    let (key, second) = (made["api_key"].as_str().expect("a key").to_owned(), id(&made).to_owned());
+    let invite = json!({ "email": "mara@x.test", "role": "member" });
+    let link = server.call_as(&key, Method::POST, "/invitations", Some(&invite)).await.data();
+    let wrong = Browser::default().follow(&server, &link, &json!({ "password": "not my password" })).await;
+    assert_eq!((wrong.refusal(), &wrong.json["details"]["field"]), ((422, "invalid_field"), &json!("password")));
+    let not_mine = browser.call(&server, Method::PUT, "/session", Some(&json!({ "org_id": second }))).await;
+    assert_eq!(not_mine.refusal(), (404, "not_found"));
+    let joined = Browser::default().follow(&server, &link, &json!({ "password": PASSWORD })).await.data();
+    assert_eq!((&joined["org"]["id"], &joined["role"]), (&json!(second), &json!("member")));
+    let orgs = browser.get(&server, "/session").await.data()["orgs"].clone();
+    assert_eq!(orgs.as_array().map(|orgs| orgs.iter().map(|o| o["role"].clone()).collect::<Vec<_>>()), Some(vec![json!("owner"), json!("member")]));
+    let switched = browser.call(&server, Method::PUT, "/session", Some(&json!({ "org_id": second }))).await.data();
+    assert_eq!((&switched["scopes"], &browser.get(&server, "/users/me").await.data()["orgs"][0]["id"]), (&json!(["deploy"]), &json!(second)));
+    // The second organization's key opens no other: no link for somebody who belongs elsewhere too.
+    let reset = server.call_as(&key, Method::POST, "/setup_links", Some(&json!({ "email": "mara@x.test" }))).await;
+    assert_eq!(reset.refusal(), (403, "forbidden"));
 }
 
 #[tokio::test]

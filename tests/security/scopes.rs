@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::{Answer, Server, answer, id};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -140,6 +141,8 @@ impl Laid {
             ("/auto_subscriptions/{id}", id(&auto).to_owned()),
             ("/runs/{id}", id(&run).to_owned()),
             ("/sessions/{id}", "ses_none".into()),
+            ("/members/{id}", "u_none".into()),
+            ("/invitations/{id}", "lnk_none".into()),
             ("/api_keys/{id}", id(&another).to_owned()),
         ];
         Self { ids, account, store }
@@ -218,6 +221,37 @@ async fn every_route_has_a_row_with_the_scope_that_it_asks_for_and_refuses_keys_
         }
     }
     assert!(refused > 150, "{refused}");
+}
+
+#[tokio::test]
+async fn a_role_may_do_what_its_scope_may_and_nothing_else_on_any_route() {
+    let server = Server::start().await;
+    let laid = Laid::of(&server).await;
+    Browser::first_owner(&server, "owner@x.test").await;
+    let mut refused = 0;
+    for (role, scope) in [("viewer", "read"), ("member", "deploy")] {
+        let link = server.post("/invitations", &json!({ "email": format!("{role}@x.test"), "role": role })).await.data();
+        let mut browser = Browser::default();
+        assert_eq!(browser.follow(&server, &link, &json!({ "password": PASSWORD })).await.data()["scopes"], json!([scope]));
+        for row in table().iter().filter(|row| row.path.starts_with("/v1/")) {
+            let may = matches!(row.scope.as_str(), "none" | "any") || row.scope == scope || (scope == "deploy" && row.scope != "full");
+            if may {
+                continue;
+            }
+            let body = (row.method != Method::GET).then(|| json!({}));
+            let path = laid.path(&row.path);
+            let got = browser.call(&server, row.method.clone(), path.trim_start_matches("/v1"), body.as_ref()).await;
+            assert_eq!(got.refusal(), (403, "scope_missing"), "{role}: {} {}", row.method, row.path);
+            refused += 1;
+        }
+        // Without the cookie, none of them.
+        for row in table().iter().filter(|row| row.path.starts_with("/v1/") && row.scope != "none" && !row.is_stream()) {
+            let path = laid.path(&row.path);
+            let got = Browser::default().call(&server, row.method.clone(), path.trim_start_matches("/v1"), None).await;
+            assert_eq!(got.refusal(), (401, "unauthorized"), "{} {}", row.method, row.path);
+        }
+    }
+    assert!(refused > 100, "{refused}");
 }
 
 #[tokio::test]

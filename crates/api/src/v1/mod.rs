@@ -13,6 +13,7 @@ pub(crate) mod events;
 pub(crate) mod files;
 pub(crate) mod history;
 pub(crate) mod mail;
+pub(crate) mod members;
 pub(crate) mod oauth_clients;
 pub(crate) mod registries;
 pub(crate) mod replays;

@@ -228,6 +228,12 @@ pub enum ClientCommand {
     /// API keys of the organization
     #[command(subcommand, after_help = "Example: millrace keys create ci --scope deploy --expires-in 90d")]
     Keys(KeyCommand),
+    /// Make a link by which a person sets a password: for the first visit, or where one was forgotten
+    #[command(after_help = "Example: millrace setup-link mara@example.com")]
+    SetupLink {
+        /// Address of a member; without it the user's that the key acts for
+        email: Option<String>,
+    },
     /// List the errors of a workflow or source, oldest first
     #[command(after_help = "Example: millrace errors orders --groups")]
     Errors {

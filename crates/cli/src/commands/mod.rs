@@ -132,6 +132,7 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::Subscriptions(command) => subscriptions(client, show, command).await,
         ClientCommand::Webhooks(command) => webhooks::webhooks(client, show, command).await,
         ClientCommand::Keys(command) => keys::keys(client, show, command).await,
+        ClientCommand::SetupLink { email } => show.record(&client.call(Method::POST, "/setup_links", &json!({ "email": email })).await?),
         ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
         ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
         ClientCommand::Errors { name, groups: false } => history::errors(client, show, name.as_deref().unwrap_or_default()).await,

@@ -5,6 +5,7 @@ pub(crate) mod apps;
 pub(crate) mod audit;
 pub(crate) mod keyring;
 pub(crate) mod keys;
+pub(crate) mod members;
 pub(crate) mod oauth;
 pub(crate) mod oauth_clients;
 pub(crate) mod passwords;

@@ -112,7 +112,7 @@ function LinkForm({ token, of }: { token: string; of: Link }) {
           label="E-mail"
           optional={false}
           hint={
-            of.kind === "setup" ? "you sign in with it; mails about errors go to it" : undefined
+            of.kind === "setup" ? "you sign in with it" : undefined
           }
           error={wrong("email")}
         >

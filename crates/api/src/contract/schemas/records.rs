@@ -53,6 +53,29 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         "A link that works once, shown this once",
         &[("id", "string"), ("kind", "string"), ("email", "string"), ("url", "string"), ("expires_at", "integer"), ("created_at", "integer")],
     ),
+    (
+        "Member",
+        "Who belongs to an organization. `signs_in`: whether there is a login",
+        &[("id", "string"), ("name", "string"), ("email", "string"), ("role", "string"), ("signs_in", "boolean"), ("created_at", "integer")],
+    ),
+    (
+        "Invitation",
+        "An invitation",
+        &[("id", "string"), ("email", "string"), ("role", "string"), ("invited_by", "string|null"), ("created_at", "integer"), ("expires_at", "integer")],
+    ),
+    (
+        "NewInvitation",
+        "An invitation with its link, shown this once",
+        &[
+            ("id", "string"),
+            ("email", "string"),
+            ("role", "string"),
+            ("invited_by", "string|null"),
+            ("created_at", "integer"),
+            ("expires_at", "integer"),
+            ("url", "string"),
+        ],
+    ),
     ("ApiKey", "A key's record", KEY),
     (
         "App",

@@ -54,6 +54,7 @@ pub(crate) fn v1() -> Vec<Route> {
     [
         tenants::people(),
         tenants::sessions(),
+        tenants::members(),
         tenants::keys(),
         tenants::apps_and_accounts(),
         code::code(),

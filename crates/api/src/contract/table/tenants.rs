@@ -5,7 +5,7 @@ use millrace_model::ids::{SourceId, WorkflowId};
 use super::{ANY, DEPLOY, FULL, INVOKE, NOTHING, ORG, READ, flag, number, object, objects, text};
 use crate::audit;
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{accounts, api_keys, apps, history, oauth_clients, session, users};
+use crate::v1::{accounts, api_keys, apps, history, members, oauth_clients, session, users};
 
 pub(super) fn people() -> Vec<Route> {
     let changed = [
@@ -54,6 +54,20 @@ pub(super) fn sessions() -> Vec<Route> {
         post("/setup_links", FULL, "Make a link by which a member of the organization sets a password; it works once, within a day", session::setup_link)
             .takes(&[text("email", "Whose password; absent: the user's that the key acts for")])
             .gives(Gives::One("SetupLink")),
+    ]
+}
+
+pub(super) fn members() -> Vec<Route> {
+    let role = text("role", "`owner` (`full`), `member` (`deploy`) or `viewer` (`read`)").required();
+    vec![
+        get("/members", READ, "Who belongs to the organization, the first to join first", members::list).page("Member"),
+        put("/members/{id}", FULL, "Give a member another role; one owner stays who can sign in", members::update).takes(&[role]).one("Member"),
+        delete("/members/{id}", FULL, "End a membership, with the member's sessions, keys and OAuth clients here", members::remove),
+        post("/invitations", FULL, "Invite somebody by a link, shown this once; it works once, within a week", members::invite)
+            .takes(&[text("email", "Whom").required(), role])
+            .gives(Gives::One("NewInvitation")),
+        get("/invitations", FULL, "Invitations that may be accepted still, newest first", members::invitations).page("Invitation"),
+        delete("/invitations/{id}", FULL, "Withdraw an invitation", members::withdraw),
     ]
 }
 

@@ -1,0 +1,67 @@
+//! `/members`, `/invitations`: who belongs to an organization.
+
+use axum::extract::State;
+use axum::response::Response;
+use millrace_model::ids::{LinkId, UserId};
+use millrace_model::people::{Link, Member, Role};
+use serde_json::{Value, json};
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, id};
+use crate::wire::Fields;
+
+pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let members = app.engine.members(&caller).await?;
+    let items = members.iter().map(|member| (encode_cursor(member.user.id.as_str()), shown(member))).collect();
+    Fields::of(&query.params).whole(items, &query.page)
+}
+
+pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
+    let member = app.engine.set_role(&caller, &id::<UserId>("member", &text)?, role(&params)?).await?;
+    Ok(Fields::of(&params).data(shown(&member)))
+}
+
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+    let user = id::<UserId>("member", &text)?;
+    app.engine.remove_member(&caller, &user).await?;
+    Ok(Fields::default().data(json!({ "id": user, "deleted": true })))
+}
+
+pub(crate) async fn invite(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    let email = params.text("email")?.ok_or_else(|| ApiError::field("email", "`email` is missing; say who is invited"))?;
+    let made = app.engine.invite(&caller, &email, role(&params)?).await?;
+    let mut shown = invitation(&made.link);
+    shown["url"] = json!(made.url);
+    Ok(Fields::default().data(shown))
+}
+
+pub(crate) async fn invitations(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let links = app.engine.invitations(&caller).await?;
+    let items = links.iter().map(|link| (encode_cursor(link.id.as_str()), invitation(link))).collect();
+    Fields::of(&query.params).whole(items, &query.page)
+}
+
+pub(crate) async fn withdraw(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+    let link = id::<LinkId>("invitation", &text)?;
+    app.engine.withdraw_invitation(&caller, &link).await?;
+    Ok(Fields::default().data(json!({ "id": link, "deleted": true })))
+}
+
+fn role(params: &Params) -> Result<Role, ApiError> {
+    let text = params.text("role")?.unwrap_or_default();
+    Role::parse(&text)
+        .ok_or_else(|| ApiError::field("role", format!("`role` is `{}`, allowed are owner, member and viewer", text.chars().take(40).collect::<String>())))
+}
+
+fn shown(m: &Member) -> Value {
+    json!({
+        "id": m.user.id, "name": m.user.username, "email": m.user.email, "role": m.role, "signs_in": m.signs_in, "created_at": m.created_at.secs(),
+    })
+}
+
+fn invitation(l: &Link) -> Value {
+    json!({
+        "id": l.id, "email": l.email, "role": l.role, "invited_by": l.made_by, "created_at": l.created_at.secs(), "expires_at": l.expires_at.secs(),
+    })
+}

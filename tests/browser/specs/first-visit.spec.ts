@@ -1,0 +1,62 @@
+// A person's first evening: the link that the server printed, a password, the application, and out again.
+import { expect, test } from "@playwright/test";
+import { expectAccessible } from "../fixtures/test.ts";
+import { type Server, startServer } from "../fixtures/server.ts";
+
+let server: Server;
+test.beforeAll(async () => {
+  server = await startServer();
+});
+test.afterAll(async () => {
+  await server.stop();
+});
+
+test("first visit, sign-out and sign-in", async ({ page }) => {
+  const messages: string[] = [];
+  page.on("console", (message) => {
+    // Who is not signed in is told so by a 401, which the browser writes to its console.
+    const isRefusal = message.text().includes("status of 401");
+    if ((message.type() === "error" || message.type() === "warning") && !isRefusal) messages.push(message.text());
+  });
+  page.on("pageerror", (error) => messages.push(String(error)));
+
+  await page.goto(`${server.url}/runs`);
+  await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
+  await page.screenshot({ path: "pictures/login.png" });
+  await expectAccessible(page);
+
+  await page.goto(server.setupUrl());
+  await expect(page.getByRole("heading", { name: "Welcome to Millrace" })).toBeVisible();
+  await page.screenshot({ path: "pictures/setup.png" });
+  await expectAccessible(page);
+  await page.getByLabel("Your name").fill("Mara Lindqvist");
+  await page.getByLabel("E-mail").fill("mara@northgate.example");
+  await page.getByLabel("Password", { exact: true }).fill("short");
+  await page.keyboard.press("Enter");
+  await expect(page.getByText("has 5 characters, allowed are 12 to 256")).toBeVisible();
+  messages.length = 0;
+  await page.getByLabel("Password", { exact: true }).fill("a wheel in the race");
+  await page.keyboard.press("Enter");
+  const me = page.getByRole("button", { name: "Mara Lindqvist" });
+  await expect(me).toBeVisible();
+  await page.screenshot({ path: "pictures/signed-in.png" });
+
+  const [cookie] = await page.context().cookies(`${server.url}/v1/session`);
+  expect(cookie).toMatchObject({ name: "millrace_session", path: "/v1", httpOnly: true, sameSite: "Strict" });
+  expect(await page.context().cookies(`${server.url}/e/x`)).toEqual([]);
+
+  await me.click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
+  await page.goto(`${server.url}/sources`);
+  await expect(page).toHaveURL(/\/login\?next=/);
+  await page.getByLabel("E-mail").fill("mara@northgate.example");
+  await page.getByLabel("Password", { exact: true }).fill("not the password");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("alert")).toContainText("There is no login with this address and password");
+  await page.getByLabel("Password", { exact: true }).fill("a wheel in the race");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(me).toBeVisible();
+  await expect(page).toHaveURL(`${server.url}/sources`);
+  expect(messages, "messages on the console").toEqual([]);
+});
