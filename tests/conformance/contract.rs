@@ -66,7 +66,7 @@ fn run(program: &Path, server: &Server, document: &Path, args: &[&str]) {
         .args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"])
         .args(["--max-time", &SECONDS_MAX.to_string(), "--request-timeout", "30", "--warnings", "off", "--no-color", "--seed", "1"])
         // Streams have no end.
-        .args(["--exclude-path-regex", "/sse$"])
+        .args(["--exclude-path-regex", "/(sse|stream)$"])
         .args(args)
         .current_dir(document.parent().expect("a folder"))
         .output()

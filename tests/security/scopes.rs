@@ -30,7 +30,7 @@ impl Row {
     }
 
     fn is_stream(&self) -> bool {
-        ["/sse", "/emits", "/observations"].iter().any(|end| self.path.ends_with(end))
+        ["/sse", "/emits", "/observations", "/stream"].iter().any(|end| self.path.ends_with(end))
     }
 }
 

@@ -131,8 +131,14 @@ impl Engine {
 
     /// A run paused or is over.
     pub(crate) fn run_changed(&self, org: &OrgId, owner: &str, run: &RunId) {
-        self.0.streams.send(owner, || StreamItem::Run(run.clone()));
+        self.notify_streams(org, owner, run);
         self.tell_others(|| News::Run(org.clone(), owner.to_owned(), run.clone()));
+    }
+
+    /// Streams of the owner and of its organization.
+    fn notify_streams(&self, org: &OrgId, owner: &str, run: &RunId) {
+        self.0.streams.send(owner, || StreamItem::Run(run.clone()));
+        self.0.streams.send(org.as_str(), || StreamItem::Run(run.clone()));
     }
 
     pub(crate) fn tell_others_of_event(&self, event: &Event) {
@@ -364,7 +370,7 @@ impl Engine {
             self.0.streams.send(owner, || StreamItem::Log(id.clone(), line.clone()));
         }
         before.steps = steps.len();
-        self.0.streams.send(owner, || StreamItem::Run(id.clone()));
+        self.notify_streams(org, owner, id);
         Ok(())
     }
 }

@@ -13,6 +13,8 @@ use crate::StoreResult;
 /// Which runs of an organization are asked for; what is not given does not narrow them.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
+    /// These; empty: any.
+    pub ids: Vec<RunId>,
     /// Of this workflow or source, as text.
     pub owner: Option<String>,
     /// In one of these states; empty: in any.

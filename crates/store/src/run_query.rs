@@ -84,6 +84,10 @@ impl RunQuery {
                 query.conditions.push_str(&format!(" AND {column} = {value}"));
             }
         }
+        if !filter.ids.is_empty() {
+            let ids: Vec<_> = filter.ids.iter().map(|id| query.bind(SqlValue::Text(id.to_string()))).collect();
+            query.conditions.push_str(&format!(" AND id IN ({})", ids.join(", ")));
+        }
         if let Some(run) = &filter.replay_of {
             let value = query.bind(SqlValue::Text(run.to_string()));
             query.conditions.push_str(&format!(" AND id IN (SELECT run_id FROM replayed_runs WHERE original_id = {value})"));
@@ -180,7 +184,7 @@ fn branches(filter: &RunFilter) -> Vec<Branch> {
         let condition = if asked.is_empty() { String::new() } else { of(asked) };
         vec![Branch { index, condition }]
     };
-    if filter.replay_of.is_some() {
+    if filter.replay_of.is_some() || !filter.ids.is_empty() {
         return all(None);
     }
     if filter.trace_id.is_some() {

@@ -10,5 +10,6 @@ pub(crate) mod registries;
 mod replays;
 mod run_lists;
 mod runs;
+mod streams;
 mod walls;
 mod webhooks;

@@ -103,7 +103,7 @@ fn group(g: &ErrorGroup) -> Value {
     })
 }
 
-fn record(r: &Replay) -> Value {
+pub(crate) fn record(r: &Replay) -> Value {
     let is_source = r.owner.starts_with(SourceId::PREFIX);
     json!({
         "id": r.id, "workflow_id": (!is_source).then_some(&r.owner), "source_id": is_source.then_some(&r.owner), "status": r.status.as_str(), "selection": r.selection,

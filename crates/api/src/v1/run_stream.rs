@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
-use futures::stream;
+use futures::{Stream, StreamExt as _, stream};
 use millrace_engine::{EngineError, ErrorKind, RunState, RunView, StepEnd, StreamItem};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::RunId;
@@ -38,7 +38,7 @@ const LOOK_FIRST: Duration = Duration::from_millis(100);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The run, and what it takes until its frame is made. `NoMemory` where there is no room for it.
-async fn read(app: &App, caller: &Caller, id: &RunId) -> Result<(RunView, Arc<PageMemory>), EngineError> {
+pub(crate) async fn read(app: &App, caller: &Caller, id: &RunId) -> Result<(RunView, Arc<PageMemory>), EngineError> {
     let memory = PageMemory::of(&app.unfolded, caller.org_id.clone().into());
     let view = app.engine.run_with_room(caller, id, &memory.room()).await?;
     if memory.grow(wire::run_values(&view.run)) { Ok((view, memory)) } else { Err(EngineError::NoMemory) }
@@ -48,12 +48,34 @@ async fn read(app: &App, caller: &Caller, id: &RunId) -> Result<(RunView, Arc<Pa
 pub(crate) async fn run(State(app): State<App>, Auth(caller): Auth, Lasting(key): Lasting, Path(run): Path) -> Result<Response, ApiError> {
     let run: RunId = id("run", &run)?;
     let owner = read(&app, &caller, &run).await?.0.run.owner.as_str().to_owned();
+    Ok(respond(lasting(frames_of(app, caller, run, owner).await?.map(SseEvent::from), key)))
+}
+
+/// A run of an owner, until it is over.
+pub(crate) async fn frames_of(app: App, caller: Caller, run: RunId, owner: String) -> Result<impl Stream<Item = Frame> + Send + 'static, EngineError> {
     // Listened to before the run is read for the first frame, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
     let mut feed =
         Feed { app, caller, run, live, next_look: Instant::now() + LOOK_FIRST, shown: None, steps: HashSet::new(), ended: false, waiting: VecDeque::new() };
     feed.look().await?;
-    Ok(respond(lasting(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key)))
+    Ok(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }))
+}
+
+/// What a stream of runs says.
+pub(crate) enum Frame {
+    /// Something of a kind, with its record.
+    Of(&'static str, Value),
+    /// The client was too slow for so many items.
+    Lag(u64),
+}
+
+impl From<Frame> for SseEvent {
+    fn from(frame: Frame) -> Self {
+        match frame {
+            Frame::Of(kind, data) => Self::default().event(kind).data(data.to_string()),
+            Frame::Lag(skipped) => lag_frame(skipped),
+        }
+    }
 }
 
 struct Feed {
@@ -67,11 +89,11 @@ struct Feed {
     /// Finished steps that were shown.
     steps: HashSet<String>,
     ended: bool,
-    waiting: VecDeque<SseEvent>,
+    waiting: VecDeque<Frame>,
 }
 
 impl Feed {
-    async fn next(&mut self) -> Option<SseEvent> {
+    async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.waiting.pop_front() {
                 return Some(frame);
@@ -80,9 +102,9 @@ impl Feed {
                 return None;
             }
             match timeout_at(self.next_look, self.live.recv()).await {
-                Ok(Ok(StreamItem::Log(run, line))) if run == self.run => return Some(frame("log", &wire::log_line(&line))),
+                Ok(Ok(StreamItem::Log(run, line))) if run == self.run => return Some(Frame::Of("log", wire::log_line(&line))),
                 Ok(Ok(StreamItem::Step(run, namespace, end))) if run == self.run => {
-                    let frame = frame("step", &step(&namespace, end.as_ref()));
+                    let frame = Frame::Of("step", step(&namespace, end.as_ref()));
                     if end.is_some() {
                         self.steps.insert(namespace);
                     }
@@ -90,7 +112,7 @@ impl Feed {
                 }
                 Ok(Ok(StreamItem::Run(run))) if run != self.run => {}
                 Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..) | StreamItem::Step(..))) => {}
-                Ok(Err(RecvError::Lagged(skipped))) => return Some(lag_frame(skipped)),
+                Ok(Err(RecvError::Lagged(skipped))) => return Some(Frame::Lag(skipped)),
                 Ok(Err(RecvError::Closed)) => return None,
                 Ok(Ok(StreamItem::Run(_))) | Err(_) => match self.look().await {
                     Ok(()) => {}
@@ -114,7 +136,7 @@ impl Feed {
         let finished = shown["steps"].as_array().into_iter().flatten().filter(|step| step["status"] == "succeeded");
         let ended_unseen = finished.filter(|step| self.steps.insert(step["namespace"].as_str().unwrap_or("").to_owned())).count();
         if self.shown.replace(state) != Some(state) || ended_unseen > 0 {
-            self.waiting.push_back(frame("run", &shown));
+            self.waiting.push_back(Frame::Of("run", shown));
         }
         self.ended = !matches!(view.run.status, RunStatus::Queued | RunStatus::Running | RunStatus::Paused);
         Ok(())
@@ -142,12 +164,13 @@ pub(crate) async fn runs<E: Emitter>(
         Some(_) => feed.look().await?,
         None => feed.begin().await?,
     }
-    Ok(respond(lasting(stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key)))
+    let frames = stream::unfold(feed, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) });
+    Ok(respond(lasting(frames.map(SseEvent::from), key)))
 }
 
 /// What an [`OwnerFeed`] is to say.
 enum Waiting {
-    Frame(SseEvent),
+    Frame(Frame),
     /// A run, where it is not as it was shown last. It is read once its turn has come: of all that wait, one is in memory.
     Run(RunId),
 }
@@ -165,7 +188,7 @@ struct OwnerFeed {
 }
 
 impl OwnerFeed {
-    async fn next(&mut self) -> Option<SseEvent> {
+    async fn next(&mut self) -> Option<Frame> {
         loop {
             let looked = match self.waiting.pop_front() {
                 Some(Waiting::Frame(frame)) => return Some(frame),
@@ -185,12 +208,12 @@ impl OwnerFeed {
                         if !self.shown.contains_key(&run) {
                             self.waiting.push_back(Waiting::Run(run));
                         }
-                        self.waiting.push_back(Waiting::Frame(frame("step", &step)));
+                        self.waiting.push_back(Waiting::Frame(Frame::Of("step", step)));
                         Ok(())
                     }
                     Ok(Ok(StreamItem::Event(_) | StreamItem::Log(..))) => Ok(()),
                     Ok(Err(RecvError::Lagged(skipped))) => {
-                        self.waiting.push_back(Waiting::Frame(lag_frame(skipped)));
+                        self.waiting.push_back(Waiting::Frame(Frame::Lag(skipped)));
                         self.look().await
                     }
                     Ok(Err(RecvError::Closed)) => return None,
@@ -227,7 +250,7 @@ impl OwnerFeed {
     }
 
     /// The run, where it is not as it was shown last.
-    async fn look_at(&mut self, id: &RunId) -> Result<Option<SseEvent>, EngineError> {
+    async fn look_at(&mut self, id: &RunId) -> Result<Option<Frame>, EngineError> {
         match read(&self.app, &self.caller, id).await {
             Ok((view, _memory)) => Ok(self.show(&view.run)),
             Err(EngineError::NoMemory) => {
@@ -241,7 +264,7 @@ impl OwnerFeed {
         }
     }
 
-    fn show(&mut self, run: &Run) -> Option<SseEvent> {
+    fn show(&mut self, run: &Run) -> Option<Frame> {
         let state = (run.status, run.attempt);
         let changed = self.shown.insert(run.id.clone(), state) != Some(state);
         if self.shown.len() > REMEMBERED_MAX {
@@ -250,7 +273,7 @@ impl OwnerFeed {
             self.shown.retain(|_, (status, _)| !status.is_final());
             self.shown.insert(run.id.clone(), state);
         }
-        changed.then(|| frame("run", &wire::run(run)))
+        changed.then(|| Frame::Of("run", wire::run(run)))
     }
 }
 
@@ -262,8 +285,4 @@ fn step(namespace: &str, end: Option<&StepEnd>) -> Value {
             "exports": shown(&end.exports),
         }),
     }
-}
-
-fn frame(kind: &str, data: &Value) -> SseEvent {
-    SseEvent::default().event(kind).data(data.to_string())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -52,8 +53,13 @@ pub(crate) fn lasting(frames: impl Stream<Item = SseEvent> + Send + 'static, key
 
 /// Server-sent events, told to proxies as nothing to hold back.
 pub(crate) fn respond(frames: impl Stream<Item = SseEvent> + Send + 'static) -> Response {
+    respond_with(frames, SseEvent::default().comment("keepalive"))
+}
+
+/// The same with a heartbeat of one's own: a comment is nothing that an `EventSource` shows.
+pub(crate) fn respond_with(frames: impl Stream<Item = SseEvent> + Send + 'static, heartbeat: SseEvent) -> Response {
     let hello = stream::once(async { SseEvent::default().comment("connected") });
-    let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("keepalive");
+    let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).event(heartbeat);
     let answer = Sse::new(hello.chain(frames).map(Ok::<_, Infallible>)).keep_alive(keep_alive);
     ([(HeaderName::from_static("x-accel-buffering"), "no")], answer).into_response()
 }
@@ -89,7 +95,7 @@ pub(crate) async fn events<E: Emitter>(
     let name = query.params.text("event_name")?;
     // Subscribed before the history is read, so that nothing falls between.
     let live = app.engine.stream(&caller, &owner).await?;
-    Ok(Feed { name, ..Feed::new(app.engine, caller, owner, live, since, event_frame) }.respond(key))
+    Ok(Feed { name, ..Feed::new(app.engine, caller, owner, live, since) }.respond(key, event_frame))
 }
 
 /// What a workflow sent with `$.send.sse`. A client that resumes nothing first gets the last hundred (reference 2).
@@ -108,7 +114,7 @@ pub(crate) async fn sends(
         let newest = app.engine.list_events(&caller, &owner, None, false, &page).await?.items;
         since = newest.last().map(|oldest| EventId::from_ordinal(oldest.event.id.ordinal() - 1));
     }
-    Ok(Feed::new(app.engine, caller, owner, live, since, send_frame).respond(key))
+    Ok(Feed::new(app.engine, caller, owner, live, since).respond(key, send_frame))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
@@ -120,7 +126,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
 }
 
 /// One client's stream of events: live, and from the history where the client or the live stream is behind.
-struct Feed {
+pub(crate) struct Feed {
     engine: Engine,
     caller: Caller,
     owner: String,
@@ -133,36 +139,43 @@ struct Feed {
     behind: bool,
     sent: Sent,
     /// Read from the history and not yet sent; at most a page.
-    waiting: VecDeque<Event>,
+    waiting: VecDeque<Arc<Event>>,
     /// How many events the next page has.
     page: u32,
-    /// How an event is written.
-    frame: fn(&Event) -> SseEvent,
+}
+
+/// An item of a [`Feed`].
+pub(crate) enum Fed {
+    Event(Arc<Event>),
+    /// The client was too slow for so many items. Those that the history has follow.
+    Lag(u64),
 }
 
 impl Feed {
     /// Of all channels; `since`: from the history what came after.
-    fn new(
-        engine: Engine,
-        caller: Caller,
-        owner: String,
-        live: broadcast::Receiver<StreamItem>,
-        since: Option<EventId>,
-        frame: fn(&Event) -> SseEvent,
-    ) -> Self {
+    pub(crate) fn new(engine: Engine, caller: Caller, owner: String, live: broadcast::Receiver<StreamItem>, since: Option<EventId>) -> Self {
         let (sent, waiting) = (Sent::default(), VecDeque::new());
-        Self { engine, caller, owner, name: None, live, last: since, behind: since.is_some(), sent, waiting, page: 1, frame }
+        Self { engine, caller, owner, name: None, live, last: since, behind: since.is_some(), sent, waiting, page: 1 }
     }
 
-    fn respond(self, key: Standing) -> Response {
-        respond(lasting(stream::unfold(self, |mut feed| async move { feed.next().await.map(|frame| (frame, feed)) }), key))
+    /// `frame`: how an event is written.
+    fn respond(self, key: Standing, frame: fn(&Event) -> SseEvent) -> Response {
+        let frames = self.items().map(move |item| match item {
+            Fed::Event(event) => frame(&event),
+            Fed::Lag(skipped) => lag_frame(skipped),
+        });
+        respond(lasting(frames, key))
     }
 
-    async fn next(&mut self) -> Option<SseEvent> {
+    pub(crate) fn items(self) -> impl Stream<Item = Fed> + Send + 'static {
+        stream::unfold(self, |mut feed| async move { feed.next().await.map(|item| (item, feed)) })
+    }
+
+    async fn next(&mut self) -> Option<Fed> {
         loop {
             while let Some(event) = self.waiting.pop_front() {
                 if self.is_new(&event) {
-                    return Some((self.frame)(&event));
+                    return Some(Fed::Event(event));
                 }
             }
             if let (true, Some(last)) = (self.behind, self.last) {
@@ -171,7 +184,7 @@ impl Feed {
                         let bytes: usize = events.iter().map(|event| event.payload.len() + event.metadata.len()).sum();
                         self.page = if bytes > RESUME_BYTES { 1 } else { RESUME_PAGE_MAX.min(self.page * 2) };
                         self.behind = !events.is_empty();
-                        self.waiting = events.into();
+                        self.waiting = events.into_iter().map(Arc::new).collect();
                         continue;
                     }
                     Err(error) => {
@@ -184,13 +197,13 @@ impl Feed {
             match self.live.recv().await {
                 Ok(StreamItem::Event(event)) => {
                     if self.is_new(&event) {
-                        return Some((self.frame)(&event));
+                        return Some(Fed::Event(event));
                     }
                 }
                 Ok(_) => {}
                 Err(RecvError::Lagged(skipped)) => {
                     self.behind = true;
-                    return Some(lag_frame(skipped));
+                    return Some(Fed::Lag(skipped));
                 }
                 Err(RecvError::Closed) => return None,
             }

@@ -67,6 +67,11 @@ impl Streams {
 }
 
 impl Engine {
+    /// Runs of the organization whose state changed, from now on: [`StreamItem::Run`] only.
+    pub fn org_stream(&self, caller: &Caller) -> broadcast::Receiver<StreamItem> {
+        self.0.streams.subscribe(caller.org_id.as_str())
+    }
+
     /// Events and logs of a source or workflow from now on.
     pub async fn stream(&self, caller: &Caller, owner: &str) -> Result<broadcast::Receiver<StreamItem>, EngineError> {
         self.check_owner(caller, owner).await?;

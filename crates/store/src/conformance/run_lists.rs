@@ -78,6 +78,8 @@ pub async fn runs_of_all_owners_are_listed_by_what_is_asked(database: &dyn Datab
     assert!(list(RunFilter { error_class: Some("RangeError".into()), ..by() }).await.is_empty());
     assert!(list(RunFilter { error_class: Some("TypeError".into()), statuses: vec![Paused], ..by() }).await.is_empty());
     assert_eq!(list(RunFilter { replay_of: Some(failed.clone()), ..by() }).await, [replay.clone()]);
+    let ids = vec![succeeded.clone(), paused.clone(), org.run(&one, 0).id];
+    assert_eq!(list(RunFilter { ids, ..by() }).await, [paused.clone(), succeeded.clone()]);
     assert_eq!(list(RunFilter { min_ms: Some(100), ..by() }).await, [tested.clone()]);
     assert_eq!(list(RunFilter { from: Some(at(20)), to: Some(at(40)), ..by() }).await, [tested.clone(), failed.clone()]);
     for text in ["", "a\u{0}b", "' OR 1"] {

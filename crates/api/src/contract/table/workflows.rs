@@ -7,7 +7,7 @@ use super::{
     summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{events, mail, replays, run_stream, runs, sse, workflows};
+use crate::v1::{events, mail, replays, run_stream, runs, sse, stream, workflows};
 
 pub(super) fn of_workflows() -> Vec<Route> {
     let parts = [
@@ -94,6 +94,18 @@ pub(super) fn of_runs() -> Vec<Route> {
             "A run as it goes on: `run` when its state changes, `step` as each begins and ends, `log`; ends with the run",
             run_stream::run,
         )
+        .gives(Gives::Stream),
+        get(
+            "/stream",
+            READ,
+            "One stream of many topics: `run`, `step`, `log`, `event` and `replay` as they happen, each `{topic, data}`; `lag` says how much was skipped, `heartbeat` that it is alive. `Last-Event-ID` resumes runs and events",
+            stream::topics,
+        )
+        .takes(&[text(
+            "topics",
+            "Up to 16, with commas between them: `runs`, `run:{id}`, `events:{source}`, `logs:{source or workflow}`, `replays`",
+        )
+        .required()])
         .gives(Gives::Stream),
         post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
             .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])

@@ -1,0 +1,201 @@
+//! One stream of an organization: topics that a client chooses, with ids to resume.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::response::sse::Event as SseEvent;
+use futures::stream::{BoxStream, SelectAll};
+use futures::{Stream, StreamExt as _, stream};
+use millrace_engine::StreamItem;
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{EventId, ReplayId, RunId, SourceId, WorkflowId};
+use millrace_model::page::Page;
+use millrace_model::tenant::Caller;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::App;
+use crate::error::ApiError;
+use crate::extract::{Auth, Lasting, ListQuery, id};
+use crate::v1::run_stream::Frame;
+use crate::v1::sse::{Fed, Feed, lasting, respond_with};
+use crate::v1::{org_runs, replays, run_stream};
+use crate::wire;
+
+/// Topics of one stream: each has a subscription of its own.
+const TOPICS_MAX: usize = 16;
+/// How often replays of many runs are looked at.
+const REPLAYS_EVERY: Duration = Duration::from_secs(2);
+const ALLOWED: &str = "allowed are `runs`, `run:{id}`, `events:{source}`, `logs:{source or workflow}` and `replays`";
+
+/// What a client listens to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Topic {
+    Runs,
+    Run(RunId),
+    Events(String),
+    Logs(String),
+    Replays,
+}
+
+impl Topic {
+    fn parse(text: &str) -> Result<Self, ApiError> {
+        let source = |owner: &str| id::<SourceId>("source", owner).map(|_| owner.to_owned());
+        match text.split_once(':') {
+            None if text == "runs" => Ok(Self::Runs),
+            None if text == "replays" => Ok(Self::Replays),
+            Some(("run", run)) => id("run", run).map(Self::Run),
+            Some(("events", owner)) => source(owner).map(Self::Events),
+            Some(("logs", owner)) if owner.parse::<WorkflowId>().is_ok() => Ok(Self::Logs(owner.to_owned())),
+            Some(("logs", owner)) => source(owner).map(Self::Logs),
+            _ => Err(ApiError::field("topics", format!("`{text}` is not a topic; {ALLOWED}"))),
+        }
+    }
+}
+
+/// Something of a topic, and where a client that has it goes on, where the topic can be resumed.
+type Said = (Frame, Option<i64>);
+
+/// Where a client is in each topic: what an id of the stream says, as `topic=number` with semicolons between them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Positions(BTreeMap<String, i64>);
+
+impl FromStr for Positions {
+    type Err = ApiError;
+
+    fn from_str(text: &str) -> Result<Self, ApiError> {
+        let refused = || ApiError::field("Last-Event-ID", "`Last-Event-ID` is not an id of this stream; give the last that it sent, or none");
+        let pair = |part: &str| {
+            let (topic, position) = part.rsplit_once('=')?;
+            Some((topic.to_owned(), position.parse().ok()?))
+        };
+        text.split(';').filter(|part| !part.is_empty()).map(|part| pair(part).ok_or_else(refused)).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl std::fmt::Display for Positions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts: Vec<_> = self.0.iter().map(|(topic, position)| format!("{topic}={position}")).collect();
+        f.write_str(&parts.join(";"))
+    }
+}
+
+/// The topics that are asked for, in one stream.
+pub(crate) async fn topics(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Lasting(key): Lasting,
+    query: ListQuery,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let mut names = query.params.words("topics")?.unwrap_or_default();
+    names.sort();
+    names.dedup();
+    if names.is_empty() || names.len() > TOPICS_MAX {
+        return Err(ApiError::field("topics", format!("`topics` names {}, allowed are 1 to {TOPICS_MAX}; {ALLOWED}", names.len())));
+    }
+    let last = headers.get("last-event-id").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default();
+    let mut positions: Positions = last.parse()?;
+    positions.0.retain(|topic, _| names.contains(topic));
+    let mut all = SelectAll::new();
+    for name in names {
+        let from = positions.0.get(&name).copied();
+        let said = open(&app, &caller, &Topic::parse(&name)?, from).await?;
+        all.push(said.map(move |said| (name.clone(), said)).boxed());
+    }
+    let frames = all.map(move |(topic, (frame, position))| {
+        if let Some(position) = position {
+            positions.0.insert(topic.clone(), position);
+        }
+        let (kind, data) = match frame {
+            Frame::Of(kind, data) => (kind, json!({ "topic": topic, "data": data })),
+            Frame::Lag(skipped) => ("lag", json!({ "topic": topic, "skipped": skipped })),
+        };
+        SseEvent::default().event(kind).id(positions.to_string()).data(data.to_string())
+    });
+    Ok(respond_with(lasting(frames, key), SseEvent::default().event("heartbeat").data("{}")))
+}
+
+/// A topic from now on, or from a position of it.
+async fn open(app: &App, caller: &Caller, topic: &Topic, from: Option<i64>) -> Result<BoxStream<'static, Said>, ApiError> {
+    Ok(match topic {
+        Topic::Runs => {
+            let frames = org_runs::frames(app.clone(), caller.clone(), from.map(Timestamp)).await?;
+            frames.map(|(frame, position)| (frame, Some(position.ms()))).boxed()
+        }
+        Topic::Run(run) => {
+            let owner = run_stream::read(app, caller, run).await?.0.run.owner.as_str().to_owned();
+            run_stream::frames_of(app.clone(), caller.clone(), run.clone(), owner).await?.map(|frame| (frame, None)).boxed()
+        }
+        Topic::Events(source) => {
+            let live = app.engine.stream(caller, source).await?;
+            let feed = Feed::new(app.engine.clone(), caller.clone(), source.clone(), live, from.map(EventId::from_ordinal));
+            let said = |fed| match fed {
+                Fed::Event(event) => (Frame::Of("event", wire::event(&event)), Some(event.id.ordinal())),
+                Fed::Lag(skipped) => (Frame::Lag(skipped), None),
+            };
+            feed.items().map(said).boxed()
+        }
+        Topic::Logs(owner) => {
+            let live = app.engine.stream(caller, owner).await?;
+            let lines = stream::unfold(live, |mut live| async move {
+                loop {
+                    match live.recv().await {
+                        Ok(StreamItem::Log(run, line)) => {
+                            let mut shown = wire::log_line(&line);
+                            shown["run_id"] = json!(run);
+                            return Some((Frame::Of("log", shown), live));
+                        }
+                        Ok(_) => {}
+                        Err(RecvError::Lagged(skipped)) => return Some((Frame::Lag(skipped), live)),
+                        Err(RecvError::Closed) => return None,
+                    }
+                }
+            });
+            lines.map(|frame| (frame, None)).boxed()
+        }
+        Topic::Replays => changed_replays(app.clone(), caller.clone()).map(|data| (Frame::Of("replay", data), None)).boxed(),
+    })
+}
+
+/// Replays of many runs as they are, the newest page of them, and again as each changes.
+fn changed_replays(app: App, caller: Caller) -> impl Stream<Item = Value> + Send + 'static {
+    let every = tokio::time::interval(REPLAYS_EVERY);
+    let shown: BTreeMap<ReplayId, i64> = BTreeMap::new();
+    let looks = stream::unfold((every, shown), move |(mut every, mut shown)| {
+        let (app, caller) = (app.clone(), caller.clone());
+        async move {
+            every.tick().await;
+            let page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
+            // A failure is met again at the next look.
+            let items = app.engine.list_replays(&caller, &page).await.map(|listing| listing.items).unwrap_or_default();
+            let changed: Vec<Value> = items.iter().filter(|r| shown.insert(r.id.clone(), r.version) != Some(r.version)).map(replays::record).collect();
+            Some((stream::iter(changed), (every, shown)))
+        }
+    });
+    looks.flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_where_a_client_is_in_each_topic() {
+        let positions: Positions = "events:dc_1=17;runs=5".parse().ok().unwrap();
+        assert_eq!(positions.to_string(), "events:dc_1=17;runs=5");
+        assert_eq!("".parse::<Positions>().ok(), Some(Positions::default()));
+        assert!(["x", "runs=", "runs=a;"].iter().all(|text| text.parse::<Positions>().is_err()));
+    }
+
+    #[test]
+    fn topics_are_told_by_their_names() {
+        assert_eq!(Topic::parse("runs").ok(), Some(Topic::Runs));
+        assert_eq!(Topic::parse("logs:p_1").ok(), Some(Topic::Logs("p_1".into())));
+        assert!(["", "run", "runs:x", "events:p_1", "mail"].iter().all(|text| Topic::parse(text).is_err()));
+    }
+}
