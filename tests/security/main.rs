@@ -4,6 +4,7 @@
 mod answers;
 mod bundling;
 mod corners;
+mod damaged;
 mod doctor;
 mod egress;
 mod groups;

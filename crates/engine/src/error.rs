@@ -180,6 +180,15 @@ pub enum EngineError {
     /// The database cannot be reached.
     #[error("the server's database cannot be reached; what was asked for may have been done or not; try again in a moment")]
     DatabaseUnavailable,
+    /// Stored data of one owner cannot be read: its runs fail with this, and nobody else's.
+    #[error("{what} is damaged: {source}; store it again (deploy, update or connect anew), or restore a backup")]
+    Damaged {
+        /// Which stored thing.
+        what: &'static str,
+        /// Why it cannot be read, without its contents.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Ours to mend.
     #[error("{what}")]
     Internal {
@@ -239,6 +248,11 @@ impl EngineError {
         Self::Internal { what, source }
     }
 
+    /// Stored data that cannot be read.
+    pub(crate) fn damaged(what: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Damaged { what, source: source.into() }
+    }
+
     /// The family.
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -253,7 +267,7 @@ impl EngineError {
             Self::QueueFull | Self::DeploysWaiting { .. } | Self::FilesFull { .. } => ErrorKind::TooMany,
             Self::Overloaded | Self::NoMemory | Self::ExportUnderWay(_) | Self::NoProcess | Self::DatabaseUnavailable => ErrorKind::Overloaded,
             Self::StorageFull => ErrorKind::StorageFull,
-            Self::Internal { .. } => ErrorKind::Internal,
+            Self::Damaged { .. } | Self::Internal { .. } => ErrorKind::Internal,
         }
     }
 
@@ -280,6 +294,7 @@ impl EngineError {
             Self::NoProcess => "no_process",
             Self::StorageFull => "storage_full",
             Self::DatabaseUnavailable => "database_unavailable",
+            Self::Damaged { .. } => "damaged_data",
             Self::Internal { .. } => "internal",
         }
     }
@@ -327,6 +342,7 @@ impl From<StoreError> for EngineError {
             StoreError::Full => Self::Conflict { code: "quota_exceeded", message: "the data store is full".into() },
             StoreError::NotFound => Self::NotFound { what: "record", id: String::new() },
             StoreError::UnknownCursor(field) => Self::unknown_cursor(field),
+            StoreError::Corrupt { .. } | StoreError::Damaged { .. } => Self::damaged("a stored record", error),
             other => Self::internal("the store failed", other),
         }
     }

@@ -10,6 +10,9 @@ use crate::schedule::{Schedule, ScheduleError};
 /// Static text of a value (spec 8).
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 
+/// The key of a sealed value as it is stored: `{"$sealed": "…"}`. Only the server writes it.
+pub const SEALED: &str = "$sealed";
+
 /// A value that a prop does not take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PropError {
@@ -30,6 +33,12 @@ pub enum PropError {
         value: String,
         /// What is accepted.
         allowed: String,
+    },
+    /// A value that is written as the server's own storage writes secrets.
+    #[error("the value of the prop `{name}` has the key `{SEALED}`, which only the server writes; give the value itself, under another key")]
+    Reserved {
+        /// The prop.
+        name: String,
     },
     /// Too large.
     #[error("the value of the prop `{name}` has {bytes} bytes, allowed are {VALUE_BYTES_MAX}")]
@@ -62,9 +71,12 @@ impl PropError {
     /// The prop that is meant.
     pub fn prop(&self) -> &str {
         match self {
-            Self::Missing { name, .. } | Self::Type { name, .. } | Self::TooLarge { name, .. } | Self::Unknown { name, .. } | Self::Schedule { name, .. } => {
-                name
-            }
+            Self::Reserved { name }
+            | Self::Missing { name, .. }
+            | Self::Type { name, .. }
+            | Self::TooLarge { name, .. }
+            | Self::Unknown { name, .. }
+            | Self::Schedule { name, .. } => name,
         }
     }
 }
@@ -92,14 +104,20 @@ impl Site {
 pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Timestamp) -> Result<Map<String, Value>, Vec<PropError>> {
     let mut errors = Vec::new();
     let mut kept = Map::new();
-    for name in given.keys() {
+    for (name, value) in given {
+        if value.get(SEALED).is_some() {
+            errors.push(PropError::Reserved { name: shorten(name) });
+            continue;
+        }
         if !defs.iter().any(|d| &d.name == name) && site == Site::Source {
             let known = if defs.is_empty() { "none".to_owned() } else { defs.iter().map(|d| format!("`{}`", d.name)).collect::<Vec<_>>().join(", ") };
             errors.push(PropError::Unknown { name: shorten(name), known });
         }
     }
-    for def in defs {
+    for def in defs.iter().filter(|def| given.get(&def.name).is_none_or(|value| value.get(SEALED).is_none())) {
         match value_of(def, given, site, now) {
+            // A default, or within a label.
+            Ok(Some(value)) if value.get(SEALED).is_some() => errors.push(PropError::Reserved { name: def.name.clone() }),
             Ok(Some(value)) => {
                 kept.insert(def.name.clone(), value);
             }

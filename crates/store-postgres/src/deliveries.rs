@@ -55,7 +55,7 @@ pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit
     );
     let (orgs, counts): (Vec<&str>, Vec<i64>) = held.by.iter().map(|(org, count)| (org.as_str(), i64::from(*count))).unzip();
     let values: [&(dyn ToSql + Sync); 6] = [&now.ms(), &retry_at.ms(), &i64::from(limit), &orgs, &counts, &i64::from(held.share)];
-    let mut claimed = many(c, &sql, &values, rows::delivery).await?;
+    let mut claimed = rows::claimed(c, "deliveries", &sql, &values, rows::delivery).await?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)

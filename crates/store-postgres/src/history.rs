@@ -132,7 +132,7 @@ const DUE: &str = "((replace(metadata, '\\u0000', '\\ufffd')::json ->> 'delivery
 
 pub(crate) async fn due_deferred(c: &Client, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
     let sql = format!("SELECT {} FROM events WHERE name = '$in' AND {DUE} <= $1 ORDER BY {DUE} LIMIT $2", rows::EVENT);
-    many(c, &sql, &[&now.ms(), &i64::from(limit)], rows::event).await
+    rows::claimed(c, "events", &sql, &[&now.ms(), &i64::from(limit)], rows::event).await
 }
 
 pub(crate) async fn next_deferred_at(c: &Client) -> StoreResult<Option<Timestamp>> {

@@ -7,7 +7,7 @@ use millrace_model::run::{NewRun, Run};
 use millrace_store::{Claim, StoreError, StoreResult};
 
 use crate::db::{database, unwritable};
-use crate::rows::{self, execute, many, number, one};
+use crate::rows::{self, execute, number, one};
 use crate::runs::{self, MAY_CLAIM, far, lease_ended};
 
 /// The limits of an owner from now on. Its window goes on, so that a new deployment is no way around a throttle.
@@ -30,8 +30,8 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
     for owner in owners {
         let locked = "SELECT limits, window_at, window_runs FROM run_limits WHERE owner_id = $1 FOR UPDATE SKIP LOCKED";
         let read = |row: &tokio_postgres::Row| {
-            let limits: RunLimits =
-                serde_json::from_str(row.try_get(0).map_err(database)?).map_err(|e| StoreError::Corrupt { what: format!("the column limits: {e}") })?;
+            // What cannot be read holds back nobody else's runs, and its own as far as it may.
+            let limits = serde_json::from_str(row.try_get(0).map_err(database)?).unwrap_or(RunLimits { concurrency: Some(1), throttle: None, in_order: true });
             Ok((limits, Window { began_at: Timestamp(row.try_get(1).map_err(database)?), runs: row.try_get(2).map_err(database)? }))
         };
         let Some((limits, window)) = one(t, locked, &[owner], read).await? else { continue };
@@ -55,7 +55,7 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
                 lease_ended("$3", "$6"),
                 rows::RUN
             );
-            let runs = many(t, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner, &far(claim)], rows::run).await?;
+            let runs = rows::claimed(t, "runs", &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner, &far(claim)], rows::run).await?;
             let started = window.runs + runs.len() as i64;
             execute(t, "UPDATE run_limits SET window_at = $2, window_runs = $3 WHERE owner_id = $1", &[owner, &window.began_at.ms(), &started]).await?;
             claimed.extend(runs);

@@ -6,7 +6,7 @@ use millrace_model::ids::{MailId, OrgId};
 use millrace_store::{Mail, MailResult, StoreResult};
 
 use crate::db::text;
-use crate::rows::{self, execute, many};
+use crate::rows::{self, execute};
 
 pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<()> {
     execute(
@@ -48,7 +48,7 @@ pub(crate) async fn claim(c: &Client, now: Timestamp, retry_at: Timestamp, limit
          UPDATE mail SET next_at = $2 FROM picked WHERE id = picked_id RETURNING {}",
         rows::MAIL
     );
-    many(c, &sql, &[&now.ms(), &retry_at.ms(), &i64::from(limit), &after.map_or("", OrgId::as_str)], rows::mail).await
+    rows::claimed(c, "mail", &sql, &[&now.ms(), &retry_at.ms(), &i64::from(limit), &after.map_or("", OrgId::as_str)], rows::mail).await
 }
 
 pub(crate) async fn result(c: &Client, id: &MailId, result: &MailResult) -> StoreResult<()> {

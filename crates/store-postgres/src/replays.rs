@@ -73,7 +73,7 @@ pub(crate) async fn step(t: &Transaction<'_>, step: &ReplayStep) -> StoreResult<
 
 pub(crate) async fn running(c: &Client, limit: u32) -> StoreResult<Vec<Replay>> {
     let sql = format!("SELECT {} FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT $1", rows::REPLAY);
-    many(c, &sql, &[&i64::from(limit)], rows::replay).await
+    rows::claimed(c, "replays", &sql, &[&i64::from(limit)], rows::replay).await
 }
 
 pub(crate) async fn counts(c: &Client, id: &ReplayId) -> StoreResult<ReplayCounts> {

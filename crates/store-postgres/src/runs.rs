@@ -110,7 +110,8 @@ pub(crate) async fn claim(c: &Client, owners: &[String], claim: Claim<'_>) -> St
         rows::RUN
     );
     let share = i64::from(claim.limit).div_euclid(owners.len().max(1) as i64).max(1);
-    many(c, &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit), &owners, &share, &far(claim)], rows::run).await
+    rows::claimed(c, "runs", &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &i64::from(claim.limit), &owners, &share, &far(claim)], rows::run)
+        .await
 }
 
 /// RETURNING gives no order.

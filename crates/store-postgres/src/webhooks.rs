@@ -7,7 +7,7 @@ use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_store::{StoreResult, WebhookReplay, WebhookTry};
 
 use crate::db::text;
-use crate::rows::{self, execute, many};
+use crate::rows::{self, execute};
 use crate::subscriptions;
 
 pub(crate) async fn create(c: &impl GenericClient, w: &Webhook) -> StoreResult<()> {
@@ -51,7 +51,7 @@ pub(crate) async fn due(c: &Client, now: Timestamp, limit: u32) -> StoreResult<V
            (SELECT min(d.next_at) FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued'), id LIMIT $2",
         rows::WEBHOOK
     );
-    many(c, &sql, &[&now.ms(), &i64::from(limit)], rows::webhook).await
+    rows::claimed(c, "webhooks", &sql, &[&now.ms(), &i64::from(limit)], rows::webhook).await
 }
 
 /// Queues what a settlement sends; what was queued before stays as it is.
@@ -87,7 +87,8 @@ pub(crate) async fn claim(c: &Client, target: &str, now: Timestamp, hidden_until
          UPDATE webhook_deliveries SET next_at = $3 FROM picked WHERE id = picked_id RETURNING {}",
         rows::WEBHOOK_DELIVERY
     );
-    let mut claimed = many(c, &sql, &[&text(target), &now.ms(), &hidden_until.ms(), &i64::from(limit)], rows::webhook_delivery).await?;
+    let mut claimed =
+        rows::claimed(c, "webhook_deliveries", &sql, &[&text(target), &now.ms(), &hidden_until.ms(), &i64::from(limit)], rows::webhook_delivery).await?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)

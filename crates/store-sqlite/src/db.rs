@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::sync::oneshot;
 
 use crate::in_use::{self, InUse};
-use crate::{SqliteOptions, damage, data_keys, migrations, pages};
+use crate::{SqliteOptions, damage, data_keys, migrations, pages, rows};
 
 /// Operations that are committed together at most.
 const GROUP_MAX: usize = 256;
@@ -133,6 +133,19 @@ impl Db {
     /// Runs `query` on a reader.
     pub(crate) async fn read<T: Send + 'static>(&self, query: impl FnOnce(&Connection) -> StoreResult<T> + Send + 'static) -> StoreResult<T> {
         self.look_for_damage(self.readers.read(query).await)
+    }
+
+    /// Reads rows of a queue on a reader, and sets aside those that cannot be read, by the ids that `query` gives of them.
+    pub(crate) async fn queued<T: Send + 'static>(
+        &self,
+        table: &'static str,
+        query: impl FnOnce(&Connection) -> StoreResult<(Vec<T>, Vec<String>)> + Send + 'static,
+    ) -> StoreResult<Vec<T>> {
+        let (rows, spoiled) = self.read(query).await?;
+        if !spoiled.is_empty() {
+            self.write(move |c| rows::set_aside(c, table, &spoiled)).await?;
+        }
+        Ok(rows)
     }
 
     /// Runs `query` on a reader that only what shows history has: a page of large events takes long, and nothing that runs waits for it.

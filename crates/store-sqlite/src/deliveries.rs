@@ -7,7 +7,7 @@ use millrace_model::ids::DeliveryId;
 use millrace_store::{Delivery, DeliveryResult, Held, StoreResult};
 use rusqlite::{Connection, params};
 
-use crate::rows::{self, execute, many, number};
+use crate::rows::{self, execute, number};
 
 pub(crate) fn insert(c: &Connection, d: &Delivery) -> StoreResult<()> {
     execute(
@@ -42,7 +42,7 @@ pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: 
            WHERE turn <= ?5 ORDER BY turn, next_at, id LIMIT ?3) RETURNING *"
     );
     let by = serde_json::to_string(&held.by.iter().map(|(org, count)| (org.as_str(), count)).collect::<HashMap<_, _>>()).unwrap_or_default();
-    let mut claimed = many(c, &sql, params![now.ms(), retry_at.ms(), limit, by, held.share], rows::delivery)?;
+    let mut claimed = rows::claimed(c, "deliveries", &sql, params![now.ms(), retry_at.ms(), limit, by, held.share], rows::delivery)?;
     // RETURNING gives no order.
     claimed.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(claimed)

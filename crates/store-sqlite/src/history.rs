@@ -111,7 +111,8 @@ pub(crate) fn events_after(c: &Connection, org: &OrgId, emitter: &str, after: Ev
 
 pub(crate) fn due_deferred(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<Vec<Event>> {
     let due = "json_extract(metadata, '$.delivery_ts')";
-    many(c, &format!("SELECT * FROM events WHERE name = '$in' AND {due} <= ?1 ORDER BY {due} LIMIT ?2"), params![now.ms(), limit], rows::event)
+    let sql = format!("SELECT * FROM events WHERE name = '$in' AND {due} <= ?1 ORDER BY {due} LIMIT ?2");
+    Ok(rows::readable(c, "events", &sql, params![now.ms(), limit], rows::event)?.0)
 }
 
 pub(crate) fn next_deferred_at(c: &Connection) -> StoreResult<Option<Timestamp>> {

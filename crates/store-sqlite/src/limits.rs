@@ -28,7 +28,8 @@ pub(crate) fn replace(c: &Connection, owner: &str, limits: Option<&RunLimits>) -
 pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Option<(RunLimits, Window)>> {
     let found = many(c, "SELECT limits, window_at, window_runs FROM run_limits WHERE owner_id = ?1", [owner], |row| {
         let text: String = row.get(0).map_err(database)?;
-        let limits: RunLimits = serde_json::from_str(&text).map_err(|e| StoreError::Corrupt { what: format!("the column limits: {e}") })?;
+        // What cannot be read holds back nobody else's runs, and its own as far as it may.
+        let limits = serde_json::from_str(&text).unwrap_or(RunLimits { concurrency: Some(1), throttle: None, in_order: true });
         Ok((limits, Window { began_at: Timestamp(row.get(1).map_err(database)?), runs: row.get(2).map_err(database)? }))
     })?;
     Ok(found.into_iter().next())

@@ -5,7 +5,7 @@ use millrace_model::ids::{MailId, OrgId};
 use millrace_store::{Mail, MailResult, StoreResult};
 use rusqlite::{Connection, params};
 
-use crate::rows::{self, execute, many};
+use crate::rows::{self, execute};
 
 pub(crate) fn queue(c: &Connection, m: &Mail) -> StoreResult<()> {
     execute(
@@ -18,8 +18,9 @@ pub(crate) fn queue(c: &Connection, m: &Mail) -> StoreResult<()> {
 }
 
 pub(crate) fn claim(c: &Connection, now: Timestamp, retry_at: Timestamp, limit: u32, after: Option<&OrgId>) -> StoreResult<Vec<Mail>> {
-    many(
+    rows::claimed(
         c,
+        "mail",
         // From organization to organization: what else waits is not looked at.
         "UPDATE mail SET next_at = ?2 WHERE id IN (
            WITH RECURSIVE waiting (org) AS (

@@ -57,8 +57,8 @@ pub(crate) fn step(c: &Connection, step: &ReplayStep) -> StoreResult<()> {
     Ok(())
 }
 
-pub(crate) fn running(c: &Connection, limit: u32) -> StoreResult<Vec<Replay>> {
-    many(c, "SELECT * FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT ?1", [limit], rows::replay)
+pub(crate) fn running(c: &Connection, limit: u32) -> StoreResult<(Vec<Replay>, Vec<String>)> {
+    rows::readable(c, "replays", "SELECT * FROM replays WHERE status = 'running' ORDER BY created_at, id LIMIT ?1", [limit], rows::replay)
 }
 
 pub(crate) fn counts(c: &Connection, id: &ReplayId) -> StoreResult<ReplayCounts> {

@@ -90,8 +90,9 @@ pub(crate) fn owners_in_turn(c: &Connection, claim: Claim<'_>) -> StoreResult<Ve
 
 /// Claims the oldest runs of an owner that wait.
 pub(crate) fn take(c: &Connection, claim: Claim<'_>, owner: &str, limit: i64) -> StoreResult<Vec<Run>> {
-    many(
+    rows::claimed(
         c,
+        "runs",
         "UPDATE runs SET status = 'running', attempt = attempt + 1, node = ?1, lease_until = ?2, started_at = ?3
          WHERE id IN (SELECT id FROM runs WHERE status IN ('queued', 'running') AND (status = 'queued' OR lease_until < ?3) AND owner_id = ?5
                       ORDER BY created_at, id LIMIT ?4)

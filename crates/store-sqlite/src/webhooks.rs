@@ -6,7 +6,7 @@ use millrace_model::webhook::{Health, Webhook, WebhookDelivery};
 use millrace_store::{StoreResult, WebhookReplay, WebhookTry};
 use rusqlite::{Connection, params};
 
-use crate::rows::{self, execute, many};
+use crate::rows::{self, execute};
 use crate::subscriptions;
 
 pub(crate) fn create(c: &Connection, w: &Webhook) -> StoreResult<()> {
@@ -40,9 +40,10 @@ pub(crate) fn delete(c: &Connection, org: &OrgId, id: &WebhookId) -> StoreResult
     Ok(true)
 }
 
-pub(crate) fn due(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
-    many(
+pub(crate) fn due(c: &Connection, now: Timestamp, limit: u32) -> StoreResult<(Vec<Webhook>, Vec<String>)> {
+    rows::readable(
         c,
+        "webhooks",
         "SELECT * FROM webhooks w
          WHERE active = 1 AND (paused_until IS NULL OR paused_until <= ?1)
            AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.target_id = w.id AND d.status = 'queued' AND d.next_at <= ?1)
@@ -81,8 +82,9 @@ pub(crate) fn queue(c: &Connection, deliveries: &[WebhookDelivery]) -> StoreResu
 }
 
 pub(crate) fn claim(c: &Connection, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
-    let mut claimed = many(
+    let mut claimed = rows::claimed(
         c,
+        "webhook_deliveries",
         "UPDATE webhook_deliveries SET next_at = ?3 WHERE id IN
            (SELECT id FROM webhook_deliveries WHERE target_id = ?1 AND status = 'queued' AND next_at <= ?2 ORDER BY next_at, id LIMIT ?4) RETURNING *",
         params![target, now.ms(), hidden_until.ms(), limit],

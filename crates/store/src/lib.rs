@@ -145,6 +145,25 @@ pub fn payload_columns(whole: bool) -> (String, String) {
     (of("payload", &format!("substr(payload, 1, {beginning})")), of("octet_length(payload)", &(4 * beginning).to_string()))
 }
 
+/// Takes a row that cannot be read, by its id (`$1`), out of a queue that servers read rows of many owners from: it hurts its own owner, who sees it as failed
+/// or inactive, and not those behind it. None: the row does no harm where it is.
+pub fn set_aside(table: &str) -> Option<&'static str> {
+    Some(match table {
+        "runs" => {
+            "UPDATE runs SET status = 'failed', lease_until = NULL, node = NULL, finished_at = coalesce(started_at, created_at),
+               error = '{\"code\":\"DamagedData\",\"message\":\"the stored run cannot be read\",\"cellId\":\"\",\"ts\":\"\",\"stack\":\"DamagedData: the stored run cannot be read\"}'
+             WHERE id = $1 AND status IN ('queued', 'running')"
+        }
+        "timers" => "UPDATE timers SET active = FALSE WHERE id = $1",
+        "webhooks" => "UPDATE webhooks SET active = FALSE WHERE id = $1",
+        "mail" => "UPDATE mail SET status = 'failed', last_error = 'the stored mail cannot be read' WHERE id = $1",
+        "deliveries" => "UPDATE deliveries SET status = 'failed', last_error = 'the stored delivery cannot be read', finished_at = next_at WHERE id = $1",
+        "webhook_deliveries" => "UPDATE webhook_deliveries SET status = 'failed', last_error = 'the stored delivery cannot be read' WHERE id = $1",
+        "replays" => "UPDATE replays SET status = 'failed', note = 'the stored replay cannot be read' WHERE id = $1",
+        _ => return None,
+    })
+}
+
 /// The bytes of a row's texts, for engines in whose SQL they are called so, where rows of the table may be large.
 pub fn row_bytes(table: &str) -> Option<&'static str> {
     Some(match table {

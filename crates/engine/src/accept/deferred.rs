@@ -49,7 +49,7 @@ impl Engine {
     }
 
     async fn deliver_waiting(&self, waiting: &Event) -> Result<(), EngineError> {
-        let mut metadata: Map<String, Value> = serde_json::from_str(&waiting.metadata).map_err(|e| EngineError::internal("a deferred event is damaged", e))?;
+        let mut metadata: Map<String, Value> = serde_json::from_str(&waiting.metadata).map_err(|e| EngineError::damaged("a deferred event", e))?;
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or("").to_owned();
         let (channel, trace_id) = (text("channel"), text("trace_id"));
         let hops = metadata.get("hops").and_then(Value::as_u64).and_then(|hops| u32::try_from(hops).ok());

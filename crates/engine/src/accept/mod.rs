@@ -52,7 +52,7 @@ impl Engine {
     pub async fn handle_endpoint(&self, key: &str, mut request: EndpointRequest) -> Result<EndpointResponse, EngineError> {
         let (endpoint, program) = self.live_endpoint(key).await?;
         let (receiver, limit) = match &*program {
-            Program::Source(_) => (Receiver::Source, self.0.config.source_timeout),
+            Program::Source(_) | Program::Damaged(_) => (Receiver::Source, self.0.config.source_timeout),
             Program::Workflow(workflow) => (Receiver::Workflow, workflow.timeout(true)),
         };
         let verified = match authorization(&endpoint, &program) {
@@ -169,7 +169,7 @@ impl Engine {
     async fn live_endpoint(&self, key: &str) -> Result<(Arc<HttpInterface>, Arc<Program>), EngineError> {
         let unknown = || EngineError::not_found("endpoint", key);
         let endpoint = self.endpoint(key).await?.filter(|e| e.active).ok_or_else(unknown)?;
-        let program = self.live_program(&endpoint.org_id, &endpoint.owner).await?.ok_or_else(unknown)?;
+        let program = self.program(&endpoint.org_id, &endpoint.owner, None).await?.ok_or_else(unknown)?;
         Ok((endpoint, program))
     }
 

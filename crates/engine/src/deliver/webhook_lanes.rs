@@ -133,7 +133,8 @@ impl Engine {
     }
 
     async fn serve_lane(&self, lanes: &Lanes, webhook: Webhook) -> Result<(), EngineError> {
-        let secret = self.0.keyring.open(webhook.id.as_str(), &webhook.secret)?;
+        // A secret that cannot be read fails its deliveries, each with that error.
+        let secret = self.0.keyring.open(webhook.id.as_str(), &webhook.secret).map_err(|error| error.to_string());
         let mut health = webhook.health;
         for _ in 0..BATCHES_MAX {
             let now = self.now();
@@ -146,7 +147,7 @@ impl Engine {
             if batch.is_empty() || !is_in_time(self.now(), hidden_until, TRY_TIMEOUT) {
                 break;
             }
-            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(&lanes.reach, &webhook, &secret, delivery))).await;
+            let tried = join_all(batch.iter().map(|delivery| self.try_delivery(&lanes.reach, &webhook, secret.as_deref(), delivery))).await;
             let mut tries = Vec::with_capacity(batch.len());
             for (delivery, tried) in batch.iter().zip(tried) {
                 health = health.after(tried.is_up(), self.now());
@@ -181,10 +182,10 @@ impl Engine {
         WebhookTry { id, status, answered, error: Some(error), next_at }
     }
 
-    async fn try_delivery(&self, reach: &Reach, webhook: &Webhook, secret: &str, delivery: &WebhookDelivery) -> Tried {
+    async fn try_delivery(&self, reach: &Reach, webhook: &Webhook, secret: Result<&str, &String>, delivery: &WebhookDelivery) -> Tried {
         let secs = self.now().secs();
         let failed = |error: String| Tried { answered: None, error: Some(error), retry_after_ms: None, is_closed: false };
-        let signature = match sign(secret, delivery.id.as_str(), secs, &delivery.body) {
+        let signature = match secret.map_err(Clone::clone).and_then(|secret| sign(secret, delivery.id.as_str(), secs, &delivery.body)) {
             Ok(signature) => signature,
             Err(error) => return failed(error),
         };

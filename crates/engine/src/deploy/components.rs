@@ -303,7 +303,12 @@ impl Engine {
         if is_written(&path).await {
             return Ok(path);
         }
-        let artifact = self.0.store.artifact(id).await?.ok_or_else(|| EngineError::internal("an artifact is missing in the store", id.to_owned()))?;
+        let artifact = self
+            .0
+            .store
+            .artifact(id)
+            .await?
+            .ok_or_else(|| EngineError::damaged("the built code of a component", format!("the artifact `{id}` is missing in the store")))?;
         self.artifact_path(&artifact).await
     }
 

@@ -175,9 +175,10 @@ impl Engine {
         if let Some(code) = &update.code {
             self.save_built(code, &component, artifact).await?;
         }
-        let before = self.source_program(old.clone()).await?;
+        let before = readable(self.source_program(old.clone()).await)?;
         if old.active
-            && let Err(failure) = self.run_hook(&before, Hook::Deactivate).await?
+            && let Some(before) = &before
+            && let Err(failure) = self.run_hook(before, Hook::Deactivate).await?
         {
             tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the update goes on");
         }
@@ -194,7 +195,9 @@ impl Engine {
             let why = |failure: &CallFailure| format!("the activate hook failed: {}: {}", failure.code, failure.message);
             if !old.active {
                 self.deactivated(old, old_interfaces, why(&failure)).await?;
-            } else if let Err(again) = self.run_hook(&before, Hook::Activate).await? {
+            } else if let Some(before) = &before
+                && let Err(again) = self.run_hook(before, Hook::Activate).await?
+            {
                 self.deactivated(old, old_interfaces, why(&again)).await?;
             }
             return Err(hook_error(Hook::Activate, &failure));
@@ -204,7 +207,7 @@ impl Engine {
         set_active(&mut interfaces, active);
         self.0.store.update_source(new.clone(), interfaces.clone()).await?;
         self.0.cache.forget_owner(id.as_str());
-        if let (Program::Source(before), Program::Source(after)) = (&before, &after)
+        if let (Some(Program::Source(before)), Program::Source(after)) = (&before, &after)
             && before.isolate.id != after.isolate.id
         {
             let (runner, isolate) = (self.0.runner.clone(), before.isolate.id.clone());
@@ -217,11 +220,11 @@ impl Engine {
     /// Deletes a source; a failing `deactivate` does not keep it (reference 3).
     pub async fn delete_source(&self, caller: &Caller, id: &SourceId) -> Result<(), EngineError> {
         let source = self.owned_source(caller, id).await?;
-        if source.active {
-            let program = self.source_program(source.clone()).await?;
-            if let Err(failure) = self.run_hook(&program, Hook::Deactivate).await? {
-                tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the source is deleted all the same");
-            }
+        if source.active
+            && let Some(program) = readable(self.source_program(source.clone()).await)?
+            && let Err(failure) = self.run_hook(&program, Hook::Deactivate).await?
+        {
+            tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the source is deleted all the same");
         }
         self.remove_source(&source).await
     }
@@ -307,6 +310,8 @@ impl Engine {
         given: Option<&Map<String, Value>>,
     ) -> Result<(Vec<PropDef>, Vec<(String, String)>), EngineError> {
         let mut merged = source.configured_props.clone();
+        // What is given anew need not be readable.
+        merged.retain(|name, _| given.is_none_or(|given| !given.contains_key(name)));
         self.0.keyring.open_props(source.id.as_str(), &mut merged)?;
         let kept = merged.clone();
         merged.extend(given.cloned().unwrap_or_default());
@@ -369,6 +374,14 @@ impl Engine {
     /// The secret part of an endpoint's address, of the form that clients of such platforms expect (facts 0).
     pub(crate) fn new_endpoint_key(&self) -> String {
         format!("en{}", self.0.ids.base62(26).to_lowercase())
+    }
+}
+
+/// None for a source whose stored state cannot be read: it has no hook to run, and is still updated or deleted.
+fn readable(program: Result<Program, EngineError>) -> Result<Option<Program>, EngineError> {
+    match program {
+        Err(EngineError::Damaged { .. }) => Ok(None),
+        other => other.map(Some),
     }
 }
 

@@ -32,7 +32,7 @@ pub enum ReplayFrom {
 /// What a replay begins behind: the results that a run has of the steps before one, JSON text. `namespaces`: of the live version's steps, in order.
 pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom) -> Result<String, EngineError> {
     let text = run.result.as_deref().unwrap_or("{}");
-    let result: RunResult = serde_json::from_str(text).map_err(|e| EngineError::internal("stored results of a run are damaged", e))?;
+    let result: RunResult = serde_json::from_str(text).map_err(|e| EngineError::damaged("stored results of a run", e))?;
     let first = match from {
         ReplayFrom::Start => return Ok("{}".into()),
         ReplayFrom::Step(step) => step,

@@ -90,8 +90,8 @@ impl Engine {
         })
     }
 
-    /// The organization's id of an owner's program, for look-ups without a caller.
+    /// The live version of an owner that an event of somebody else starts; a damaged one fails its own run.
     pub(crate) async fn live_program(&self, org: &OrgId, owner: &Owner) -> Result<Option<Arc<Program>>, EngineError> {
-        self.program(org, owner, None).await
+        self.program_or_damaged(org, owner, None).await
     }
 }

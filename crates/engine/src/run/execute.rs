@@ -7,6 +7,7 @@ use std::time::Duration;
 use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
 use millrace_model::error_chain;
+use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, RunId};
 use millrace_model::run::{Context, LogLevel, LogLine, NewRun, Run, RunKind, RunStatus};
 use millrace_model::source::Owner;
@@ -144,7 +145,12 @@ impl Engine {
     pub(crate) async fn execute(&self, mut held: Held, mut grip: Grip, program: Option<Arc<Program>>, responder: Option<Responder>) {
         let begins = grip.begins.take();
         let _held_to_the_end = grip;
-        if let Err(error) = self.try_execute(&mut held, begins, program, responder).await {
+        let mut tried = self.try_execute(&mut held, begins, program, responder).await;
+        if let Err(error @ EngineError::Damaged { .. }) = &tried {
+            // Tried again it would find the same.
+            tried = self.settle_damaged(&held, error).await;
+        }
+        if let Err(error) = tried {
             let chain = error_chain(&error);
             if is_fenced(&error) {
                 tracing::warn!(run.id = %held.id, error = chain, "a run could not be settled by this attempt, and need not be: another one holds or settled it");
@@ -163,7 +169,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let program = match program {
             Some(program) => program,
-            None => match self.program(&held.org_id, &held.owner, held.deployment_id.as_ref()).await? {
+            None => match self.program_or_damaged(&held.org_id, &held.owner, held.deployment_id.as_ref()).await? {
                 Some(program) => program,
                 None => return self.settle_orphan(held).await,
             },
@@ -183,9 +189,12 @@ impl Engine {
         let mut outcome = if tries > self.0.config.attempts_max {
             gave_up(tries - 1, next_step(&program, &carried), &sink)
         } else if let Some(damage) = &carried.damaged {
-            cannot_go_on(damage)
+            damaged(&format!("the run cannot go on from what it left before: {damage}; start it again"))
         } else {
-            self.call(held, begins, &carried, &program, sink.clone()).await?
+            match self.call(held, begins, &carried, &program, sink.clone()).await {
+                Err(error @ EngineError::Damaged { .. }) => damaged(&error.to_string()),
+                other => other?,
+            }
         };
         if let Err(failure) = &outcome.result
             && self.runs_again(held, failure, &sink).await?
@@ -275,6 +284,7 @@ impl Engine {
                 let body = workflow_call(&steps, held, carried, &flow, self.now().plus_ms(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX)).ms())?;
                 (workflow.isolate.clone(), Call { body, timeout })
             }
+            Program::Damaged(program) => return Ok(damaged(&program.why)),
         };
         fail_point!("engine.run.before_call");
         let queued = self.0.runner.enqueue(isolate, call, sink);
@@ -306,6 +316,17 @@ impl Engine {
         Ok(true)
     }
 
+    /// Ends a run that cannot be settled as any other, for what is stored of it or its owner cannot be read.
+    async fn settle_damaged(&self, held: &Held, error: &EngineError) -> Result<(), EngineError> {
+        let message = error.to_string();
+        let body = ErrorBody { code: "DamagedData".into(), stack: format!("DamagedData: {message}"), message, cell_id: String::new(), ts: self.now().iso() };
+        let mut settlement = self.bare_settlement(held, RunStatus::Failed)?;
+        settlement.error = Some(serde_json::to_string(&body).map_err(|e| EngineError::internal("could not write an error", e))?);
+        self.0.store.settle(settlement).await?;
+        self.run_changed(&held.org_id, held.owner.as_str(), &held.id);
+        Ok(())
+    }
+
     /// The owner is gone: nothing is left to run.
     async fn settle_orphan(&self, held: &Held) -> Result<(), EngineError> {
         let settlement = self.bare_settlement(held, RunStatus::Cancelled)?;
@@ -323,7 +344,7 @@ fn had_client(held: &Held) -> bool {
 fn answered_before(program: &Program, at: Timestamp) -> LogLine {
     let (call, how) = match program {
         Program::Workflow(_) => ("$.respond", "`custom_response: true` on the workflow's HTTP trigger makes every client wait for it"),
-        Program::Source(_) => ("respond", "`customResponse: true` on the source's HTTP prop makes every client wait for it"),
+        Program::Source(_) | Program::Damaged(_) => ("respond", "`customResponse: true` on the source's HTTP prop makes every client wait for it"),
     };
     let text = format!("`{call}` came too late: the request had its answer before, and this one was not sent; {how}");
     LogLine { at, level: LogLevel::Warn, text }
@@ -367,19 +388,12 @@ fn gave_up(attempts: i64, step: Option<String>, sink: &Collector) -> CallOutcome
     }
 }
 
-/// What the run was to go on with cannot be read.
-fn cannot_go_on(damage: &str) -> CallOutcome {
-    let message = format!("the run cannot go on from what it left before: {damage}; start it again");
-    CallOutcome {
-        result: Err(CallFailure {
-            kind: FailureKind::ProtocolViolation,
-            code: "InternalFailure".into(),
-            stack: format!("InternalFailure: {message}"),
-            message,
-            namespace: None,
-        }),
-        duration: Duration::ZERO,
-    }
+/// How a run ends that needs what is stored and cannot be read.
+fn damaged(message: &str) -> CallOutcome {
+    let code = "DamagedData";
+    let failure =
+        CallFailure { kind: FailureKind::ProtocolViolation, code: code.into(), stack: format!("{code}: {message}"), message: message.into(), namespace: None };
+    CallOutcome { result: Err(failure), duration: Duration::ZERO }
 }
 
 fn workflow_call(steps: &str, held: &Held, carried: &Carried, flow: &str, deadline_ms: i64) -> Result<Box<RawValue>, EngineError> {

@@ -128,16 +128,16 @@ impl Engine {
 
     fn take_up(&self, held: &mut Held, pause: Option<Pause>, carried: &mut Carried) -> Result<(), EngineError> {
         if let Some(text) = held.result.take() {
-            let result: RunResult = serde_json::from_str(&text).map_err(|e| EngineError::internal("stored results of a run are damaged", e))?;
+            let result: RunResult = serde_json::from_str(&text).map_err(|e| EngineError::damaged("stored results of a run", e))?;
             carried.steps = result.steps.into_iter().filter(|s| s.status == RunStatus::Succeeded).collect();
             carried.sends = result.sends;
             carried.logs = result.logs;
         }
         let Some(pause) = pause else { return Ok(()) };
-        let mut state: PauseState = serde_json::from_str(&pause.state).map_err(|e| EngineError::internal("a stored pause is damaged", e))?;
+        let mut state: PauseState = serde_json::from_str(&pause.state).map_err(|e| EngineError::damaged("a stored pause", e))?;
         carried.pause = Some((state.clone(), pause.attempt));
         if let Some(request) = pause.callback {
-            let request = json::read(&request).map_err(|e| EngineError::internal("a stored request is damaged", e))?;
+            let request = json::read(&request).map_err(|e| EngineError::damaged("a stored request", e))?;
             match state.kind {
                 PauseKind::Delay | PauseKind::Suspend => add_resume_data(&mut carried.steps, &state.namespace, &request)?,
                 PauseKind::Rerun => state.run = Some(with_field(state.run.as_deref(), "callback_request", request)?),
@@ -149,7 +149,7 @@ impl Engine {
         }
         carried.pause = Some((state, pause.attempt));
         // Each wake-up is an execution of its own, of the same trace (reference 4).
-        let mut context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
+        let mut context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::damaged("a stored context", e))?;
         context.id = self.0.ids.ksuid(self.now());
         held.context = written(&context)?;
         Ok(())
@@ -224,7 +224,7 @@ fn add_resume_data(steps: &mut [StepResult], namespace: &str, request: &Value) -
 
 fn with_field(object: Option<&RawValue>, name: &str, value: Value) -> Result<Box<RawValue>, EngineError> {
     let mut fields: Map<String, Value> = match object {
-        Some(object) => json::read(object.get()).and_then(serde_json::from_value).map_err(|e| EngineError::internal("a stored object is damaged", e))?,
+        Some(object) => json::read(object.get()).and_then(serde_json::from_value).map_err(|e| EngineError::damaged("a stored object", e))?,
         None => Map::new(),
     };
     fields.insert(name.to_owned(), value);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use millrace_model::component::{Hook, Manifest, PropDef, SavedComponent};
 use millrace_model::dedupe::Strategy;
+use millrace_model::error_chain;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
 use millrace_model::limits::RunLimits;
@@ -35,6 +36,20 @@ pub(crate) const ISOLATES_MAX: u32 = 96;
 pub(crate) enum Program {
     Source(Box<SourceProgram>),
     Workflow(Box<WorkflowProgram>),
+    /// Stored, and cannot be prepared: each of its runs fails with the reason.
+    Damaged(Box<DamagedProgram>),
+}
+
+pub(crate) struct DamagedProgram {
+    /// Why, for its owner.
+    pub(crate) why: String,
+    org_id: OrgId,
+    project_id: Option<ProjectId>,
+    owner: Owner,
+    name: String,
+    active: bool,
+    keeps_nothing: bool,
+    stores: StoreGrants,
 }
 
 pub(crate) struct SourceProgram {
@@ -128,6 +143,7 @@ impl Program {
         match self {
             Self::Source(p) => &p.stores,
             Self::Workflow(p) => &p.stores,
+            Self::Damaged(p) => &p.stores,
         }
     }
 
@@ -136,27 +152,32 @@ impl Program {
         match self {
             Self::Source(p) => p.source.limits.clone(),
             Self::Workflow(p) => p.settings.limits(),
+            Self::Damaged(_) => None,
         }
     }
 
     /// Runs that may wait in the queue.
     pub(crate) fn queue_max(&self) -> u32 {
         match self {
-            Self::Source(_) => SOURCE_QUEUE_MAX,
+            Self::Source(_) | Self::Damaged(_) => SOURCE_QUEUE_MAX,
             Self::Workflow(p) => p.settings.queue_max.unwrap_or(u32::MAX),
         }
     }
 
     /// Whether nothing of its runs is kept.
     pub(crate) fn keeps_nothing(&self) -> bool {
-        matches!(self, Self::Workflow(p) if !p.settings.keep_data)
+        match self {
+            Self::Source(_) => false,
+            Self::Workflow(p) => !p.settings.keep_data,
+            Self::Damaged(p) => p.keeps_nothing,
+        }
     }
 
     /// The namespace of the step that an error struck; empty for a source, and where none was.
     pub(crate) fn step_of(&self, error: &ErrorBody) -> &str {
         match self {
             Self::Workflow(p) => p.step_ids.iter().find(|(_, id)| **id == error.cell_id).map_or("", |(namespace, _)| namespace.as_str()),
-            Self::Source(_) => "",
+            Self::Source(_) | Self::Damaged(_) => "",
         }
     }
 
@@ -173,6 +194,9 @@ impl Program {
                 deployment_id: p.deployment_id.as_ref(),
                 active: p.workflow.active,
             },
+            Self::Damaged(p) => {
+                Identity { owner: &p.owner, org_id: &p.org_id, project_id: p.project_id.as_ref(), name: &p.name, deployment_id: None, active: p.active }
+            }
         }
     }
 }
@@ -214,6 +238,44 @@ impl Engine {
         Ok(Some(program))
     }
 
+    /// As [`Engine::program`], for events that somebody else caused: what is stored of this owner and cannot be read gives a program whose runs fail with
+    /// that reason, so that it hurts neither the run that emitted nor a timer, replay or app event of others.
+    pub(crate) async fn program_or_damaged(&self, org: &OrgId, owner: &Owner, deployment: Option<&DeploymentId>) -> Result<Option<Arc<Program>>, EngineError> {
+        match self.program(org, owner, deployment).await {
+            Err(error @ EngineError::Damaged { .. }) => Ok(Some(Arc::new(self.damaged_program(org, owner, &error).await))),
+            other => other,
+        }
+    }
+
+    /// As much of an owner as can be read. What cannot counts as active; of its events nothing is kept where its settings may forbid that.
+    async fn damaged_program(&self, org: &OrgId, owner: &Owner, error: &EngineError) -> Program {
+        let mut program = DamagedProgram {
+            why: error.to_string(),
+            org_id: org.clone(),
+            project_id: None,
+            owner: owner.clone(),
+            name: owner.as_str().to_owned(),
+            active: true,
+            keeps_nothing: matches!(owner, Owner::Workflow(_)),
+            stores: StoreGrants::default(),
+        };
+        match owner {
+            Owner::Source(id) => {
+                if let Ok(Some(source)) = self.0.store.source(org, id).await {
+                    (program.name, program.active) = (source.name, source.active);
+                }
+            }
+            Owner::Workflow(id) => {
+                if let Ok(Some(workflow)) = self.0.store.workflow(org, id).await {
+                    program.keeps_nothing = !workflow.draft.settings.keep_data;
+                    (program.name, program.active, program.project_id) = (workflow.name, workflow.active, Some(workflow.project_id));
+                }
+            }
+        }
+        tracing::warn!(owner.id = owner.as_str(), error = error_chain(error), "what is stored of this owner cannot be read: its runs fail");
+        Program::Damaged(Box::new(program))
+    }
+
     pub(crate) async fn source_program(&self, source: Source) -> Result<Program, EngineError> {
         let interfaces = self.0.store.interfaces(source.id.as_str()).await?;
         let component = self.component_of(&source).await?;
@@ -223,7 +285,7 @@ impl Engine {
     /// The component that a source runs.
     pub(crate) async fn component_of(&self, source: &Source) -> Result<SavedComponent, EngineError> {
         let found = self.0.store.component(&source.org_id, &source.component_id).await?;
-        found.ok_or_else(|| EngineError::internal("a source's component is missing in the store", source.id.to_string()))
+        found.ok_or_else(|| EngineError::damaged("the component of a source", format!("`{}` is missing in the store", source.component_id)))
     }
 
     /// Puts the address of the source's endpoint where its code reads it.

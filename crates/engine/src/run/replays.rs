@@ -198,7 +198,7 @@ impl Engine {
 
     /// A run of the same event again: all of it, or from a step on with the results of the steps before.
     pub(crate) fn replaying(&self, program: &Program, run: &Run, from: &ReplayFrom, start: Start) -> Result<NewRun, EngineError> {
-        let context: Context = serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
+        let context: Context = serde_json::from_str(&run.context).map_err(|e| EngineError::damaged("a stored context", e))?;
         if context.keeps_nothing && run.event == error_event::KEPT_NOTHING {
             return Err(EngineError::Conflict { code: "not_kept", message: format!("the run `{}` kept no data, so there is no event to replay", run.id) });
         }
@@ -213,7 +213,9 @@ impl Engine {
         let result = match (from, program) {
             (ReplayFrom::Start, _) => None,
             (from, Program::Workflow(workflow)) => Some(results_before(&workflow.namespaces, run, from.clone())?),
-            (_, Program::Source(_)) => return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step")),
+            (_, Program::Source(_) | Program::Damaged(_)) => {
+                return Err(EngineError::invalid("from_step", "a source has no steps; only a workflow's run is replayed from a step"));
+            }
         };
         Ok(NewRun { result, ..self.new_run(program, &origin, run.event.clone(), start)? })
     }
@@ -261,7 +263,7 @@ impl Engine {
         replay.version += 1;
         replay.updated_at = self.now();
         let owner = Owner::from_row(replay.owner.clone());
-        let Some(program) = self.program(&replay.org_id, &owner, None).await? else {
+        let Some(program) = self.program_or_damaged(&replay.org_id, &owner, None).await? else {
             replay.status = ReplayStatus::Failed;
             replay.note = Some(format!("there is no `{}` any more, or no version of it is deployed", replay.owner));
             return self.take_step(ReplayStep { replay, runs: Vec::new() }).await;

@@ -20,7 +20,7 @@ impl Engine {
         self.store_hook_writes(source).await?;
         let mut entries = Map::new();
         for (key, text) in self.0.store.source_db(source).await? {
-            let value = json::read(&text).map_err(|e| EngineError::internal("a stored value of a source is damaged", e))?;
+            let value = json::read(&text).map_err(|e| EngineError::damaged("a stored value of a source", e))?;
             entries.insert(key, value);
         }
         serde_json::value::to_raw_value(&entries).map_err(|e| EngineError::internal("could not write what a source has stored", e))

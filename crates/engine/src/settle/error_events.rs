@@ -44,7 +44,7 @@ impl Engine {
         context: &Context,
     ) -> Result<(), EngineError> {
         let Failed { held, error, result } = failed;
-        let raw = |text: String| RawValue::from_string(text).map_err(|e| EngineError::internal("a stored event is damaged", e));
+        let raw = |text: String| RawValue::from_string(text).map_err(|e| EngineError::damaged("a stored event", e));
         let original_event = raw(match context.keeps_nothing {
             true => KEPT_NOTHING.to_owned(),
             false => capped(&held.event, ORIGINAL_EVENT_BYTES_MAX),

@@ -39,7 +39,7 @@ impl Engine {
         mut collected: Collected,
         outcome: CallOutcome,
     ) -> Result<(), EngineError> {
-        let context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::internal("a stored context is damaged", e))?;
+        let context: Context = serde_json::from_str(&held.context).map_err(|e| EngineError::damaged("a stored context", e))?;
         let mut error = outcome.result.as_ref().err().map(|failure| self.error_body(program, failure));
         let mut rest = self.rest(held, program, &carried, &outcome)?;
         if let Some(rest) = &mut rest
@@ -87,7 +87,7 @@ impl Engine {
         settlement.result = result_text(&result)?;
         let base = effects;
         match &**program {
-            Program::Workflow(_) => {
+            Program::Workflow(_) | Program::Damaged(_) => {
                 settlement.effects = Effects { logs: collected.logs, ..base };
                 self.commit(program, settlement).await
             }
@@ -162,7 +162,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let context: Context = {
             let run = self.new_run(program, origin, "null", Start::Queued)?;
-            serde_json::from_str(&run.context).map_err(|e| EngineError::internal("a context is damaged", e))?
+            serde_json::from_str(&run.context).map_err(|e| EngineError::damaged("a context", e))?
         };
         for _ in 0..TRIES_MAX {
             let turn = self.0.turns.of(&source.source.id).await;

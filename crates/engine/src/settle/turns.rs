@@ -71,7 +71,7 @@ impl Engine {
         let stored = self.0.store.source_state(&source.source.id).await?;
         let dedupe = match stored.dedupe.as_str() {
             "" => DedupeState::default(),
-            text => serde_json::from_str(text).map_err(|e| EngineError::internal("a stored dedupe state is damaged", e))?,
+            text => serde_json::from_str(text).map_err(|e| EngineError::damaged("a stored dedupe state", e))?,
         };
         Ok(Remembered { version: stored.version, dedupe })
     }

@@ -218,7 +218,7 @@ impl Engine {
 
     pub(crate) fn open_credentials(&self, account: &Account) -> Result<Map<String, Value>, EngineError> {
         let text = self.0.keyring.open(account.id.as_str(), &account.credentials)?;
-        serde_json::from_str(&text).map_err(|e| EngineError::internal("an account's credentials are damaged", e))
+        serde_json::from_str(&text).map_err(|_| EngineError::damaged("the sealed credentials of an account", "they are not JSON"))
     }
 
     /// Each account which the values name has to be one of the organization's, of the app that the prop asks for, and a source has to have those that it needs.

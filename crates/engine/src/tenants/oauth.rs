@@ -372,7 +372,7 @@ impl Engine {
 
     fn provider(&self, app: &App, client: &OauthClient) -> Result<Provider, EngineError> {
         let secret = self.0.keyring.open(app.id.as_str(), &client.client_secret)?;
-        let bad = |e: url::ParseError| EngineError::internal("an app's OAuth address is damaged", e);
+        let bad = |e: url::ParseError| EngineError::damaged("an app's OAuth address", e);
         Ok(Client::new(ClientId::new(client.client_id.clone()))
             .set_client_secret(ClientSecret::new(secret))
             .set_auth_uri(AuthUrl::new(client.authorize_url.clone()).map_err(bad)?)

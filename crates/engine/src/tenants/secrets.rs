@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::EngineError;
 
-const SEALED: &str = "$sealed";
+use millrace_model::props::SEALED;
 
 /// What data keys are wrapped under is sealed for this owner, with the key's id behind it.
 const WRAPPED: &str = "data key ";
@@ -83,7 +83,7 @@ impl Keyring {
     }
 
     pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, EngineError> {
-        let failed = || EngineError::internal("could not open a secret; is the database the one it was sealed in?", "the cipher refused");
+        let failed = || EngineError::damaged("a sealed secret", "it was not sealed for this record by this server's data keys");
         let (key, text) = match sealed.split_once(':') {
             Some((id, text)) => (self.0.iter().find(|(known, _)| known.as_str() == id).map(|(_, bytes)| bytes).ok_or_else(failed)?, text),
             // Sealed before there were data keys: the first of them is the key of then.
@@ -107,7 +107,7 @@ impl Keyring {
         for value in props.values_mut() {
             if let Some(sealed) = value.get(SEALED).and_then(Value::as_str) {
                 let plain = self.open(owner, sealed)?;
-                *value = serde_json::from_str(&plain).map_err(|e| EngineError::internal("a secret is damaged", e))?;
+                *value = serde_json::from_str(&plain).map_err(|_| EngineError::damaged("a sealed secret", "it is not JSON"))?;
             }
         }
         Ok(())

@@ -164,6 +164,34 @@ pub(crate) async fn many<T>(c: &impl GenericClient, sql: &str, params: Params<'_
     rows.iter().map(read).collect()
 }
 
+/// The rows of a table's queue that can be read; the others are set aside (see [`millrace_store::set_aside`]): one owner's damage is not that of the others.
+pub(crate) async fn claimed<T>(
+    c: &impl GenericClient,
+    table: &'static str,
+    sql: &str,
+    params: Params<'_>,
+    read: impl Fn(&Row) -> StoreResult<T>,
+) -> StoreResult<Vec<T>> {
+    let rows = many(c, sql, params, |row| match read(row) {
+        Err(StoreError::Corrupt { what }) => Ok(Err((what, row.try_get::<_, String>("id").ok()))),
+        other => other.map(Ok),
+    })
+    .await?;
+    let mut out = Vec::with_capacity(rows.len());
+    for row in rows {
+        match row {
+            Ok(row) => out.push(row),
+            Err((what, id)) => {
+                tracing::error!(table, id, what, "a stored row cannot be read; it is set aside, and the others go on");
+                if let (Some(sql), Some(id)) = (millrace_store::set_aside(table), id) {
+                    execute(c, sql, &[&id]).await?;
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
 /// Rows changed.
 pub(crate) async fn execute(c: &impl GenericClient, sql: &str, params: Params<'_>) -> StoreResult<u64> {
     let statement = c.prepare_cached(sql).await.map_err(database)?;

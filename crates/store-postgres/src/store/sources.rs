@@ -78,11 +78,11 @@ impl Sources for PostgresStore {
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         let sql = format!("SELECT {} FROM timers WHERE active AND next_at <= $1 ORDER BY next_at LIMIT $2", rows::TIMER);
-        many(&self.db.client().await?, &sql, &[&now.ms(), &i64::from(limit)], rows::timer).await
+        rows::claimed(&self.db.client().await?, "timers", &sql, &[&now.ms(), &i64::from(limit)], rows::timer).await
     }
     async fn late_timers(&self, after: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         let sql = format!("SELECT {} FROM timers WHERE active AND next_at > $1 ORDER BY next_at DESC LIMIT $2", rows::TIMER);
-        many(&self.db.client().await?, &sql, &[&after.ms(), &i64::from(limit)], rows::timer).await
+        rows::claimed(&self.db.client().await?, "timers", &sql, &[&after.ms(), &i64::from(limit)], rows::timer).await
     }
     async fn move_timer(&self, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool> {
         clock::move_timer(&self.db.client().await?, id, from, to).await

@@ -25,7 +25,13 @@ pub(crate) use tenants::*;
 
 /// Reads a column.
 fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: &str) -> StoreResult<T> {
-    row.get(column).map_err(database)
+    row.get(column).map_err(|error| match error {
+        // SQLite keeps what it is given: a number may be a text.
+        rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::IntegralValueOutOfRange(..) | rusqlite::Error::InvalidColumnType(..) => {
+            corrupt(column)
+        }
+        other => database(other),
+    })
 }
 
 fn time(row: &Row<'_>, column: &str) -> StoreResult<Timestamp> {
@@ -77,6 +83,54 @@ pub(crate) fn many<T>(
         out.push(read(row)?);
     }
     Ok(out)
+}
+
+/// The rows of a table that can be read, and the ids of those that cannot: one owner's damage is not that of the others in a queue.
+pub(crate) fn readable<T>(
+    connection: &rusqlite::Connection,
+    table: &'static str,
+    sql: &str,
+    params: impl rusqlite::Params,
+    read: impl Fn(&Row<'_>) -> StoreResult<T>,
+) -> StoreResult<(Vec<T>, Vec<String>)> {
+    let mut spoiled = Vec::new();
+    let rows = many(connection, sql, params, |row| match read(row) {
+        Err(StoreError::Corrupt { what }) => Ok(Err((what, row.get::<_, String>("id").ok()))),
+        other => other.map(Ok),
+    })?;
+    let mut out = Vec::with_capacity(rows.len());
+    for row in rows {
+        match row {
+            Ok(row) => out.push(row),
+            Err((what, id)) => {
+                tracing::error!(table, id, what, "a stored row cannot be read; it is set aside, and the others go on");
+                spoiled.extend(id);
+            }
+        }
+    }
+    Ok((out, spoiled))
+}
+
+/// See [`millrace_store::set_aside`].
+pub(crate) fn set_aside(connection: &rusqlite::Connection, table: &'static str, ids: &[String]) -> StoreResult<()> {
+    let Some(sql) = millrace_store::set_aside(table) else { return Ok(()) };
+    for id in ids {
+        execute(connection, sql, [id])?;
+    }
+    Ok(())
+}
+
+/// What a write claims of a queue: the rows that can be read; the others are set aside.
+pub(crate) fn claimed<T>(
+    connection: &rusqlite::Connection,
+    table: &'static str,
+    sql: &str,
+    params: impl rusqlite::Params,
+    read: impl Fn(&Row<'_>) -> StoreResult<T>,
+) -> StoreResult<Vec<T>> {
+    let (rows, spoiled) = readable(connection, table, sql, params, read)?;
+    set_aside(connection, table, &spoiled)?;
+    Ok(rows)
 }
 
 /// Rows changed.

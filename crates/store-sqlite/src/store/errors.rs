@@ -39,7 +39,7 @@ impl Errors for SqliteStore {
         self.db.read(move |c| list(c, "replays", "org_id = ?1", &[&org], &page, rows::replay)).await
     }
     async fn running_replays(&self, limit: u32) -> StoreResult<Vec<Replay>> {
-        self.db.read(move |c| replays::running(c, limit)).await
+        self.db.queued("replays", move |c| replays::running(c, limit)).await
     }
     async fn step_replay(&self, step: ReplayStep) -> StoreResult<()> {
         self.db.write(move |c| replays::step(c, &step)).await

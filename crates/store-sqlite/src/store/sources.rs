@@ -12,7 +12,7 @@ use millrace_store::{ClockMark, Fired, Interfaces, SourceState, Sources, StoreRe
 use rusqlite::params;
 
 use crate::db::database;
-use crate::rows::{list, many, one};
+use crate::rows::{list, one};
 use crate::{SqliteStore, clock, forms, interfaces, rows, sources};
 
 #[async_trait]
@@ -87,11 +87,11 @@ impl Sources for SqliteStore {
     }
     async fn due_timers(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         let sql = "SELECT * FROM timers WHERE active = 1 AND next_at <= ?1 ORDER BY next_at LIMIT ?2";
-        self.db.read(move |c| many(c, sql, params![now.ms(), limit], rows::timer)).await
+        self.db.queued("timers", move |c| rows::readable(c, "timers", sql, params![now.ms(), limit], rows::timer)).await
     }
     async fn late_timers(&self, after: Timestamp, limit: u32) -> StoreResult<Vec<Timer>> {
         let sql = "SELECT * FROM timers WHERE active = 1 AND next_at > ?1 ORDER BY next_at DESC LIMIT ?2";
-        self.db.read(move |c| many(c, sql, params![after.ms(), limit], rows::timer)).await
+        self.db.queued("timers", move |c| rows::readable(c, "timers", sql, params![after.ms(), limit], rows::timer)).await
     }
     async fn move_timer(&self, id: &TimerId, from: Timestamp, to: Timestamp) -> StoreResult<bool> {
         let id = id.clone();

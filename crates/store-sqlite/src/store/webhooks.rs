@@ -28,7 +28,7 @@ impl Webhooks for SqliteStore {
         self.db.write(move |c| webhooks::delete(c, &org, &id)).await
     }
     async fn due_webhooks(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Webhook>> {
-        self.db.read(move |c| webhooks::due(c, now, limit)).await
+        self.db.queued("webhooks", move |c| webhooks::due(c, now, limit)).await
     }
     async fn claim_webhook_deliveries(&self, target: &str, now: Timestamp, hidden_until: Timestamp, limit: u32) -> StoreResult<Vec<WebhookDelivery>> {
         let target = target.to_owned();
