@@ -98,7 +98,7 @@ async fn what_is_deployed_on_one_server_runs_on_the_other() {
 #[tokio::test]
 async fn what_one_server_revokes_or_subscribes_the_other_knows() {
     let Some(pair) = Pair::start(&[]).await else { return };
-    let key = pair.a.post("/api_keys", &json!({ "name": "short" })).await.data();
+    let key = pair.a.post("/api_keys", &json!({ "name": "short", "scopes": ["full"] })).await.data();
     let (text, path) = (key["key"].as_str().expect("a key").to_owned(), format!("/api_keys/{}", id(&key)));
     assert_eq!(pair.b.call_as(&text, Method::GET, "/users/me", None).await.status, 200);
     pair.a.delete(&path).await.data();

@@ -171,7 +171,7 @@ async fn s2_an_oauth_client_gets_tokens_on_postgres() {
 #[tokio::test]
 async fn tokens_that_are_asked_for_count_as_requests_of_the_client() {
     let server = Server::start_with(&["--requests-per-minute", "6"]).await;
-    let made = server.post("/oauth/clients", &json!({ "name": "busy" })).await.data();
+    let made = server.post("/oauth/clients", &json!({ "name": "busy", "scopes": ["full"] })).await.data();
     let (client, secret) = (id(&made), made["client_secret"].as_str().expect("a secret").to_owned());
     let form = [("grant_type", "client_credentials"), ("client_id", client.as_str()), ("client_secret", secret.as_str())];
     let answers = futures::future::join_all((0..8).map(|_| token(&server, &form))).await;

@@ -47,7 +47,7 @@ async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys
         server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
     }
     let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
-    let made = server.post("/oauth/clients", &json!({ "name": "sdk" })).await.data();
+    let made = server.post("/oauth/clients", &json!({ "name": "sdk", "scopes": ["full"] })).await.data();
     let peer = json!({ "baseUrl": server.url, "clientId": made["id"], "clientSecret": made["client_secret"], "projectId": workflow["project_id"], "workflowId": workflow["id"] });
     let output = Command::new("node").arg("calls.mjs").current_dir(&folder).env("PEER", peer.to_string()).output().expect("node starts");
     let said = String::from_utf8_lossy(&output.stderr);

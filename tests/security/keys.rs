@@ -17,8 +17,8 @@ const MANY: usize = 400;
 #[tokio::test]
 async fn keys_and_secrets_are_kept_as_hashes_only() {
     let mut field = Field::start().await;
-    let key = field.server.post("/api_keys", &json!({ "name": "k" })).await.data()["key"].as_str().expect("the key").to_owned();
-    let client = field.server.post("/oauth/clients", &json!({ "name": "c" })).await.data();
+    let key = field.server.post("/api_keys", &json!({ "name": "k", "scopes": ["full"] })).await.data()["key"].as_str().expect("the key").to_owned();
+    let client = field.server.post("/oauth/clients", &json!({ "name": "c", "scopes": ["full"] })).await.data();
     let secret = client["client_secret"].as_str().expect("the secret").to_owned();
     let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": secret });
     let token = answer(field.server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
@@ -66,7 +66,7 @@ async fn wrong_keys_are_throttled_and_good_ones_are_not() {
 #[tokio::test]
 async fn wrong_secrets_of_oauth_clients_are_throttled_and_good_ones_are_not() {
     let field = Field::start().await;
-    let client = field.server.post("/oauth/clients", &json!({ "name": "c" })).await.data();
+    let client = field.server.post("/oauth/clients", &json!({ "name": "c", "scopes": ["full"] })).await.data();
     let token = |id: &Value, secret: &Value| {
         let form = json!({ "grant_type": "client_credentials", "client_id": id, "client_secret": secret });
         answer(field.server.raw(Method::POST, "/v1/oauth/token").json(&form))
@@ -113,13 +113,15 @@ async fn a_component_s_wrong_keys_lock_out_nobody_else() {
     ));
     let attacker = as_of(&field.server.api_key, &attack).await;
     // What nobody has looked up yet: a key of the same organization, one of another, and its component.
-    let fresh = field.server.post("/api_keys", &json!({ "name": "fresh" })).await.data()["key"].as_str().expect("the key").to_owned();
+    let fresh = field.server.post("/api_keys", &json!({ "name": "fresh", "scopes": ["full"] })).await.data()["key"].as_str().expect("the key").to_owned();
     let other = field.server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
     let theirs = other["api_key"].as_str().expect("its key").to_owned();
     let good = asks("seen.status = await ask('/users/me', { headers: { authorization: 'Bearer ' + event.body.key } }); seen.wrong = await wrong(1);");
     let neighbour = as_of(&theirs, &good).await;
-    let more =
-        field.server.call_as(&theirs, Method::POST, "/api_keys", Some(&json!({ "name": "more" }))).await.data()["key"].as_str().expect("a key").to_owned();
+    let more = field.server.call_as(&theirs, Method::POST, "/api_keys", Some(&json!({ "name": "more", "scopes": ["full"] }))).await.data()["key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
 
     let seen = field.send(&attacker).await.json;
     assert!(seen["401"].as_u64().is_some_and(|n| n >= 250) && seen["429"].as_u64().is_some_and(|n| n >= 50), "its own keys are throttled: {seen}");
@@ -177,16 +179,16 @@ async fn a_connection_that_was_begun_ends_with_its_key() {
     let text = |record: &Value, field: &str| record[field].as_str().expect("text").to_owned();
     let mut begun = Vec::new();
     for (end, path) in [(Method::DELETE, ""), (Method::POST, "/rotate")] {
-        let made = server.post("/api_keys", &json!({ "name": "k" })).await.data();
+        let made = server.post("/api_keys", &json!({ "name": "k", "scopes": ["full"] })).await.data();
         let state = begin(&text(&made, "key")).await;
         begun.push((state, end, format!("/api_keys/{}{path}", text(&made, "id"))));
     }
-    let client = server.post("/oauth/clients", &json!({ "name": "c" })).await.data();
+    let client = server.post("/oauth/clients", &json!({ "name": "c", "scopes": ["full"] })).await.data();
     let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
     let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
     begun.push((begin(&token).await, Method::DELETE, format!("/oauth/clients/{}", text(&client, "id"))));
     // A token ends alone, though its client goes on.
-    let lasting = server.post("/oauth/clients", &json!({ "name": "d" })).await.data();
+    let lasting = server.post("/oauth/clients", &json!({ "name": "d", "scopes": ["full"] })).await.data();
     let mut form = json!({ "grant_type": "client_credentials", "client_id": lasting["id"], "client_secret": lasting["client_secret"] });
     let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
     let state = begin(&token).await;
@@ -214,7 +216,7 @@ async fn a_connection_ends_with_its_key_while_the_provider_is_asked() {
     let app = json!({ "name_slug": "acme", "name": "Acme", "auth_type": "oauth", "oauth": { "client_id": "c", "client_secret": "s", "authorize_url": "https://a.test/auth", "token_url": token_url } });
     server.post("/apps", &app).await.data();
     for (is_revoked, status) in [(false, 200), (true, 400)] {
-        let made = server.post("/api_keys", &json!({ "name": "k" })).await.data();
+        let made = server.post("/api_keys", &json!({ "name": "k", "scopes": ["full"] })).await.data();
         let key = made["key"].as_str().expect("a key");
         let link = server.call_as(key, Method::POST, "/accounts/connect", Some(&json!({ "app": "acme" }))).await.data();
         let url = reqwest::Url::parse(link["connect_url"].as_str().expect("an address")).expect("an address");
@@ -260,7 +262,7 @@ async fn streams_end_with_the_key_that_asked_for_them() {
         paths.extend([format!("{of_workflow}{part}"), format!("{of_source}{part}")]);
     }
     for (end, tail) in [(Method::DELETE, ""), (Method::POST, "/rotate")] {
-        let made = server.post("/api_keys", &json!({ "name": "k" })).await.data();
+        let made = server.post("/api_keys", &json!({ "name": "k", "scopes": ["full"] })).await.data();
         let key = made["key"].as_str().expect("the key");
         let mut streams = Vec::new();
         for path in &paths {
@@ -269,7 +271,7 @@ async fn streams_end_with_the_key_that_asked_for_them() {
             streams.push((path, stream));
         }
         // Another key's end is not theirs.
-        let other = server.post("/api_keys", &json!({ "name": "other" })).await.data();
+        let other = server.post("/api_keys", &json!({ "name": "other", "scopes": ["full"] })).await.data();
         server.delete(&format!("/api_keys/{}", id(&other))).await.data();
         server.post(&format!("{of_source}/run"), &json!({})).await.data();
         for (path, stream) in streams.iter_mut().filter(|(path, _)| [format!("{of_source}/sse"), format!("{of_source}/logs/sse")].contains(path)) {
@@ -311,7 +313,7 @@ async fn keys_that_are_shown_at_a_domain_of_an_organization_reach_no_code() {
         let refused = as_them("/domains", json!({ "domain": own, "endpoint_id": open["triggers"][0]["id"] })).await;
         assert_eq!(refused.refusal(), (409, "taken"), "{own}");
     }
-    let client = server.post("/oauth/clients", &json!({ "name": "c" })).await.data();
+    let client = server.post("/oauth/clients", &json!({ "name": "c", "scopes": ["full"] })).await.data();
     let form = json!({ "grant_type": "client_credentials", "client_id": client["id"], "client_secret": client["client_secret"] });
     let token = answer(server.raw(Method::POST, "/v1/oauth/token").json(&form)).await.json["access_token"].as_str().expect("a token").to_owned();
     let at = async |host: &str, key: &str| answer(server.raw(Method::GET, "/v1/users/me").header("host", host).bearer_auth(key)).await;

@@ -111,7 +111,7 @@ impl Laid {
             _ => server.post("/replays", &json!({ "workflow_id": workflow["id"], "runs": [run["id"]] })).await,
         };
         assert_eq!(replay.status, 202, "{}", replay.text);
-        let client = server.post("/oauth/clients", &json!({ "name": "a client" })).await.data();
+        let client = server.post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] })).await.data();
         let another = server.post("/api_keys", &json!({ "name": "another", "scopes": ["read"] })).await.data();
         let ids = vec![
             ("/runs/{id}/cancel", format!("/runs/{}/cancel", id(&waiting))),

@@ -10,7 +10,9 @@ const SOURCE: &str = "export default { name: 's', version: '1', run() { this.$em
 /// Noon of a day.
 const NOON: i64 = 1_767_182_400_000;
 
-async fn key(server: &Server, body: Value) -> (String, String) {
+/// A key that may do everything, where the body does not say otherwise.
+async fn key(server: &Server, mut body: Value) -> (String, String) {
+    body.as_object_mut().expect("an object").entry("scopes").or_insert_with(|| json!(["full"]));
     let made = server.post("/api_keys", &body).await.data();
     (made["id"].as_str().expect("an id").to_owned(), made["key"].as_str().expect("the key").to_owned())
 }
@@ -39,18 +41,28 @@ async fn s5_keys_that_cannot_be_are_refused() {
     let server = Server::start().await;
     for (body, field) in [
         (json!({}), "name"),
-        (json!({ "name": "" }), "name"),
-        (json!({ "name": "x".repeat(101) }), "name"),
+        (json!({ "name": "", "scopes": ["read"] }), "name"),
+        (json!({ "name": "x".repeat(101), "scopes": ["read"] }), "name"),
         (json!({ "name": "a", "scopes": ["admin"] }), "scopes"),
         (json!({ "name": "a", "scopes": [] }), "scopes"),
-        (json!({ "name": "a", "expires_at": 5 }), "expires_at"),
-        (json!({ "name": "a", "expires_at": "soon" }), "expires_at"),
-        (json!({ "name": "a", "rate_per_minute": 0 }), "rate_per_minute"),
+        // What is not said gives nothing, least of all everything.
+        (json!({ "name": "a" }), "scopes"),
+        (json!({ "name": "a", "scopes": null }), "scopes"),
+        (json!({ "name": "a", "scopes": "" }), "scopes"),
+        (json!({ "name": "a", "scopes": ["read"], "expires_at": 5 }), "expires_at"),
+        (json!({ "name": "a", "scopes": ["read"], "expires_at": "soon" }), "expires_at"),
+        (json!({ "name": "a", "scopes": ["read"], "rate_per_minute": 0 }), "rate_per_minute"),
     ] {
         let refused = server.post("/api_keys", &body).await;
         assert_eq!((refused.status, refused.json["details"]["field"].as_str()), (422, Some(field)), "{body}: {}", refused.text);
     }
     assert_eq!(server.get("/api_keys").await.json["page_info"]["total_count"], 1);
+    for scopes in [json!({}), json!({ "scopes": null })] {
+        let mut body = json!({ "name": "a client" });
+        body.as_object_mut().expect("an object").extend(scopes.as_object().expect("an object").clone());
+        let refused = server.post("/oauth/clients", &body).await;
+        assert_eq!((refused.status, refused.json["details"]["field"].as_str()), (422, Some("scopes")), "{body}: {}", refused.text);
+    }
     assert_eq!(server.delete("/api_keys/key_nothere").await.status, 404);
     let own = server.get("/api_keys").await.json["data"][0]["id"].as_str().expect("an id").to_owned();
     assert_eq!(server.delete(&format!("/api_keys/{own}")).await.refusal(), (409, "own_key"));
@@ -181,7 +193,7 @@ impl Things {
         let (key, _) = key(server, json!({ "name": "another" })).await;
         let replay = server.post("/replays", &json!({ "source_id": source, "runs": [id(&run)] })).await;
         assert_eq!(replay.status, 202, "{}", replay.text);
-        let client = server.post("/oauth/clients", &json!({ "name": "a client" })).await.data();
+        let client = server.post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] })).await.data();
         Self(vec![
             ("/replays/{id}", id(&replay.json["data"])),
             ("{domain}", "walled.example.test".into()),

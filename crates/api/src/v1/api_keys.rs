@@ -62,10 +62,11 @@ fn with_key(key: &ApiKey, text: &str) -> Value {
     shown
 }
 
-/// What the key may do; everything, where nothing is said.
+/// What the key may do. Nothing is given that was not asked for by its name: a missing or null field is refused.
 pub(crate) fn scopes(params: &Params) -> Result<Scopes, ApiError> {
-    let Some(words) = params.words("scopes")? else { return Ok(Scopes::full()) };
     let allowed = || Scope::ALL.map(Scope::as_str).join(", ");
+    let missing = || ApiError::field("scopes", format!("`scopes` is missing; say what may be done: {} (`full` is everything)", allowed()));
+    let words = params.words("scopes")?.ok_or_else(missing)?;
     let parsed = words.iter().map(|word| {
         Scope::parse(word)
             .ok_or_else(|| ApiError::field("scopes", format!("`{}` is not a scope; allowed are {}", word.chars().take(40).collect::<String>(), allowed())))

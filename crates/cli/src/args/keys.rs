@@ -13,8 +13,8 @@ pub enum KeyCommand {
     Create {
         /// What it is for
         name: String,
-        /// What it may do; everything where nothing is said
-        #[arg(long = "scope", value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
+        /// What it may do; `full` is everything
+        #[arg(long = "scope", required = true, value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
         scopes: Vec<String>,
         /// When it ends, such as 12h or 90d; never where nothing is said
         #[arg(long, value_name = "DURATION", value_parser = crate::commands::seconds)]

@@ -74,8 +74,8 @@ pub enum OauthClientCommand {
     Create {
         /// What it is for
         name: String,
-        /// What its tokens may do at most; everything where nothing is said
-        #[arg(long = "scope", value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
+        /// What its tokens may do at most; `full` is everything
+        #[arg(long = "scope", required = true, value_name = "SCOPE", value_parser = ["full", "read", "deploy", "invoke"])]
         scopes: Vec<String>,
     },
     /// End a client and its tokens

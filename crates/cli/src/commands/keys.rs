@@ -17,7 +17,6 @@ pub(super) async fn keys(client: &Client, show: Show, command: KeyCommand) -> Re
         }
         KeyCommand::Create { name, scopes, expires_in, rate } => {
             let expires_at = expires_in.map(|secs| SystemClock.now().secs().saturating_add(secs));
-            let scopes = (!scopes.is_empty()).then_some(scopes);
             let body = json!({ "name": name, "scopes": scopes, "rate_per_minute": rate, "expires_at": expires_at });
             show.record(&client.call(Method::POST, "/api_keys", &body).await?)
         }

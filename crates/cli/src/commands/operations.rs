@@ -151,7 +151,6 @@ pub(super) async fn oauth_clients(client: &Client, show: Show, command: OauthCli
             show.table(&client.whole("/oauth/clients").await?, &columns)
         }
         OauthClientCommand::Create { name, scopes } => {
-            let scopes = (!scopes.is_empty()).then_some(scopes);
             show.record(&client.call(Method::POST, "/oauth/clients", &json!({ "name": name, "scopes": scopes })).await?)
         }
         OauthClientCommand::Delete { id } => show.record(&client.delete(&format!("/oauth/clients/{}", segment(&id))).await?),

@@ -77,7 +77,7 @@ pub(super) fn keys() -> Vec<Route> {
         post("/api_keys", FULL, "Make a key; the key is shown this once", api_keys::create)
             .takes(&[
                 text("name", "What it is for").required(),
-                Param::new("scopes", Kind::Words, "What it may do: `full` (where none is given), `read`, `deploy`, `invoke`"),
+                Param::new("scopes", Kind::Words, "What it may do: `read`, `invoke`, `deploy`, or `full`, which is everything").required(),
                 number("rate_per_minute", "Requests a minute; absent: the server's setting"),
                 end,
                 ORG,
@@ -160,7 +160,7 @@ pub(super) fn of_oauth_clients() -> Vec<Route> {
         post("/oauth/clients", FULL, "Make an OAuth client; its secret is shown this once", oauth_clients::create)
             .takes(&[
                 text("name", "What it is for").required(),
-                Param::new("scopes", Kind::Words, "What its tokens may do at most: `full` (where none is given), `read`, `deploy`, `invoke`"),
+                Param::new("scopes", Kind::Words, "What its tokens may do at most: `read`, `invoke`, `deploy`, or `full`, which is everything").required(),
                 ORG,
             ])
             .gives(Gives::One("NewOauthClient")),
