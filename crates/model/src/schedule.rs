@@ -3,10 +3,13 @@
 use std::str::FromStr as _;
 
 use chrono_tz::Tz;
-use croner::parser::{CronParser, Seconds};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+
+use cron::CronTimes;
+
+mod cron;
 
 /// The longest interval: a year.
 pub const INTERVAL_SECONDS_MAX: i64 = 10 * 366 * 24 * 3600;
@@ -90,17 +93,9 @@ impl Schedule {
             }
             Self::Cron { cron, timezone } => {
                 let zone = Tz::from_str(timezone).map_err(|_| ScheduleError::Timezone { value: timezone.clone() })?;
-                let refused = |reason: String| ScheduleError::Cron { value: cron.clone(), reason };
-                // The parser knows a seventh field, of years (reference 3 does not), and tells of that.
-                let fields = cron.split_whitespace().count();
-                if !(5..=6).contains(&fields) && !cron.trim_start().starts_with('@') {
-                    return Err(refused(format!("it has {fields} field{}", if fields == 1 { "" } else { "s" })));
-                }
-                let parsed = CronParser::builder().seconds(Seconds::Optional).build().parse(cron).map_err(|e| refused(e.to_string()))?;
-                parsed
-                    .find_next_occurrence(&now.datetime().with_timezone(&zone), false)
-                    .map(|at| Timestamp(at.timestamp_millis()))
-                    .map_err(|_| ScheduleError::Never { value: cron.clone() })
+                let times = CronTimes::parse(cron).map_err(|reason| ScheduleError::Cron { value: cron.clone(), reason })?;
+                let next = times.next_after(&now.datetime().with_timezone(&zone));
+                next.map(|at| Timestamp(at.timestamp_millis())).ok_or_else(|| ScheduleError::Never { value: cron.clone() })
             }
         }
     }
