@@ -145,12 +145,49 @@ fn test() -> Result<()> {
     let root = root();
     run(&root.join("runtime"), "npm", &["test", "--silent"])?;
     web::test(&root)?;
-    cargo(&["test", "--workspace", "--no-fail-fast"])?;
+    rust_tests()?;
     web::browser_test(&root)?;
     if !has_postgres() {
         eprintln!("note: tests on Postgres were skipped: no `initdb` was found on PATH or in /usr/lib/postgresql");
     }
     Ok(())
+}
+
+/// Most tests of the conformance and crash suites wait for a server most of their time: several for each processor run at
+/// once, and both suites side by side. What looks at neighbours and limits needs a quieter machine and comes after them.
+fn rust_tests() -> Result<()> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let suite = |args: &[&str]| {
+        eprintln!("$ cargo test {}", args.join(" "));
+        let mut command = Command::new(&cargo);
+        command.arg("test").args(args).current_dir(root());
+        command
+    };
+    let wait = |name: &str, status: std::process::ExitStatus| if status.success() { None } else { Some(name.to_owned()) };
+    let mut failed = Vec::new();
+
+    // Builds all of them once, so that those that run side by side do not wait for each other's build.
+    if !suite(&["--workspace", "--no-run"]).status()?.success() {
+        bail!("the tests do not build");
+    }
+    failed.extend(wait("units", suite(&["--workspace", "--exclude", "millrace-tests", "--no-fail-fast"]).status()?));
+    let side = suite(&["--package", "millrace-tests", "--test", "crash", "--", "--test-threads", &threads(2)])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()?;
+    failed
+        .extend(wait("conformance", suite(&["--package", "millrace-tests", "--lib", "--test", "conformance", "--", "--test-threads", &threads(4)]).status()?));
+    let side = side.wait_with_output()?;
+    print!("{}", String::from_utf8_lossy(&side.stdout));
+    eprint!("{}", String::from_utf8_lossy(&side.stderr));
+    failed.extend(wait("crash", side.status));
+    failed.extend(wait("security", suite(&["--package", "millrace-tests", "--test", "security", "--", "--test-threads", &threads(1)]).status()?));
+    if failed.is_empty() { Ok(()) } else { bail!("tests failed: {}", failed.join(", ")) }
+}
+
+/// So many threads for each processor.
+fn threads(each: usize) -> String {
+    (std::thread::available_parallelism().map_or(2, usize::from) * each).to_string()
 }
 
 /// Writes the document as the binary prints it; a test holds the two together.
