@@ -33,7 +33,9 @@ import { Route as AppSettingsIndexRouteImport } from "./routes/_app.settings.ind
 import { Route as AppSettingsAuditRouteImport } from "./routes/_app.settings.audit";
 import { Route as AppSettingsDomainsRouteImport } from "./routes/_app.settings.domains";
 import { Route as AppSettingsKeysRouteImport } from "./routes/_app.settings.keys";
+import { Route as AppSettingsMembersRouteImport } from "./routes/_app.settings.members";
 import { Route as AppSettingsOauthClientsRouteImport } from "./routes/_app.settings.oauth-clients";
+import { Route as AppSettingsSessionsRouteImport } from "./routes/_app.settings.sessions";
 import { Route as AppSourcesIndexRouteImport } from "./routes/_app.sources.index";
 import { Route as AppSourcesIdRouteImport } from "./routes/_app.sources.$id";
 import { Route as AppSourcesNewRouteImport } from "./routes/_app.sources.new";
@@ -164,9 +166,19 @@ const AppSettingsKeysRoute = AppSettingsKeysRouteImport.update({
   path: "/keys",
   getParentRoute: () => AppSettingsRoute,
 } as any);
+const AppSettingsMembersRoute = AppSettingsMembersRouteImport.update({
+  id: "/members",
+  path: "/members",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
 const AppSettingsOauthClientsRoute = AppSettingsOauthClientsRouteImport.update({
   id: "/oauth-clients",
   path: "/oauth-clients",
+  getParentRoute: () => AppSettingsRoute,
+} as any);
+const AppSettingsSessionsRoute = AppSettingsSessionsRouteImport.update({
+  id: "/sessions",
+  path: "/sessions",
   getParentRoute: () => AppSettingsRoute,
 } as any);
 const AppSourcesIndexRoute = AppSourcesIndexRouteImport.update({
@@ -238,7 +250,9 @@ export interface FileRoutesByFullPath {
   "/settings/audit": typeof AppSettingsAuditRoute;
   "/settings/domains": typeof AppSettingsDomainsRoute;
   "/settings/keys": typeof AppSettingsKeysRoute;
+  "/settings/members": typeof AppSettingsMembersRoute;
   "/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
+  "/settings/sessions": typeof AppSettingsSessionsRoute;
   "/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/sources/new": typeof AppSourcesNewRoute;
   "/webhooks/$id": typeof AppWebhooksIdRoute;
@@ -273,7 +287,9 @@ export interface FileRoutesByTo {
   "/settings/audit": typeof AppSettingsAuditRoute;
   "/settings/domains": typeof AppSettingsDomainsRoute;
   "/settings/keys": typeof AppSettingsKeysRoute;
+  "/settings/members": typeof AppSettingsMembersRoute;
   "/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
+  "/settings/sessions": typeof AppSettingsSessionsRoute;
   "/sources/new": typeof AppSourcesNewRoute;
   "/webhooks/$id": typeof AppWebhooksIdRoute;
   "/accounts": typeof AppAccountsIndexRoute;
@@ -310,7 +326,9 @@ export interface FileRoutesById {
   "/_app/settings/audit": typeof AppSettingsAuditRoute;
   "/_app/settings/domains": typeof AppSettingsDomainsRoute;
   "/_app/settings/keys": typeof AppSettingsKeysRoute;
+  "/_app/settings/members": typeof AppSettingsMembersRoute;
   "/_app/settings/oauth-clients": typeof AppSettingsOauthClientsRoute;
+  "/_app/settings/sessions": typeof AppSettingsSessionsRoute;
   "/_app/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/_app/sources/new": typeof AppSourcesNewRoute;
   "/_app/webhooks/$id": typeof AppWebhooksIdRoute;
@@ -348,7 +366,9 @@ export interface FileRouteTypes {
     | "/settings/audit"
     | "/settings/domains"
     | "/settings/keys"
+    | "/settings/members"
     | "/settings/oauth-clients"
+    | "/settings/sessions"
     | "/sources/$id"
     | "/sources/new"
     | "/webhooks/$id"
@@ -383,7 +403,9 @@ export interface FileRouteTypes {
     | "/settings/audit"
     | "/settings/domains"
     | "/settings/keys"
+    | "/settings/members"
     | "/settings/oauth-clients"
+    | "/settings/sessions"
     | "/sources/new"
     | "/webhooks/$id"
     | "/accounts"
@@ -419,7 +441,9 @@ export interface FileRouteTypes {
     | "/_app/settings/audit"
     | "/_app/settings/domains"
     | "/_app/settings/keys"
+    | "/_app/settings/members"
     | "/_app/settings/oauth-clients"
+    | "/_app/settings/sessions"
     | "/_app/sources/$id"
     | "/_app/sources/new"
     | "/_app/webhooks/$id"
@@ -616,11 +640,25 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppSettingsKeysRouteImport;
       parentRoute: typeof AppSettingsRoute;
     };
+    "/_app/settings/members": {
+      id: "/_app/settings/members";
+      path: "/members";
+      fullPath: "/settings/members";
+      preLoaderRoute: typeof AppSettingsMembersRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
     "/_app/settings/oauth-clients": {
       id: "/_app/settings/oauth-clients";
       path: "/oauth-clients";
       fullPath: "/settings/oauth-clients";
       preLoaderRoute: typeof AppSettingsOauthClientsRouteImport;
+      parentRoute: typeof AppSettingsRoute;
+    };
+    "/_app/settings/sessions": {
+      id: "/_app/settings/sessions";
+      path: "/sessions";
+      fullPath: "/settings/sessions";
+      preLoaderRoute: typeof AppSettingsSessionsRouteImport;
       parentRoute: typeof AppSettingsRoute;
     };
     "/_app/sources/": {
@@ -700,7 +738,9 @@ interface AppSettingsRouteChildren {
   AppSettingsAuditRoute: typeof AppSettingsAuditRoute;
   AppSettingsDomainsRoute: typeof AppSettingsDomainsRoute;
   AppSettingsKeysRoute: typeof AppSettingsKeysRoute;
+  AppSettingsMembersRoute: typeof AppSettingsMembersRoute;
   AppSettingsOauthClientsRoute: typeof AppSettingsOauthClientsRoute;
+  AppSettingsSessionsRoute: typeof AppSettingsSessionsRoute;
   AppSettingsIndexRoute: typeof AppSettingsIndexRoute;
 }
 
@@ -708,7 +748,9 @@ const AppSettingsRouteChildren: AppSettingsRouteChildren = {
   AppSettingsAuditRoute: AppSettingsAuditRoute,
   AppSettingsDomainsRoute: AppSettingsDomainsRoute,
   AppSettingsKeysRoute: AppSettingsKeysRoute,
+  AppSettingsMembersRoute: AppSettingsMembersRoute,
   AppSettingsOauthClientsRoute: AppSettingsOauthClientsRoute,
+  AppSettingsSessionsRoute: AppSettingsSessionsRoute,
   AppSettingsIndexRoute: AppSettingsIndexRoute,
 };
 

@@ -45,6 +45,21 @@ test("first visit, sign-out and sign-in", async ({ page }) => {
   expect(cookie).toMatchObject({ name: "millrace_session", path: "/v1", httpOnly: true, sameSite: "Strict" });
   expect(await page.context().cookies(`${server.url}/e/x`)).toEqual([]);
 
+  await page.goto(`${server.url}/settings/members`);
+  await page.getByRole("button", { name: "Invite" }).click();
+  await page.getByLabel("E-mail").fill("jo@northgate.example");
+  await page.getByRole("button", { name: "Make link" }).click();
+  await expect(page.getByText(/\/invite\/[0-9A-Za-z]+/)).toBeVisible();
+  await page.getByRole("checkbox", { name: "I stored it" }).click();
+  await page.getByRole("button", { name: "Done" }).click();
+  await expect(page.getByRole("table", { name: "Invitations" })).toContainText("jo@northgate.example");
+  await page.screenshot({ path: "pictures/members.png" });
+  await expectAccessible(page);
+  await page.goto(`${server.url}/settings/sessions`);
+  await expect(page.getByRole("table", { name: "Your sessions" })).toContainText("127.0.0.1");
+  await page.screenshot({ path: "pictures/sessions.png" });
+  await expectAccessible(page);
+
   await me.click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();

@@ -5,10 +5,12 @@ export const Route = createFileRoute("/_app/settings")({ component: Settings });
 
 const parts = [
   ["/settings", "Organization"],
+  ["/settings/members", "Members"],
   ["/settings/keys", "API keys"],
   ["/settings/oauth-clients", "OAuth clients"],
   ["/settings/domains", "Domains"],
   ["/settings/audit", "Audit"],
+  ["/settings/sessions", "Your sessions"],
 ] as const;
 
 function Settings() {

@@ -1,0 +1,263 @@
+/** Who belongs to the organization: roles, invitations by link, and their ends. */
+
+import "~/ui/table.css";
+import "./settings.css";
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { body, client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { pagesOf } from "~/api/queries";
+import type { Invitation, Member } from "~/api/schema";
+import { FormDialog } from "~/shell/form-dialog";
+import { ListState } from "~/shell/list-state";
+import { useRefusal, useSession } from "~/shell/session";
+import { ShownOnce } from "~/shell/shown-once";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { Button, IconButton } from "~/ui/button";
+import { Confirm } from "~/ui/dialog";
+import { Field, Input } from "~/ui/field";
+import { PaneHead } from "~/ui/pane";
+import { Select } from "~/ui/select";
+import { Tag } from "~/ui/tag";
+import { Until, When } from "~/ui/time";
+import { say } from "~/ui/toast";
+
+const membersQuery = pagesOf(["members"], (query, signal) =>
+  body(client.GET("/v1/members", { params: { query }, signal })),
+);
+
+const invitationsQuery = pagesOf(["invitations"], (query, signal) =>
+  body(client.GET("/v1/invitations", { params: { query }, signal })),
+);
+
+const ROLES = [
+  { value: "owner", label: "Owner", note: "everything, members and keys too" },
+  { value: "member", label: "Member", note: "deploys and runs" },
+  { value: "viewer", label: "Viewer", note: "looks" },
+];
+
+export function Members() {
+  useTitle("Members");
+  const members = useInfiniteQuery(membersQuery);
+  const refused = useRefusal("full");
+  const [invites, setInvites] = useState(false);
+  const [shown, setShown] = useState<string | null>(null);
+  return (
+    <>
+      <PaneHead title="Members" hint="who signs in, and what each may do">
+        <Button size="sm" icon={Plus} refused={refused} onClick={() => setInvites(true)}>
+          Invite
+        </Button>
+      </PaneHead>
+      <div className="scroll">
+        <ListState query={members} what="The members" empty={<Empty title="There is no member." />}>
+          {(items) => (
+            <table className="tbl t-members" aria-label="Members">
+              <thead>
+                <tr className="tr is-head">
+                  <th>Name</th>
+                  <th>E-mail</th>
+                  <th>Role</th>
+                  <th className="is-right">Joined</th>
+                  <th>
+                    <span className="sr">Acts</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((member) => (
+                  <Row key={member.id} of={member} />
+                ))}
+              </tbody>
+            </table>
+          )}
+        </ListState>
+        {refused === undefined && <Invitations />}
+      </div>
+      {invites && (
+        <Invite
+          onClose={() => setInvites(false)}
+          onMade={(url) => {
+            setInvites(false);
+            setShown(url);
+          }}
+        />
+      )}
+      {shown !== null && (
+        <ShownOnce
+          title="Invitation"
+          label="Link"
+          secret={shown}
+          says="Send it to the invited person. It works once, within a week, and is not shown again."
+          onStored={() => setShown(null)}
+        />
+      )}
+    </>
+  );
+}
+
+function Row({ of }: { of: Member }) {
+  const queries = useQueryClient();
+  const { user } = useSession();
+  const refused = useRefusal("full");
+  const [open, setOpen] = useState(false);
+  const params = { params: { path: { id: of.id } } };
+  const again = () => {
+    void queries.invalidateQueries({ queryKey: ["members"] });
+    if (of.id === user.id) void queries.invalidateQueries({ queryKey: ["session"] });
+  };
+  const turn = useMutation({
+    mutationFn: (role: string) =>
+      data(client.PUT("/v1/members/{id}", { ...params, body: { role } })),
+    onSuccess: again,
+    onError: (error) => say({ title: sentence(error) }),
+  });
+  const end = useMutation({
+    mutationFn: () => data(client.DELETE("/v1/members/{id}", params)),
+    onSuccess: () => {
+      setOpen(false);
+      say({ title: `${of.name} is no member any more` });
+      again();
+    },
+  });
+  return (
+    <tr className="tr">
+      <td className="cut">
+        <span className="name">{of.name}</span> {of.id === user.id && <Tag>you</Tag>}
+      </td>
+      <td className="cut mid">
+        {of.email} {!of.signs_in && <span className="dim small">cannot sign in yet</span>}
+      </td>
+      <td>
+        {refused === undefined ? (
+          <Select
+            small
+            aria-label={`Role of ${of.name}`}
+            value={of.role}
+            onChange={(role) => turn.mutate(role)}
+            choices={ROLES}
+          />
+        ) : (
+          of.role
+        )}
+      </td>
+      <td className="dim is-right">
+        <When at={of.created_at * 1_000} />
+      </td>
+      <td className="is-right">
+        {refused === undefined && (
+          <IconButton
+            icon={Trash2}
+            size="sm"
+            label={`Remove ${of.name}`}
+            onClick={() => setOpen(true)}
+          />
+        )}
+        <Confirm
+          open={open}
+          onClose={() => setOpen(false)}
+          title={`Remove ${of.name}?`}
+          act="Remove member"
+          busy={end.isPending && "Removing…"}
+          error={end.error === null ? undefined : sentence(end.error)}
+          onConfirm={() => end.mutate()}
+        >
+          <p>The person's sessions, API keys and OAuth clients in this organization end at once.</p>
+        </Confirm>
+      </td>
+    </tr>
+  );
+}
+
+function Invitations() {
+  const invitations = useInfiniteQuery(invitationsQuery);
+  return (
+    <>
+      <PaneHead title="Invitations" hint="links that nobody followed yet" />
+      <ListState
+        query={invitations}
+        what="The invitations"
+        empty={<Empty title="Nobody is invited." />}
+      >
+        {(items) => (
+          <table className="tbl t-members" aria-label="Invitations">
+            <tbody>
+              {items.map((invitation) => (
+                <Invited key={invitation.id} of={invitation} />
+              ))}
+            </tbody>
+          </table>
+        )}
+      </ListState>
+    </>
+  );
+}
+
+function Invited({ of }: { of: Invitation }) {
+  const queries = useQueryClient();
+  const withdraw = useMutation({
+    mutationFn: () =>
+      data(client.DELETE("/v1/invitations/{id}", { params: { path: { id: of.id } } })),
+    onSuccess: () => void queries.invalidateQueries({ queryKey: ["invitations"] }),
+    onError: (error) => say({ title: sentence(error) }),
+  });
+  return (
+    <tr className="tr">
+      <td className="cut name">{of.email}</td>
+      <td className="mid">
+        ends <Until at={of.expires_at * 1_000} />
+      </td>
+      <td>{of.role}</td>
+      <td className="dim is-right">
+        <When at={of.created_at * 1_000} />
+      </td>
+      <td className="is-right">
+        <IconButton
+          icon={Trash2}
+          size="sm"
+          label={`Withdraw the invitation of ${of.email}`}
+          onClick={() => withdraw.mutate()}
+        />
+      </td>
+    </tr>
+  );
+}
+
+function Invite({ onClose, onMade }: { onClose: () => void; onMade: (url: string) => void }) {
+  const queries = useQueryClient();
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState("member");
+  const invite = useMutation({
+    mutationFn: () => data(client.POST("/v1/invitations", { body: { email: email.trim(), role } })),
+    onSuccess: ({ url }) => {
+      void queries.invalidateQueries({ queryKey: ["invitations"] });
+      onMade(url);
+    },
+  });
+  return (
+    <FormDialog
+      title="Invite somebody"
+      about="by a link that you send"
+      act="Make link"
+      busy="Making…"
+      mutation={invite}
+      onClose={onClose}
+    >
+      <Field label="E-mail" optional={false}>
+        {(control) => (
+          <Input
+            {...control}
+            type="email"
+            value={email}
+            onChange={(event) => setEmail(event.target.value)}
+          />
+        )}
+      </Field>
+      <Field label="Role">
+        {(control) => <Select {...control} value={role} onChange={setRole} choices={ROLES} />}
+      </Field>
+    </FormDialog>
+  );
+}
