@@ -99,7 +99,7 @@ pub enum EngineError {
         wait: Duration,
     },
     /// An address and a password that do not belong together.
-    #[error("there is no login with this address and password; a new password comes by mail, from an owner, or from `millrace setup-link` on the server")]
+    #[error("there is no login with this address and password; an owner, or `millrace setup-link`, makes a link by which to set another password")]
     WrongPassword,
     /// Too many wrong passwords.
     #[error("too many wrong passwords; try again after {} s", self.retry_after_secs().unwrap_or(1))]

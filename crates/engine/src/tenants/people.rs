@@ -229,7 +229,7 @@ impl Engine {
         let memberships = self.0.store.memberships(&user.id).await?;
         if !is_operator && memberships.iter().any(|(organization, _)| organization.id != caller.org_id) {
             return Err(EngineError::Forbidden(
-                "this person belongs to other organizations too; only the operator of the server makes such a link, or the person asks for a mail",
+                "this person belongs to other organizations too; only an owner of the organization that was made first makes such a link",
             ));
         }
         let org = memberships.first().map_or(&caller.org_id, |(organization, _)| &organization.id).clone();

@@ -23,6 +23,7 @@ pub mod mail;
 pub mod many;
 pub mod oauth_clients;
 pub mod pauses;
+pub mod people;
 pub mod registries;
 pub mod retention;
 pub mod run_lists;
@@ -63,6 +64,11 @@ macro_rules! suite {
                 a_key_names_its_caller,
                 keys_are_listed_changed_and_removed_in_their_organization,
                 a_key_before_its_rotation_names_the_caller_until_it_ends,
+            }
+            people {
+                a_link_is_used_once_and_makes_a_login,
+                a_session_names_its_caller_with_the_role_of_now,
+                an_owner_who_can_sign_in_stays,
             }
             accounts {
                 an_app_is_registered_once_and_replaced,

@@ -1,0 +1,118 @@
+//! People who sign in.
+
+use millrace_model::ids::{LinkId, OrgId, SessionId};
+use millrace_model::people::{Link, LinkKind, Login, Role, Session};
+
+use super::Database;
+use super::sample::{IDS, Org, at};
+use crate::{StoreError, UsedLink};
+
+fn link(org: &OrgId, kind: LinkKind, email: &str) -> Link {
+    let id = LinkId::generate(&IDS);
+    Link {
+        token_hash: format!("hash of {id}"),
+        id,
+        kind,
+        org_id: org.clone(),
+        user_id: None,
+        email: email.into(),
+        role: Some(Role::Viewer),
+        made_by: None,
+        created_at: at(1),
+        expires_at: at(100),
+    }
+}
+
+fn session(org: &Org, n: i64) -> Session {
+    let id = SessionId::generate(&IDS);
+    Session {
+        token_hash: format!("hash of {id}"),
+        id,
+        user_id: org.user.clone(),
+        org_id: org.id.clone(),
+        address: "10.0.0.1".into(),
+        user_agent: "a browser\0".into(),
+        created_at: at(n),
+        used_at: at(n),
+        expires_at: at(1_000),
+    }
+}
+
+pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
+    let org = Org::first(database).await;
+    assert!(!org.store.has_logins().await.expect("reads"));
+    let user = org.store.user(&org.user).await.expect("reads").expect("is there");
+    let login = Login { user_id: user.id.clone(), email: "mara@x.test".into(), password_hash: Some("$argon2id$".into()), changed_at: at(2) };
+    let made = link(&org.id, LinkKind::Setup, "mara@x.test");
+    org.store.put_link(made.clone()).await.expect("stores");
+    assert_eq!(org.store.link(&made.token_hash).await.expect("reads"), Some(made.clone()));
+    let used = UsedLink { link: made.id.clone(), user: user.clone(), login: Some(login.clone()), joins: None, at: at(2) };
+    org.store.use_link(used.clone()).await.expect("uses");
+    assert!(matches!(org.store.use_link(used).await, Err(StoreError::NotFound)));
+    assert_eq!(org.store.login("mara@x.test").await.expect("reads"), Some(login.clone()));
+    assert_eq!(org.store.login_of(&user.id).await.expect("reads"), Some(login));
+    assert!(org.store.has_logins().await.expect("reads"));
+    // Another person has another address.
+    let second = Org::another(&org.store, "second").await;
+    let other = org.store.user(&second.user).await.expect("reads").expect("is there");
+    let made = link(&second.id, LinkKind::Setup, "mara@x.test");
+    org.store.put_link(made.clone()).await.expect("stores");
+    let login = Login { user_id: other.id.clone(), email: "mara@x.test".into(), password_hash: None, changed_at: at(3) };
+    let used = UsedLink { link: made.id, user: other, login: Some(login), joins: None, at: at(3) };
+    assert!(matches!(org.store.use_link(used).await, Err(StoreError::Taken("email"))));
+    assert!(org.store.link(&made.token_hash).await.expect("reads").is_some(), "nothing changed");
+    // A later invitation is in the place of an earlier one.
+    let (earlier, later) = (link(&org.id, LinkKind::Invitation, "jo@x.test"), link(&org.id, LinkKind::Invitation, "jo@x.test"));
+    for made in [&earlier, &later] {
+        org.store.put_link(made.clone()).await.expect("stores");
+    }
+    assert_eq!(org.store.links(&org.id, LinkKind::Invitation).await.expect("reads"), [later.clone()]);
+    assert!(!org.store.delete_link(&second.id, LinkKind::Invitation, &later.id).await.expect("answers"));
+    assert!(org.store.delete_link(&org.id, LinkKind::Invitation, &later.id).await.expect("answers"));
+}
+
+pub async fn a_session_names_its_caller_with_the_role_of_now(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let (first, second, third) = (session(&org, 1), session(&org, 2), session(&org, 3));
+    for made in [&first, &second, &third] {
+        org.store.create_session(made.clone(), 2).await.expect("stores");
+    }
+    let ids = async || org.store.sessions(&org.user).await.expect("reads").into_iter().map(|s| s.id).collect::<Vec<_>>();
+    assert_eq!(ids().await, [third.id.clone(), second.id.clone()], "the oldest is gone");
+    let caller = async |s: &Session| org.store.caller_by_session_hash(&s.token_hash).await.expect("reads");
+    let (found, used_at) = caller(&second).await.expect("a caller");
+    assert_eq!((&found.org_id, found.session.as_ref(), found.scopes.clone(), used_at), (&org.id, Some(&second.id), Role::Owner.scopes(), at(2)));
+    org.store.use_session(&second.id, at(9)).await.expect("writes");
+    assert_eq!(caller(&second).await.map(|(_, used_at)| used_at), Some(at(9)));
+    // Of an organization that the person does not belong to it sees nothing.
+    let other = Org::another(&org.store, "second").await;
+    assert!(!org.store.switch_session(&second.id, &other.id).await.expect("answers"));
+    assert!(!org.store.end_session(&other.user, &second.id).await.expect("answers"));
+    assert!(org.store.end_session(&org.user, &second.id).await.expect("answers"));
+    assert!(caller(&second).await.is_none() && caller(&third).await.is_some());
+}
+
+pub async fn an_owner_who_can_sign_in_stays(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = org.store.user(&org.user).await.expect("reads").expect("is there");
+    let other = Org::another(&org.store, "second").await;
+    let user = org.store.user(&other.user).await.expect("reads").expect("is there");
+    for (user, email) in [(owner, "a@x.test"), (user, "b@x.test")] {
+        let made = link(&org.id, LinkKind::Invitation, email);
+        org.store.put_link(made.clone()).await.expect("stores");
+        let login = Login { user_id: user.id.clone(), email: email.into(), password_hash: None, changed_at: at(1) };
+        let used = UsedLink { link: made.id, user, login: Some(login), joins: Some((org.id.clone(), Role::Viewer)), at: at(5) };
+        org.store.use_link(used).await.expect("uses");
+    }
+    let roles = async || org.store.members(&org.id).await.expect("reads").into_iter().map(|m| (m.role, m.signs_in)).collect::<Vec<_>>();
+    assert_eq!(roles().await, [(Role::Owner, true), (Role::Viewer, true)], "who was a member keeps the role");
+    let of_other = org.store.memberships(&other.user).await.expect("reads");
+    assert_eq!(of_other.iter().map(|(o, role)| (o.id.clone(), *role)).collect::<Vec<_>>().len(), 2);
+    assert!(!org.store.set_role(&org.id, &org.user, Role::Member).await.expect("answers"));
+    assert!(!org.store.remove_member(&org.id, &org.user).await.expect("answers"));
+    assert!(org.store.set_role(&org.id, &other.user, Role::Owner).await.expect("answers"));
+    assert!(org.store.remove_member(&org.id, &org.user).await.expect("answers"));
+    assert_eq!(roles().await, [(Role::Owner, true)]);
+    assert!(matches!(org.store.remove_member(&org.id, &org.user).await, Err(StoreError::NotFound)));
+    assert!(matches!(org.store.set_role(&org.id, &org.user, Role::Owner).await, Err(StoreError::NotFound)));
+}
