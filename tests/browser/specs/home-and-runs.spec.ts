@@ -13,7 +13,9 @@ test("Home and Runs show what runs of all owners did", async ({ page, server }) 
     await server.call("POST", `/sources/${id}/run`, { event: {} });
   }
 
+  const stream = page.waitForResponse(/\/v1\/stream\?topics=runs/);
   await page.goto("/");
+  expect((await stream).headers()["content-type"]).toContain("text/event-stream");
   await expect(page.getByRole("heading", { name: "Home" })).toBeVisible();
   const lately = page.getByRole("list", { name: "Ran lately" });
   await expect(lately.getByRole("link", { name: "RangeError no such shelf" })).toBeVisible();
@@ -27,6 +29,10 @@ test("Home and Runs show what runs of all owners did", async ({ page, server }) 
   await expect(runs.getByRole("row").filter({ hasText: "Changelogs" }).first()).toBeVisible();
   await expect(runs.getByRole("row").filter({ hasText: "Stock" }).first()).toBeVisible();
   if (process.env["SHOTS"]) await page.screenshot({ path: `${process.env["SHOTS"]}/runs.png` });
+
+  // What runs meanwhile comes by the stream.
+  await server.call("POST", `/sources/${good.id}/run`, { event: {} });
+  await expect(runs.getByRole("row").filter({ hasText: "Changelogs" })).toHaveCount(2, { timeout: 10_000 });
 
   // The view is in the address.
   await page.getByRole("button", { name: "Failed or paused" }).click();

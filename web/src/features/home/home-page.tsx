@@ -8,6 +8,7 @@ import { sentence } from "~/api/errors";
 import { type Owner, ownersQuery } from "~/api/queries";
 import type { RunRow } from "~/api/run-list";
 import type { ErrorGroup } from "~/api/schema";
+import { useLiveRuns } from "~/api/stream";
 import { useTitle } from "~/shell/title";
 import { Banner, Empty, SkeletonRows } from "~/ui/banner";
 import { buttonClass } from "~/ui/button";
@@ -26,6 +27,7 @@ const COUNTED_MAX = 1_000;
 
 export function HomePage() {
   useTitle("Home");
+  useLiveRuns();
   const now = useNow();
   const hour = { from: Math.floor(now / STEP_MS) * STEP_MS - HOUR_MS };
   const running = useQuery(newestRuns({ status: "running" }, 6));

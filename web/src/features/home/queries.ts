@@ -2,7 +2,8 @@ import { queryOptions } from "@tanstack/react-query";
 import { body, client } from "~/api/client";
 import { listedRowOf } from "~/api/run-list";
 
-const ASK_MS = 3_000;
+/** Beside the stream, which may be lost. */
+const ASK_MS = 15_000;
 const GROUPS_ASK_MS = 10_000;
 
 type Filter = { status?: string; from?: number; kind?: string };

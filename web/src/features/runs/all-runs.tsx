@@ -5,6 +5,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useRef } from "react";
 import { body, client } from "~/api/client";
 import { listedRowOf } from "~/api/run-list";
+import { useLiveRuns } from "~/api/stream";
 import { ListState } from "~/shell/list-state";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
@@ -15,7 +16,8 @@ import { PageHead, Segments } from "~/ui/pane";
 import { RunTable } from "./run-table";
 
 const PAGE = 50;
-const ASK_MS = 3_000;
+/** Beside the stream, which may be lost. */
+const ASK_MS = 15_000;
 /** As far as the server counts. */
 const COUNTED_MAX = 1_000;
 
@@ -60,6 +62,7 @@ const allRuns = (view: RunView) => ({
 
 export function AllRuns({ view, onView }: { view: RunView; onView: (view: RunView) => void }) {
   useTitle("Runs");
+  useLiveRuns();
   const navigate = useNavigate();
   const scroll = useRef<HTMLDivElement>(null);
   const runs = useInfiniteQuery(allRuns(view));
