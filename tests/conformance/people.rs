@@ -86,7 +86,7 @@ async fn owners_invite_change_and_remove_members_and_one_owner_stays() {
     assert_eq!(again.refusal(), (409, "member_already"));
     let jo_id = joined["user"]["id"].as_str().expect("an id").to_owned();
     // A role counts from the next request on.
-    let key = json!({ "name": "by Jo" });
+    let key = json!({ "name": "by Jo", "scopes": ["full"] });
     assert_eq!(jo.call(&server, Method::POST, "/api_keys", Some(&key)).await.refusal(), (403, "scope_missing"));
     owner.call(&server, Method::PUT, &format!("/members/{jo_id}"), Some(&json!({ "role": "owner" }))).await.data();
     let key = jo.call(&server, Method::POST, "/api_keys", Some(&key)).await.data();
