@@ -10,7 +10,7 @@ use millrace_bundle::extract::{self, ComponentFacts};
 use millrace_bundle::{BundleRequest, Bundler, BundlerConfig, Entry, Files as _, Folder, IndexEntry, Limits, WorkerCommand};
 use millrace_model::component::Manifest;
 use millrace_model::egress::{Policy, Shared};
-use millrace_runner::{Call, Effect, EffectSink, IsolateSpec, ModuleSpec, Runner, RunnerConfig};
+use millrace_runner::{Call, Effect, EffectSink, IsolateSpec, ModuleSpec, Packages, Runner, RunnerConfig};
 use serde_json::{json, value::to_raw_value};
 
 use crate::args::Args;
@@ -92,14 +92,14 @@ impl Workbench {
     pub async fn trial(&self, folder: &Folder, entry: &IndexEntry, facts: Option<ComponentFacts>, fixture: Option<Result<Fixture>>) -> Outcome {
         let started = Instant::now();
         let facts = facts.unwrap_or_default();
-        let (failure, differences, code) = match self.live(folder, entry).await {
-            Ok((live, code)) => (None, differences(&facts, &live), code),
-            Err(failure) => (Some(failure), Vec::new(), String::new()),
+        let (failure, differences, (code, packages)) = match self.live(folder, entry).await {
+            Ok((live, code, packages)) => (None, differences(&facts, &live), (code, packages)),
+            Err(failure) => (Some(failure), Vec::new(), (String::new(), None)),
         };
         let took = started.elapsed();
         let runs = match fixture {
             Some(_) if failure.is_some() => Some(vec!["it does not load".into()]),
-            Some(Ok(fixture)) => Some(self.replay(entry, &code, &fixture).await.unwrap_or_else(|error| vec![format!("{error:#}")])),
+            Some(Ok(fixture)) => Some(self.replay(entry, &code, packages, &fixture).await.unwrap_or_else(|error| vec![format!("{error:#}")])),
             Some(Err(error)) => Some(vec![format!("{error:#}")]),
             None => None,
         };
@@ -107,13 +107,13 @@ impl Workbench {
     }
 
     /// Makes the recorded calls, and tells where they go otherwise than recorded.
-    async fn replay(&self, entry: &IndexEntry, code: &str, fixture: &Fixture) -> Result<Vec<String>> {
+    async fn replay(&self, entry: &IndexEntry, code: &str, packages: Option<Arc<Packages>>, fixture: &Fixture) -> Result<Vec<String>> {
         let _alone = self.replaying.lock().await;
         let path = self.artifact(&format!("{}.led", entry.path), &fixture::led(code, self.answers.port))?;
         let isolate = Arc::new(IsolateSpec {
             id: format!("fixture:{}", entry.path),
             organization: "compat".into(),
-            modules: vec![ModuleSpec { name: "component".into(), path: path.clone() }],
+            modules: vec![ModuleSpec { name: "component".into(), path: path.clone(), packages: packages.clone() }],
             env: BTreeMap::new(),
             memory_mb: None,
             calls_per_isolate: 1,
@@ -143,17 +143,24 @@ impl Workbench {
     }
 
     /// What the module itself says, and the bundle.
-    async fn live(&self, folder: &Folder, entry: &IndexEntry) -> Result<(Manifest, String), Failure> {
+    async fn live(&self, folder: &Folder, entry: &IndexEntry) -> Result<(Manifest, String, Option<Arc<Packages>>), Failure> {
         let not_loaded = |cause: String| Failure { stage: LOADED, cause };
         let paths = extract::closure(folder, &entry.path);
         let files: BTreeMap<String, String> = paths.into_iter().filter_map(|path| Some((path.clone(), folder.read(&path)?))).collect();
         let request = BundleRequest { entry: Entry::Files { entry: entry.path.clone(), files }, lock: None };
         let bundle = self.bundler.bundle(request).await.map_err(|e| Failure { stage: BUNDLED, cause: format!("{}: {e}", e.code()) })?;
+        let packages = match bundle.beside {
+            Some(beside) => {
+                let store = self.bundler.provide(&beside).await.map_err(|e| not_loaded(e.to_string()))?;
+                Some(Arc::new(Packages { store, beside }))
+            }
+            None => None,
+        };
         let path = self.artifact(&entry.path, &bundle.code).map_err(|e| not_loaded(format!("{e:#}")))?;
         let isolate = Arc::new(IsolateSpec {
             id: entry.path.clone(),
             organization: "compat".into(),
-            modules: vec![ModuleSpec { name: "component".into(), path: path.clone() }],
+            modules: vec![ModuleSpec { name: "component".into(), path: path.clone(), packages: packages.clone() }],
             env: BTreeMap::new(),
             memory_mb: None,
             calls_per_isolate: 1,
@@ -166,7 +173,7 @@ impl Workbench {
         let _ = std::fs::remove_file(path);
         let done = outcome.result.map_err(|failure| not_loaded(format!("{}: {}", failure.code, failure.message)))?;
         let manifest = serde_json::from_str(done.result.get()).map_err(|e| not_loaded(format!("its definition is not of the expected form: {e}")))?;
-        Ok((manifest, bundle.code))
+        Ok((manifest, bundle.code, packages))
     }
 
     fn artifact(&self, name: &str, code: &str) -> Result<PathBuf> {

@@ -3,5 +3,9 @@ import { getEnvironmentData, isMainThread } from "node:worker_threads";
 
 import { leadTmp, OWN_TMP } from "./tmp.ts";
 
+// Packages that start threads look for it there, and would leave it out; it also tells where the server keeps its files. Threads inherit it all the same.
+const at = process.execArgv.indexOf("--require");
+if (at >= 0) process.execArgv.splice(at, 2);
+
 const own = getEnvironmentData(OWN_TMP);
 if (!isMainThread && typeof own === "string") leadTmp(own);

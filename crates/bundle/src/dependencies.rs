@@ -6,6 +6,7 @@ use rolldown::plugin::{HookResolveIdOutput, PluginContext, PluginContextResolveO
 use rolldown_common::{ImportKind, ResolvedId};
 
 use crate::guarded::is_guarded;
+use crate::laying::{folder_of, specifier_of};
 use crate::packages::{Packages, Wanted};
 use crate::plugin::{MillracePlugin, external, unsupported};
 use crate::registry::serves;
@@ -32,7 +33,7 @@ struct Import<'a> {
 
 /// Whose import it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum From {
+pub(crate) enum From {
     Author,
     /// Of a package that cannot do without.
     Package,
@@ -145,10 +146,21 @@ impl Dependencies<'_> {
         }
     }
 
+    /// What follows the name of a package that lies beside the bundle. Node's `import` adds no ending, as the bundler does.
+    fn path_within(&self, bare: &Bare, folder: &Path, resolved: &ResolvedId) -> String {
+        let home = folder.join("node_modules").join(&bare.name);
+        let file = Path::new(resolved.id.as_str());
+        let opens_all = self.plugin.packages.owner(file).is_some_and(|(_, manifest)| manifest.opens_all());
+        match file.strip_prefix(&home) {
+            Ok(below) if !bare.subpath.is_empty() && opens_all => format!("/{}", below.display()),
+            _ => bare.subpath.clone(),
+        }
+    }
+
     async fn installed(&self, key: &str, import: &Import<'_>) -> Result<HookResolveIdOutput, BundleError> {
         let Import { bare, range, importer, from } = *import;
         let specifier = format!("{}{}", bare.name, bare.subpath);
-        let mut package = self.version(key, import).await?;
+        let mut package = version(self.plugin, key, &bare.name, range, importer, from).await?;
         if package.version.is_empty() {
             return Err(unsupported(&specifier, importer, &format!("`{range}` was left out before")));
         }
@@ -167,10 +179,13 @@ impl Dependencies<'_> {
             }
             self.plugin.unfit.lock().insert(format!("`{named}` wants Node {wanted}, and {node} runs components here"));
         }
+        let installed = package.clone();
         self.plugin.chosen.lock().insert(key.to_owned(), package.clone());
         if from == From::Author {
             self.plugin.direct.lock().entry(bare.name.clone()).or_insert(package);
         }
+        let label = folder_of(&folder);
+        self.plugin.installed(&label, importer, &bare.name, &installed);
         let native = || BundleError::Native { package: named.clone(), importer: importer.into() };
         if from != From::Optional && Packages::is_native(&folder, &bare.name) {
             return Err(native());
@@ -178,33 +193,36 @@ impl Dependencies<'_> {
         match self.resolve(&specifier, &folder.join("importer.mjs").to_string_lossy()).await? {
             Some(resolved) if resolved.id.as_str().ends_with(".node") => Err(native()),
             // What is found elsewhere on this machine is not this package.
+            Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) && self.plugin.is_laid(&label) => {
+                Ok(external(&format!("{}{}", specifier_of(&label), self.path_within(bare, &folder, &resolved))))
+            }
             Some(resolved) if Path::new(resolved.id.as_str()).starts_with(&folder) => Ok(HookResolveIdOutput::from_resolved_id(resolved)),
             _ => Err(unsupported(&specifier, importer, &format!("{named} has no such module"))),
         }
     }
+}
 
-    async fn version(&self, key: &str, import: &Import<'_>) -> Result<LockedPackage, BundleError> {
-        let Import { bare, range, importer, from } = *import;
-        let known = self.plugin.chosen.lock().get(key).or_else(|| self.plugin.before.0.get(key)).cloned();
-        // What one importer could do without, another may need.
-        if let Some(package) = known.filter(|package| from == From::Optional || !package.version.is_empty()) {
-            return Ok(package);
-        }
-        if from != From::Author
-            && let Some(package) = self.plugin.direct.lock().get(&bare.name).filter(|package| serves(&package.version, range))
-        {
-            return Ok(package.clone());
-        }
-        let chosen = self.plugin.packages.choose(&bare.name, range, importer).await?;
-        if from == From::Optional && chosen.is_for_some_machines {
-            let package = format!("{}@{}", chosen.package.name, chosen.package.version);
-            return Err(BundleError::Native { package, importer: importer.into() });
-        }
-        Ok(chosen.package)
+/// The version that a range means to an importer: what is in the lock, what the author chose where it serves, else what the registry names.
+pub(crate) async fn version(plugin: &MillracePlugin, key: &str, name: &str, range: &str, importer: &str, from: From) -> Result<LockedPackage, BundleError> {
+    let known = plugin.chosen.lock().get(key).or_else(|| plugin.before.0.get(key)).cloned();
+    // What one importer could do without, another may need.
+    if let Some(package) = known.filter(|package| from == From::Optional || !package.version.is_empty()) {
+        return Ok(package);
     }
+    if from != From::Author
+        && let Some(package) = plugin.direct.lock().get(name).filter(|package| serves(&package.version, range))
+    {
+        return Ok(package.clone());
+    }
+    let chosen = plugin.packages.choose(name, range, importer).await?;
+    if from == From::Optional && chosen.is_for_some_machines {
+        let package = format!("{}@{}", chosen.package.name, chosen.package.version);
+        return Err(BundleError::Native { package, importer: importer.into() });
+    }
+    Ok(chosen.package)
 }
 
 /// A folder of the store in words: `name@version`.
-fn label(folder: &str) -> String {
+pub(crate) fn label(folder: &str) -> String {
     if folder.starts_with('@') { folder.replacen('+', "/", 1) } else { folder.to_owned() }
 }

@@ -12,11 +12,14 @@ mod guarded;
 mod index;
 mod known;
 mod language;
+mod laying;
+mod names;
 mod packages;
 mod pages;
 mod places;
 mod plugin;
 mod reach;
+mod reads;
 mod registry;
 mod responds;
 mod sloppy;
@@ -32,7 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_model::component::Responds;
+use millrace_model::component::{Beside, Responds};
 use millrace_model::egress::Shared;
 pub use millrace_walls::Kernel;
 pub use millrace_walls::cgroup::ControlGroups;
@@ -163,6 +166,8 @@ pub struct Bundle {
     pub lock: Lock,
     /// The path or address of the entry, with the ending of its language.
     pub entry: String,
+    /// Packages that lie beside it as installed.
+    pub beside: Option<Beside>,
     /// The entry as its author wrote it.
     pub entry_code: String,
     /// Whether it answers HTTP requests itself.
@@ -212,6 +217,25 @@ impl Bundler {
             Work::Here(_) => Ok(()),
             Work::InProcesses(command) => command.try_walls(&self.config).await,
         }
+    }
+
+    /// Sees to it that the store of packages holds what lies beside a bundle; gives the store's folder. What is missing there is fetched again, by its checksum.
+    pub async fn provide(&self, beside: &Beside) -> Result<PathBuf, BundleError> {
+        let store = self.config.cache_dir.join(packages::PACKAGES);
+        let mut missing = Vec::new();
+        for (folder, package) in &beside.packages {
+            if !tokio::fs::try_exists(store.join(folder)).await.unwrap_or(false) {
+                let locked = LockedPackage { name: package.name.clone(), version: package.version.clone(), integrity: package.integrity.clone() };
+                missing.push((package.import_name.clone(), locked));
+            }
+        }
+        if !missing.is_empty() {
+            match &self.work {
+                Work::Here(workshop) => workshop.install(&missing).await?,
+                Work::InProcesses(command) => command.install(&self.config, missing).await?,
+            }
+        }
+        Ok(store)
     }
 
     /// Bundles a component.

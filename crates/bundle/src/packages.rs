@@ -43,6 +43,8 @@ pub(crate) struct Manifest {
     optional_dependencies: BTreeMap<String, String>,
     /// Which Node it wants, as its author wrote it.
     engines: Value,
+    /// What may be imported of it; nothing where it does not say.
+    exports: Value,
     /// What `#names` within the package mean.
     imports: serde_json::Map<String, Value>,
 }
@@ -64,6 +66,16 @@ pub(crate) enum Wanted {
 }
 
 impl Manifest {
+    /// Whether a path of a file within the package may be imported.
+    pub(crate) fn opens_all(&self) -> bool {
+        self.exports.is_null()
+    }
+
+    /// The packages that it names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.dependencies.keys().chain(self.optional_dependencies.keys()).chain(self.peer_dependencies.keys()).map(String::as_str)
+    }
+
     pub(crate) fn wanted(&self, name: &str) -> Wanted {
         if let Some(range) = self.optional_dependencies.get(name) {
             return Wanted::Optional(range.clone());

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
+use millrace_model::component::Beside;
 use parking_lot::Mutex;
 use rolldown::plugin::{
     HookLoadArgs, HookLoadOutput, HookLoadReturn, HookResolveIdArgs, HookResolveIdOutput, HookResolveIdReturn, HookTransformArgs, HookTransformOutput,
@@ -14,7 +16,9 @@ use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 
 use crate::author::Author;
 use crate::dependencies::Dependencies;
+use crate::laying::Root;
 use crate::packages::Packages;
+use crate::reads::depends_on_its_place;
 use crate::sloppy::evaluated;
 use crate::specifier::{Bare, is_builtin};
 use crate::{BundleError, Lock, LockedPackage};
@@ -39,6 +43,14 @@ pub(crate) struct MillracePlugin {
     pub(crate) direct: Mutex<BTreeMap<String, LockedPackage>>,
     /// Packages that want a newer Node than there is, in words.
     pub(crate) unfit: Mutex<BTreeSet<String>>,
+    /// Packages that were installed, by their folder.
+    homes: Mutex<BTreeMap<String, Root>>,
+    /// Folders of packages with code that depends on where it lies.
+    readers: Mutex<BTreeSet<String>>,
+    /// What the files of a package import, by its label.
+    pub(crate) edges: Mutex<BTreeMap<String, BTreeMap<String, LockedPackage>>>,
+    /// What lies beside the bundle and is not bundled.
+    laid: OnceLock<Beside>,
     imports: Mutex<BTreeSet<String>>,
     modules: &'static [(&'static str, &'static str)],
     /// Whether decorators are TypeScript's older ones.
@@ -65,6 +77,10 @@ impl MillracePlugin {
             chosen: Mutex::default(),
             direct: Mutex::default(),
             unfit: Mutex::default(),
+            homes: Mutex::default(),
+            readers: Mutex::default(),
+            edges: Mutex::default(),
+            laid: OnceLock::new(),
             imports: Mutex::default(),
             modules,
             experimental_decorators,
@@ -78,6 +94,33 @@ impl MillracePlugin {
 
     pub(crate) fn unfit(&self) -> Vec<String> {
         self.unfit.lock().iter().cloned().collect()
+    }
+
+    /// Packages that are to lie beside the bundle, by their folder.
+    pub(crate) fn readers(&self) -> BTreeMap<String, Root> {
+        let homes = self.homes.lock();
+        self.readers.lock().iter().filter_map(|folder| Some((folder.clone(), homes.get(folder)?.clone()))).collect()
+    }
+
+    /// Notes a package that `importer` imports.
+    pub(crate) fn installed(&self, folder: &str, importer: &str, import_name: &str, package: &LockedPackage) {
+        self.homes.lock().insert(folder.to_owned(), (import_name.to_owned(), package.clone()));
+        self.edges.lock().entry(importer.to_owned()).or_default().insert(import_name.to_owned(), package.clone());
+    }
+
+    pub(crate) fn is_laid(&self, folder: &str) -> bool {
+        self.laid.get().is_some_and(|beside| beside.packages.contains_key(folder))
+    }
+
+    /// Takes over what an attempt chose that bundled everything.
+    pub(crate) fn follow(&self, before: &Self, beside: Option<Beside>) {
+        self.chosen.lock().clone_from(&before.chosen.lock());
+        self.direct.lock().clone_from(&before.direct.lock());
+        self.unfit.lock().clone_from(&before.unfit.lock());
+        if let Some(beside) = beside {
+            // It is set once, before anything is bundled.
+            let _ = self.laid.set(beside);
+        }
     }
 
     pub(crate) fn imports(&self) -> Vec<String> {
@@ -219,6 +262,13 @@ impl Plugin for MillracePlugin {
         }
         let rewritten = rewritten(args.code);
         let code = rewritten.as_deref().unwrap_or(args.code);
+        if !args.id.ends_with(".json")
+            && let Some((folder, _)) = self.packages.owner(Path::new(args.id.split('?').next().unwrap_or(args.id)))
+            && !self.readers.lock().contains(&folder)
+            && depends_on_its_place(code)
+        {
+            self.readers.lock().insert(folder);
+        }
         let evaluated = if self.may_be_script(args.id) { evaluated(code, &self.shown(args.id)) } else { None };
         let Some(code) = evaluated.or(rewritten) else { return Ok(None) };
         Ok(Some(HookTransformOutput { code: Some(code), map: HookTransformOutputMap::Null, ..HookTransformOutput::default() }))

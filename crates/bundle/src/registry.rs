@@ -144,6 +144,10 @@ impl Registry {
         if known.is_none() {
             known = self.on_disk(&self.file(&package.name)).await.map(|(document, _)| Arc::new(document));
         }
+        if known.is_none() {
+            // Not every registry has its archives where npm's has them.
+            known = self.document(&package.name, "the package lock").await.ok();
+        }
         let base = package.name.rsplit('/').next().unwrap_or(&package.name);
         let address = known
             .and_then(|d| d.versions.get(&package.version).map(|r| r.dist.tarball.clone()))

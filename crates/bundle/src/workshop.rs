@@ -6,24 +6,29 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use millrace_model::component::Beside;
 use millrace_model::egress::Shared;
 use rolldown::plugin::__inner::SharedPluginable;
 use rolldown::{BundlerBuilder, BundlerOptions, CodeSplittingMode, InputItem, OutputFormat, Platform, ResolveOptions, SourceMapType, TsConfig};
-use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, Output};
+use rolldown_common::{BundlerTransformOptions, DecoratorOptions, Either, Output, OutputChunk};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::author::Author;
+use crate::dependencies::{From, version};
 use crate::language::needs_lowering;
+use crate::laying::{Root, folder_of, placed};
+use crate::names::{Names, names};
 use crate::packages::Packages;
 use crate::pages::Pages;
 use crate::plugin::{ENTRY, MillracePlugin};
 use crate::reach::{self, Reach};
 use crate::registry::{Outside, Registry};
+use crate::specifier::{Bare, is_builtin};
 use crate::unpack::remove_left;
 use crate::worker::Asker;
-use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, extract, responds};
+use crate::{BUNDLES_MAX, Bundle, BundleError, BundleRequest, BundlerConfig, Lock, LockedPackage, extract, responds};
 
 /// Parsers and printers of code call themselves once per level of nesting. Only addresses are reserved, not memory.
 pub(crate) const STACK_BYTES: usize = 256 << 20;
@@ -87,6 +92,13 @@ impl Workshop {
         }
     }
 
+    pub(crate) async fn install(&self, packages: &[(String, LockedPackage)]) -> Result<(), BundleError> {
+        for (import_name, package) in packages {
+            self.packages.install(import_name, package).await?;
+        }
+        Ok(())
+    }
+
     pub(crate) async fn bundle(&self, request: BundleRequest) -> Result<Bundle, BundleError> {
         let job =
             Job { packages: self.packages.clone(), pages: self.pages(), platform_modules: self.platform_modules, node_version: self.node_version.clone() };
@@ -132,27 +144,79 @@ struct Job {
 }
 
 impl Job {
-    async fn run(self, request: BundleRequest) -> Result<Bundle, BundleError> {
-        let author = Arc::new(Author::open(request.entry, self.pages).await?);
-        let entry_code = author.entry_code().to_owned();
-        let root = self.packages.root().to_path_buf();
-        let plugin = Arc::new(MillracePlugin::new(author.clone(), self.packages, request.lock.unwrap_or_default(), self.platform_modules));
+    fn plugin(&self, author: &Arc<Author>, before: Lock) -> Arc<MillracePlugin> {
+        Arc::new(MillracePlugin::new(author.clone(), self.packages.clone(), before, self.platform_modules))
+    }
+
+    async fn generate(&self, plugin: &Arc<MillracePlugin>, lowered: Option<BundlerTransformOptions>) -> Result<Arc<OutputChunk>, BundleError> {
         let shared: SharedPluginable = plugin.clone();
-        let lowered = lowered(&author, &self.node_version)?;
-        let mut bundler =
-            BundlerBuilder::default().with_options(options(root, lowered)).with_plugins(vec![shared]).build().map_err(|e| plugin.error(e.into_vec()))?;
+        let options = options(self.packages.root().to_path_buf(), lowered);
+        let mut bundler = BundlerBuilder::default().with_options(options).with_plugins(vec![shared]).build().map_err(|e| plugin.error(e.into_vec()))?;
         let output = bundler.generate().await.map_err(|e| plugin.error(e.into_vec()))?;
-        let chunk = output
-            .assets
-            .iter()
-            .find_map(|asset| match asset {
-                Output::Chunk(chunk) => Some(chunk.clone()),
-                Output::Asset(_) => None,
-            })
-            .ok_or_else(|| BundleError::Internal { what: "the bundler gave no module", source: "no chunk".into() })?;
+        let mut chunks = output.assets.iter().filter_map(|asset| match asset {
+            Output::Chunk(chunk) => Some(chunk.clone()),
+            Output::Asset(_) => None,
+        });
+        let chunk = chunks.next().ok_or_else(|| BundleError::Internal { what: "the bundler gave no module", source: "no chunk".into() })?;
         if chunk.code.len() > BUNDLE_BYTES_MAX {
             return Err(BundleError::TooLarge { what: "the bundle".into(), bytes_max: BUNDLE_BYTES_MAX });
         }
+        Ok(chunk)
+    }
+
+    /// What cannot be bundled: packages whose code depends on where it lies, and those that the author's code names as it runs.
+    async fn beside(&self, author: &Author, plugin: &MillracePlugin) -> Result<Option<Beside>, BundleError> {
+        let mut roots: BTreeMap<String, Root> = plugin.readers();
+        let texts: Vec<(String, Names)> =
+            author.texts().iter().filter(|(path, _)| !path.ends_with(".json")).map(|(path, text)| (path.clone(), names(path, text))).collect();
+        let mut wanted: Vec<(&str, Bare)> = Vec::new();
+        for (path, named) in &texts {
+            wanted.extend(named.loaded.iter().filter_map(|specifier| Some((path.as_str(), package_of(specifier)?))));
+        }
+        if !roots.is_empty() || !wanted.is_empty() {
+            // A name that is handed to a package, such as that of a transport.
+            for (path, named) in &texts {
+                let known = |bare: &Bare| plugin.direct.lock().contains_key(&bare.name) || author.declared(&bare.name, path).is_some();
+                wanted.extend(named.texts.iter().filter_map(|text| package_of(text)).filter(known).map(|bare| (path.as_str(), bare)));
+            }
+        }
+        for (path, bare) in wanted.into_iter().filter(|(_, bare)| plugin.our_module(bare).is_none()) {
+            let direct = plugin.direct.lock().get(&bare.name).cloned().filter(|_| bare.range.is_none());
+            let package = match direct {
+                Some(package) => package,
+                None => {
+                    let range = bare.range.or_else(|| author.declared(&bare.name, path)).unwrap_or_else(|| "latest".into());
+                    let key = format!("{}@{range}", bare.name);
+                    let package = version(plugin, &key, &bare.name, &range, path, From::Author).await?;
+                    plugin.chosen.lock().insert(key, package.clone());
+                    plugin.direct.lock().entry(bare.name.clone()).or_insert_with(|| package.clone());
+                    package
+                }
+            };
+            let folder = folder_of(&plugin.packages.install(&bare.name, &package).await?);
+            roots.insert(folder, (bare.name, package));
+        }
+        if roots.is_empty() { Ok(None) } else { placed(plugin, roots.into_values()).await.map(Some) }
+    }
+
+    async fn run(self, request: BundleRequest) -> Result<Bundle, BundleError> {
+        let author = Arc::new(Author::open(request.entry, self.pages.clone()).await?);
+        let entry_code = author.entry_code().to_owned();
+        let lowered = lowered(&author, &self.node_version)?;
+        let lock = request.lock.unwrap_or_default();
+        let mut plugin = self.plugin(&author, lock);
+        let mut made = self.generate(&plugin, lowered.clone()).await;
+        let beside = self.beside(&author, &plugin).await?;
+        if beside.is_some() {
+            let before = plugin;
+            plugin = self.plugin(&author, before.lock());
+            plugin.follow(&before, beside.clone());
+            made = match (self.generate(&plugin, lowered).await, made) {
+                (Err(_), Err(first)) => Err(first),
+                (made, _) => made,
+            };
+        }
+        let chunk = made?;
         let source_map = chunk.map.as_ref().map(|map| finished(&map.to_json_string(), &plugin));
         let texts: BTreeMap<String, String> = author.texts().into_iter().collect();
         let responds = responds::responds(texts.iter(), &chunk.code);
@@ -161,6 +225,7 @@ impl Job {
             code: format!("{BANNER}\n{}", chunk.code),
             source_map,
             lock: plugin.lock(),
+            beside,
             entry: author.entry().to_owned(),
             entry_code,
             responds,
@@ -169,6 +234,11 @@ impl Job {
             auth_keys,
         })
     }
+}
+
+/// The package that a specifier names, if it names one.
+fn package_of(specifier: &str) -> Option<Bare> {
+    Bare::parse(specifier).filter(|bare| !is_builtin(specifier) && !is_builtin(&bare.name))
 }
 
 /// How syntax is lowered that the Node in use does not have, where the author's files have such.

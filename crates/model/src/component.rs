@@ -244,6 +244,30 @@ pub struct Artifact {
     pub responds: Responds,
 }
 
+/// Packages that lie beside a module as installed, for they read files beside their own or load code by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// By the name of their folder in the store of packages.
+    pub packages: BTreeMap<String, PlacedPackage>,
+    /// Names by which the module, and code as it runs, imports them, and their folders.
+    pub links: BTreeMap<String, String>,
+}
+
+/// A package that lies beside a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedPackage {
+    /// The name that it is imported by.
+    pub import_name: String,
+    /// Its own name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// `sha512-…` of its archive.
+    pub integrity: String,
+    /// Folders of the packages that it needs, by the name that it imports them by.
+    pub needs: BTreeMap<String, String>,
+}
+
 /// Whether code answers HTTP requests with `$.respond`, as far as it can be told without running it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -19,7 +19,7 @@ use crate::host::{Host, HostEvent, Load, PROTOCOL, Phase};
 use crate::outgoing::{self, Outgoing};
 use crate::processor::{self, Meter};
 use crate::runner::in_time;
-use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage, WATCHES_MAX};
+use crate::sandbox::{BESIDE_HEAP_MB, HostGroup, Private, THREADS_MAX, Usage, WATCHES_MAX, admit};
 use crate::shares::Shares;
 use crate::types::IsolateSpec;
 use crate::wire::{self, WireError};
@@ -57,7 +57,7 @@ impl Life {
     /// Loads the isolate, reads frames until the process ends or is to be ended, and ends what is under way.
     pub(crate) async fn live(mut self, spec: IsolateSpec, wire: UnixStream, queue: mpsc::Receiver<Outgoing>, killed: oneshot::Receiver<Death>) {
         let words = tokio::spawn(last_words(self.child.stderr.take()));
-        let death = match load_frame(&spec, &self.private) {
+        let death = match load_frame(&spec, &self.private).await {
             Ok(load) => {
                 let (read, write) = wire.into_split();
                 tokio::spawn(outgoing::write(write, queue, load));
@@ -251,8 +251,15 @@ fn kill_group(child: &Child) {
     }
 }
 
-fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Death> {
-    let paths = private.admit(&spec.modules).map_err(|e| Death::not_started(&e))?;
+async fn load_frame(spec: &IsolateSpec, private: &Private) -> Result<Bytes, Death> {
+    let paths = if spec.modules.iter().any(|module| module.packages.is_some()) {
+        let (code, modules) = (private.code().to_owned(), spec.modules.clone());
+        // Thousands of links: other tasks go on meanwhile.
+        tokio::task::spawn_blocking(move || admit(&code, &modules)).await.unwrap_or_else(|e| Err(std::io::Error::other(e)))
+    } else {
+        private.admit(&spec.modules)
+    };
+    let paths = paths.map_err(|e| Death::not_started(&e))?;
     let modules: Vec<_> = spec.modules.iter().zip(paths).map(|(m, path)| serde_json::json!({ "name": m.name, "path": path })).collect();
     let frame = serde_json::json!({
         "t": "load", "protocol": PROTOCOL, "modules": modules, "env": spec.env, "tmp": private.tmp(), "one_call": spec.calls_per_isolate == 1,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use millrace_model::component::Beside;
 use millrace_model::egress::{Refusal, Shared};
 use millrace_model::pause::PauseKind;
 use millrace_model::run::LogLevel;
@@ -187,6 +188,17 @@ pub struct ModuleSpec {
     pub name: String,
     /// The file of the ES module.
     pub path: PathBuf,
+    /// Packages that lie beside it.
+    pub packages: Option<Arc<Packages>>,
+}
+
+/// Packages beside a module.
+#[derive(Debug)]
+pub struct Packages {
+    /// The folder of the store that they are in.
+    pub store: PathBuf,
+    /// Which they are.
+    pub beside: Beside,
 }
 
 /// What an isolate is: what it loads and to whom it belongs.

@@ -1,4 +1,4 @@
-//! Which version of a package an import takes. The registry is the test's own.
+//! Packages: which version an import takes, and those that depend on where they lie. The registry is the test's own.
 
 use millrace_tests::Server;
 use millrace_tests::registry::{Registry, Release};
@@ -50,4 +50,122 @@ async fn s8_an_import_takes_the_newest_version_that_runs_on_the_node_in_use() {
     let refused = server.post("/sources", &component("of-tomorrow@3.1.0")).await;
     assert_eq!(refused.refusal(), (422, "component_does_not_load"), "{}", refused.text);
     assert!(refused.text.contains("`of-tomorrow@3.1.0` wants Node >=98 <99"), "{}", refused.text);
+}
+
+/// A package: its name, the rest of its manifest, and its files.
+type Package = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// Packages that depend on where they lie, a kind each.
+const BESIDE: &[Package] = &[
+    (
+        "reads-data",
+        r#"{}"#,
+        &[("index.js", "module.exports = require('fs').readFileSync(require('path').join(__dirname, 'data', 'x.afm'), 'utf8');"), ("data/x.afm", "afm")],
+    ),
+    (
+        "reads-url",
+        r#"{ "type": "module", "exports": "./a.js" }"#,
+        &[("a.js", "import { readFileSync } from 'node:fs'; export default readFileSync(new URL('./b.dat', import.meta.url), 'latin1');"), ("b.dat", "dat")],
+    ),
+    (
+        "reads-dirname",
+        r#"{ "main": "a.mjs" }"#,
+        &[
+            (
+                "a.mjs",
+                "import { readFileSync } from 'fs'; import { fileURLToPath } from 'url'; export default readFileSync(fileURLToPath(import.meta.url) + '.txt', 'utf8');",
+            ),
+            ("a.mjs.txt", "txt"),
+        ],
+    ),
+    (
+        "loads-locale",
+        r#"{}"#,
+        &[
+            (
+                "index.js",
+                "module.exports = (name) => { try { var load = require; load('./locale/' + name); return load('./locale/' + name); } catch (e) { return 'January'; } };",
+            ),
+            ("locale/fr.js", "module.exports = 'janvier';"),
+        ],
+    ),
+    (
+        "makes-require",
+        r#"{ "type": "module", "exports": "./a.js", "dependencies": { "plain": "^1.0.0" } }"#,
+        &[("a.js", "import { createRequire } from 'node:module'; export default createRequire(import.meta.url)('plain').name;")],
+    ),
+    (
+        "resolves",
+        r#"{ "dependencies": { "plain": "*" } }"#,
+        &[("index.js", "module.exports = require('path').basename(require.resolve('plain/data.json')) + require('fs').existsSync(require.resolve('plain'));")],
+    ),
+    (
+        "works",
+        r#"{}"#,
+        &[
+            (
+                "index.js",
+                "const { Worker } = require('worker_threads'); module.exports = new Promise((done, fail) => new Worker(require('path').join(__dirname, 'w.js')).on('message', done).on('error', fail));",
+            ),
+            ("w.js", "require('worker_threads').parentPort.postMessage(require('./says'));"),
+            ("says.js", "module.exports = 'worked';"),
+        ],
+    ),
+    ("needs-undeclared", r#"{}"#, &[("index.js", "module.exports = __dirname.length > 0 && require('plain').name;")]),
+    ("plain", r#"{}"#, &[("index.js", "exports.name = 'plain'; exports.count = (exports.count || 0) + 1; "), ("data.json", "{}")]),
+];
+
+fn beside_registry() -> Registry {
+    let releases: Vec<Release<'_>> = BESIDE
+        .iter()
+        .map(|(name, manifest, files)| {
+            let mut manifest: serde_json::Value = serde_json::from_str(manifest).expect("JSON");
+            manifest["name"] = (*name).into();
+            manifest["version"] = "1.0.0".into();
+            let files: Vec<(&str, &[u8])> = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+            Release { manifest, files: files.leak() }
+        })
+        .collect();
+    Registry::of(&releases)
+}
+
+#[tokio::test]
+async fn s8_packages_that_depend_on_where_they_lie_behave_as_installed() {
+    let registry = beside_registry();
+    let server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    for (import, expected) in [
+        ("reads-data", json!("afm")),
+        ("reads-url", json!("dat")),
+        ("reads-dirname", json!("txt")),
+        ("makes-require", json!("plain")),
+        ("resolves", json!("data.jsontrue")),
+        ("works", json!("worked")),
+        ("needs-undeclared", json!("plain")),
+    ] {
+        assert_eq!(returned(&server, component(import)).await, expected, "{import}");
+    }
+    let code = "import locale from 'loads-locale'; import plain from 'plain'; import { createRequire } from 'module'; import required from 'makes-require';
+      const load = createRequire(import.meta.url);
+      export default { name: 'l', version: '1', run() { return [locale('fr'), locale('xx'), load('plain') === plain, required]; } };";
+    assert_eq!(returned(&server, json!({ "component_code": code })).await, json!(["janvier", "January", true, "plain"]));
+    let writes = "import x from 'reads-data'; import fs from 'fs'; import path from 'path'; import { createRequire } from 'module'; const at = createRequire(import.meta.url).resolve('reads-data');
+      export default { name: 'w', version: '1', run() { const tried = []; for (const f of [() => fs.writeFileSync(at, 'x'), () => fs.readdirSync(path.resolve(at, '../../../../../../../../..'))]) {
+        try { f(); tried.push('open'); } catch (e) { tried.push(e.code); } } return [x, ...tried]; } };";
+    let found = returned(&server, json!({ "component_code": writes })).await;
+    assert_eq!((&found[0], &found[1]), (&json!("afm"), &json!("EACCES")), "read-only");
+    assert_ne!(found[2], "open", "the folders of other hosts are closed");
+}
+
+#[tokio::test]
+async fn s8_packages_beside_a_module_are_had_again_where_the_cache_is_gone() {
+    let registry = beside_registry();
+    let mut server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    let id = server.post("/sources", &component("reads-data")).await.data()["id"].as_str().expect("an id").to_owned();
+    let data = server.data_dir();
+    server.terminate();
+    for folder in ["cache", "artifacts"] {
+        std::fs::remove_dir_all(data.join(folder)).expect("removes");
+    }
+    server.launch().await;
+    assert_eq!(server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"], "afm");
 }

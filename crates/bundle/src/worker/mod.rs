@@ -23,10 +23,10 @@ pub use self::process::work;
 
 use self::started::{Ended, Started};
 use self::trial::Trial;
-use self::wire::{Answer, Job, Question, Role, Said, failed, line};
+use self::wire::{Answer, Asked, Given, Job, Need, Question, Role, Said, failed, line};
 use crate::extract::ComponentFacts;
 use crate::unpack::remove_left;
-use crate::{Bundle, BundleError, BundleRequest, BundlerConfig, Entry, Index};
+use crate::{Bundle, BundleError, BundleRequest, BundlerConfig, Entry, Index, LockedPackage};
 
 /// How often it is looked how much memory a process has.
 const LOOK: Duration = Duration::from_millis(50);
@@ -65,7 +65,7 @@ type Looked = Mutex<Vec<(u32, Role)>>;
 impl WorkerCommand {
     pub(crate) async fn bundle(&self, config: &BundlerConfig, request: BundleRequest) -> Result<Bundle, BundleError> {
         match self.ask(config, Job::Bundle(request)).await? {
-            Answer::Bundle(bundle) => Ok(bundle),
+            Answer::Bundle(bundle) => Ok(*bundle),
             _ => Err(misunderstood()),
         }
     }
@@ -88,6 +88,33 @@ impl WorkerCommand {
             Answer::Facts(facts) => Ok(*facts),
             _ => Err(misunderstood()),
         }
+    }
+
+    /// Lets a process fetch packages into the store.
+    pub(crate) async fn install(&self, config: &BundlerConfig, packages: Vec<(String, LockedPackage)>) -> Result<(), BundleError> {
+        process::make_folders(&config.cache_dir).map_err(|e| failed("could not make the folder of packages", e))?;
+        let question = self.question(config, Job::Fetch(millrace_model::egress::Policy::clone(&config.egress.get()), None))?;
+        let mut started = Started::start(self, config, Role::Fetches)?;
+        let (Some(mut input), Some(mut output)) = (started.input.take(), started.output.take()) else {
+            return Err(failed("could not start the bundler", "it has no pipes"));
+        };
+        let talk = async {
+            let gone = |e| failed("could not ask the process that fetches", e);
+            input.write_all(&started.order).await.map_err(gone)?;
+            input.write_all(&question).await.map_err(gone)?;
+            for (id, (import_name, package)) in (1..).zip(packages) {
+                input.write_all(&line(&Asked { id, need: Need::Package { import_name, package } })?).await.map_err(gone)?;
+                let mut answer = Vec::new();
+                output.read_until(b'\n', &mut answer).await.map_err(gone)?;
+                let given: Given = serde_json::from_slice(&answer).map_err(|e| failed("could not understand the process that fetches", e))?;
+                given.given.map_err(BundleError::from)?;
+            }
+            Ok(())
+        };
+        let time = config.limits.time;
+        let talked = tokio::time::timeout(time, talk).await.unwrap_or(Err(BundleError::TimedOut { seconds_max: time.as_secs() }));
+        started.end().await;
+        talked
     }
 
     /// Lets a process of each kind try to get out.

@@ -49,7 +49,7 @@ pub fn work(platform_modules: &'static [(&'static str, &'static str)]) -> Result
         Job::Bundle(request) => {
             let asker = Asker::start()?;
             let workshop = Workshop::closed(&config(Default::default()), asker);
-            workshop.and_then(|workshop| workshop.bundle_blocking(request)).map(Answer::Bundle)
+            workshop.and_then(|workshop| workshop.bundle_blocking(request)).map(|bundle| Answer::Bundle(Box::new(bundle)))
         }
         Job::Index(files, earlier) => on_a_deep_stack(move || Index::of(&files, earlier.as_ref())).map(Answer::Index),
         Job::Facts(files, path) => on_a_deep_stack(move || extract::component(&files, &path)).map(|facts| Answer::Facts(Box::new(facts))),

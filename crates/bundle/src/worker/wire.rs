@@ -97,7 +97,7 @@ pub(super) enum Wrong {
 
 #[derive(Serialize, Deserialize)]
 pub(super) enum Answer {
-    Bundle(Bundle),
+    Bundle(Box<Bundle>),
     Index(Index),
     Facts(Box<Option<ComponentFacts>>),
     /// What was open that should be closed, in words.

@@ -7,7 +7,7 @@ mod processes;
 mod sources;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use millrace_bundle::{Bundle, BundleError, BundleRequest, Bundler, BundlerConfig, Entry, Kernel, Limits, Lock};
@@ -63,10 +63,33 @@ async fn refusal(sources: &[(&str, &str)]) -> BundleError {
     bundler().bundle(BundleRequest { entry: files(sources), lock: None }).await.expect_err("must not bundle")
 }
 
+/// Lays the packages beside a bundle, copied as they would be linked for a host.
+fn lay(bundle: &Bundle, folder: &Path) {
+    let Some(beside) = &bundle.beside else { return };
+    let root = folder.join("node_modules");
+    let home = |folder: &str| root.join(".packages").join(folder).join("node_modules").join(&beside.packages[folder].import_name);
+    let link = |at: PathBuf, folder: &str| {
+        std::fs::create_dir_all(at.parent().expect("a folder")).expect("makes");
+        std::os::unix::fs::symlink(home(folder), at).expect("links");
+    };
+    for (name, package) in &beside.packages {
+        let from = cache().join("packages").join(name).join("node_modules").join(&package.import_name);
+        std::fs::create_dir_all(home(name).parent().expect("a folder")).expect("makes");
+        assert!(std::process::Command::new("cp").arg("-r").args([from, home(name)]).status().expect("copies").success());
+        for (needed, needed_folder) in &package.needs {
+            link(root.join(".packages").join(name).join("node_modules").join(needed), needed_folder);
+        }
+    }
+    for (name, target) in &beside.links {
+        link(root.join(name), target);
+    }
+}
+
 /// Loads the bundle in Node and gives its default export as JSON.
 fn exported(bundle: &Bundle) -> serde_json::Value {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("component.mjs"), &bundle.code).expect("writes");
+    lay(bundle, dir.path());
     let probe = "import * as m from './component.mjs'; process.stdout.write(JSON.stringify(m.default ?? null));";
     std::fs::write(dir.path().join("probe.mjs"), probe).expect("writes");
     let output = std::process::Command::new("node").arg("probe.mjs").current_dir(dir.path()).output().expect("node runs");

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_bundle::{BundleError, BundleRequest, Entry, Lock};
-use millrace_model::component::{Artifact, CodeFiles, ComponentType, Manifest, SavedComponent};
+use millrace_model::component::{Artifact, Beside, CodeFiles, ComponentType, Manifest, SavedComponent};
 use millrace_model::ids::ComponentId;
 use millrace_model::page::{Listing, Page};
 use millrace_model::slug::slugify;
 use millrace_model::tenant::{Caller, Scope};
-use millrace_runner::{Call, FailureKind, IsolateSpec, ModuleSpec};
+use millrace_runner::{Call, FailureKind, IsolateSpec, ModuleSpec, Packages};
+use serde::{Deserialize, Serialize};
 use serde_json::{json, value::to_raw_value};
 use tokio::io::AsyncWriteExt as _;
 
@@ -44,6 +45,18 @@ pub enum CodeRef {
     },
     /// An address of the code.
     Url(String),
+}
+
+/// The ending of the file beside a module that names the packages there.
+const BESIDE: &str = "beside.json";
+
+/// The package lock as it is stored: the versions, and where packages lie that are not in the bundle. With it and the checksums the packages can be had again.
+#[derive(Serialize, Deserialize)]
+struct StoredLock {
+    #[serde(flatten)]
+    lock: Lock,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beside: Option<Beside>,
 }
 
 /// A component that was built but not stored.
@@ -228,12 +241,19 @@ impl Engine {
             }
         };
         let lock = match earlier {
-            Some(component) => self.0.store.artifact(&component.artifact_id).await?.and_then(|a| serde_json::from_str::<Lock>(&a.lock).ok()),
+            Some(component) => {
+                self.0.store.artifact(&component.artifact_id).await?.and_then(|a| serde_json::from_str::<StoredLock>(&a.lock).ok()).map(|stored| stored.lock)
+            }
             None => None,
         };
         let bundle = self.0.bundler.of(caller.org_id.as_str()).bundle(BundleRequest { entry, lock }).await.map_err(bundle_error)?;
-        let lock = serde_json::to_string(&bundle.lock).map_err(|e| EngineError::internal("could not write the package lock", e))?;
-        let artifact = Artifact { id: sha256_hex(bundle.code.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, responds: bundle.responds };
+        let stored = StoredLock { lock: bundle.lock, beside: bundle.beside };
+        let lock = serde_json::to_string(&stored).map_err(|e| EngineError::internal("could not write the package lock", e))?;
+        let identity = match &stored.beside {
+            Some(beside) => format!("{}\n{}", bundle.code, json!(beside)),
+            None => bundle.code.clone(),
+        };
+        let artifact = Artifact { id: sha256_hex(identity.as_bytes()), code: bundle.code, source_map: bundle.source_map, lock, responds: bundle.responds };
         let manifest = self.describe(caller, &artifact).await.map_err(|error| of_an_old_node(error, &bundle.unfit))?;
         manifest.check_key()?;
         let now = self.now();
@@ -265,11 +285,11 @@ impl Engine {
 
     /// Loads the module in a host of its own and asks what it is.
     async fn describe(&self, caller: &Caller, artifact: &Artifact) -> Result<Manifest, EngineError> {
-        let path = self.artifact_path(artifact).await?;
+        let module = self.module(MODULE, artifact).await?;
         let isolate = Arc::new(IsolateSpec {
             id: format!("describe:{}:{}", artifact.id, self.0.ids.base62(6)),
             organization: caller.org_id.to_string(),
-            modules: vec![ModuleSpec { name: MODULE.into(), path }],
+            modules: vec![module],
             env: BTreeMap::new(),
             memory_mb: None,
             calls_per_isolate: 1,
@@ -297,11 +317,11 @@ impl Engine {
         })
     }
 
-    /// The file of a stored artifact, written from the store where it is missing.
-    pub(crate) async fn stored_artifact_path(&self, id: &str) -> Result<std::path::PathBuf, EngineError> {
+    /// The module of a stored artifact, written from the store where it is missing.
+    pub(crate) async fn stored_module(&self, name: &str, id: &str) -> Result<ModuleSpec, EngineError> {
         let path = self.0.config.artifact_dir.join(format!("{id}.mjs"));
         if is_written(&path).await {
-            return Ok(path);
+            return self.with_packages(name, path).await;
         }
         let artifact = self
             .0
@@ -309,10 +329,30 @@ impl Engine {
             .artifact(id)
             .await?
             .ok_or_else(|| EngineError::damaged("the built code of a component", format!("the artifact `{id}` is missing in the store")))?;
-        self.artifact_path(&artifact).await
+        self.module(name, &artifact).await
     }
 
-    pub(crate) async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
+    /// The module of an artifact, with the packages beside it.
+    pub(crate) async fn module(&self, name: &str, artifact: &Artifact) -> Result<ModuleSpec, EngineError> {
+        let path = self.artifact_path(artifact).await?;
+        self.with_packages(name, path).await
+    }
+
+    /// A module whose file is there. The packages beside it are those of the store, which gets again what it lacks: after a restore, or on another server.
+    async fn with_packages(&self, name: &str, path: std::path::PathBuf) -> Result<ModuleSpec, EngineError> {
+        let packages = match tokio::fs::read(path.with_extension(BESIDE)).await {
+            Ok(text) => {
+                let beside: Beside = serde_json::from_slice(&text).map_err(|e| EngineError::internal("could not read what lies beside an artifact", e))?;
+                let store = self.0.bundler.provide(&beside).await.map_err(bundle_error)?;
+                Some(Arc::new(Packages { store, beside }))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(EngineError::internal("could not read what lies beside an artifact", error)),
+        };
+        Ok(ModuleSpec { name: name.to_owned(), path, packages })
+    }
+
+    async fn artifact_path(&self, artifact: &Artifact) -> Result<std::path::PathBuf, EngineError> {
         let dir = &self.0.config.artifact_dir;
         let path = dir.join(format!("{}.mjs", artifact.id));
         if is_written(&path).await {
@@ -324,6 +364,12 @@ impl Engine {
         if let Some(map) = &artifact.source_map {
             self.write_whole(&dir.join(&map_name), map.as_bytes()).await.map_err(failed)?;
             code = format!("{}\n//# sourceMappingURL={map_name}\n", code.trim_end());
+        }
+        let lock: StoredLock = serde_json::from_str(&artifact.lock).map_err(|e| EngineError::internal("could not read a package lock", e))?;
+        if let Some(beside) = &lock.beside {
+            // First: a module that is there has its packages.
+            let text = serde_json::to_vec(beside).map_err(|e| EngineError::internal("could not write what lies beside an artifact", e))?;
+            self.write_whole(&path.with_extension(BESIDE), &text).await.map_err(failed)?;
         }
         self.write_whole(&path, code.as_bytes()).await.map_err(failed)?;
         Ok(path)

@@ -9,7 +9,7 @@ use millrace_model::egress::Refusal;
 use millrace_model::ids::SourceId;
 use millrace_model::props::Site;
 use millrace_model::tenant::Caller;
-use millrace_runner::{Call, CallFailure, CallOutcome, IsolateSpec, ModuleSpec};
+use millrace_runner::{Call, CallFailure, CallOutcome, IsolateSpec};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::to_raw_value;
@@ -273,7 +273,7 @@ impl Engine {
         let isolate = Arc::new(IsolateSpec {
             id: format!("configure:{whose}:{}:{}", caller.key_id, component.artifact_id),
             organization: caller.org_id.to_string(),
-            modules: vec![ModuleSpec { name: MODULE.into(), path: self.stored_artifact_path(&component.artifact_id).await? }],
+            modules: vec![self.stored_module(MODULE, &component.artifact_id).await?],
             env,
             memory_mb: None,
             calls_per_isolate: 1,

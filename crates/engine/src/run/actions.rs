@@ -9,7 +9,7 @@ use millrace_model::ids::RunId;
 use millrace_model::props::Site;
 use millrace_model::run::LogLine;
 use millrace_model::tenant::Caller;
-use millrace_runner::{Call, CallFailure, IsolateSpec, ModuleSpec};
+use millrace_runner::{Call, CallFailure, IsolateSpec};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -70,16 +70,16 @@ impl Engine {
             "flow": { "resume_url": "", "cancel_url": "" }, "test": true,
         }));
         let body = body.map_err(|e| EngineError::internal("could not write a call", e))?;
-        let path = match &artifact {
-            Some(artifact) => self.artifact_path(artifact).await?,
-            None => self.stored_artifact_path(&component.artifact_id).await?,
+        let module = match &artifact {
+            Some(artifact) => self.module(&component.artifact_id, artifact).await?,
+            None => self.stored_module(&component.artifact_id, &component.artifact_id).await?,
         };
         let isolate = Arc::new(IsolateSpec {
             // One for each key: what the values of one caller make of the process (code that evaluates them, prototypes that it changes) never meets the
             // accounts of another.
             id: format!("action:{}:{}:{}", caller.org_id, caller.key_id, component.artifact_id),
             organization: caller.org_id.to_string(),
-            modules: vec![ModuleSpec { name: component.artifact_id.clone(), path }],
+            modules: vec![module],
             env: BTreeMap::new(),
             memory_mb: None,
             calls_per_isolate: 1,

@@ -302,13 +302,13 @@ impl Engine {
         self.0.keyring.open_props(source.id.as_str(), &mut props)?;
         let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
         self.add_endpoint(defs, interfaces, &mut props);
-        let path = self.stored_artifact_path(artifact_id).await?;
+        let module = self.stored_module(MODULE, artifact_id).await?;
         let has_db = has_db(defs);
         let calls_per_isolate = source.settings.calls_per_isolate.unwrap_or(1);
         let isolate = IsolateSpec {
             id: format!("{}:{artifact_id}:{calls_per_isolate}", source.id),
             organization: source.org_id.to_string(),
-            modules: vec![ModuleSpec { name: MODULE.into(), path }],
+            modules: vec![module],
             env: env_of(&source.id),
             memory_mb: None,
             calls_per_isolate,
@@ -355,11 +355,10 @@ impl Engine {
         let (mut steps, mut accounts, mut stores) = (Vec::new(), Vec::new(), StoreGrants::default());
         for (at, step) in version.steps.iter().enumerate() {
             if modules.iter().all(|m| m.name != step.artifact_id) {
-                let path = match built.iter().find(|(_, artifact)| artifact.id == step.artifact_id) {
-                    Some((_, artifact)) => self.artifact_path(artifact).await?,
-                    None => self.stored_artifact_path(&step.artifact_id).await?,
-                };
-                modules.push(ModuleSpec { name: step.artifact_id.clone(), path });
+                modules.push(match built.iter().find(|(_, artifact)| artifact.id == step.artifact_id) {
+                    Some((_, artifact)) => self.module(&step.artifact_id, artifact).await?,
+                    None => self.stored_module(&step.artifact_id, &step.artifact_id).await?,
+                });
             }
             let mut props = step.props.clone();
             self.0.keyring.open_props(workflow.id.as_str(), &mut props)?;

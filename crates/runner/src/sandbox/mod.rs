@@ -2,6 +2,7 @@
 //!
 //! Everything that allocates or may fail is made before the fork (`Confinement`); the child only makes system calls.
 
+mod beside;
 mod child;
 mod files;
 mod kept;
@@ -25,7 +26,7 @@ use tokio::process::{Child, Command};
 
 pub(crate) use self::child::BESIDE_HEAP_MB;
 pub(crate) use self::files::NodeFiles;
-pub(crate) use self::private::{Private, Usage};
+pub(crate) use self::private::{Private, Usage, admit};
 pub(crate) use self::probe::check;
 pub use self::probe::{WallReport, Walls, probe};
 pub(crate) use self::trial::trial;

@@ -16,7 +16,7 @@ use rustix::fs::{CWD, Mode, ResolveFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
-use super::{kept, removed};
+use super::{beside, kept, removed};
 use crate::types::ModuleSpec;
 
 /// The private folder of a host, removed with it.
@@ -65,23 +65,7 @@ impl Private {
     /// # Errors
     /// Where a module's file is missing or cannot be linked or copied.
     pub(crate) fn admit(&self, modules: &[ModuleSpec]) -> io::Result<Vec<PathBuf>> {
-        let mut paths = Vec::with_capacity(modules.len());
-        for (n, module) in modules.iter().enumerate() {
-            let name = module.path.file_name().ok_or_else(|| io::Error::other("a module's path names no file"))?;
-            // A folder each: files of one name may come from several places.
-            let folder = self.code.join(n.to_string());
-            std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
-            bring(&module.path, &folder.join(name))?;
-            let (mut map, mut map_name) = (module.path.clone().into_os_string(), name.to_owned());
-            map.push(".map");
-            map_name.push(".map");
-            match bring(Path::new(&map), &folder.join(map_name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            paths.push(folder.join(name));
-        }
-        Ok(paths)
+        admit(&self.code, modules)
     }
 
     /// What is kept in a host's `tmp`: in files, and in files and folders that were removed and are open still. Such a file that is open no more, and that memory
@@ -124,9 +108,33 @@ impl Drop for Private {
     }
 }
 
+/// [`Private::admit`], for a thread that may wait.
+pub(crate) fn admit(code: &Path, modules: &[ModuleSpec]) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::with_capacity(modules.len());
+    for (n, module) in modules.iter().enumerate() {
+        let name = module.path.file_name().ok_or_else(|| io::Error::other("a module's path names no file"))?;
+        // A folder each: files of one name may come from several places.
+        let folder = code.join(n.to_string());
+        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        bring(&module.path, &folder.join(name))?;
+        let (mut map, mut map_name) = (module.path.clone().into_os_string(), name.to_owned());
+        map.push(".map");
+        map_name.push(".map");
+        match bring(Path::new(&map), &folder.join(map_name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        if let Some(packages) = &module.packages {
+            beside::lay(&packages.store, &packages.beside, &folder)?;
+        }
+        paths.push(folder.join(name));
+    }
+    Ok(paths)
+}
+
 /// Links where it can: the same file, at once. The file is made read-only first, for rights of files are all that keeps an old kernel's
 /// host from emptying it.
-fn bring(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn bring(from: &Path, to: &Path) -> io::Result<()> {
     let mut permissions = std::fs::metadata(from)?.permissions();
     if permissions.mode() & 0o222 != 0 {
         permissions.set_mode(0o400);

@@ -27,7 +27,7 @@ fn modules_of_one_name_come_in_beside_each_other_with_their_maps() {
         let path = dir.path().join(n).join("m.mjs");
         std::fs::create_dir(path.parent().expect("a parent")).expect("makes");
         std::fs::write(&path, n).expect("writes");
-        modules.push(ModuleSpec { name: n.into(), path });
+        modules.push(ModuleSpec { name: n.into(), path, packages: None });
     }
     std::fs::write(dir.path().join("a/m.mjs.map"), "map").expect("writes");
     let private = Private::new(dir.path()).expect("a folder");
@@ -36,7 +36,7 @@ fn modules_of_one_name_come_in_beside_each_other_with_their_maps() {
     assert_eq!((text(&paths[0]), text(&paths[1])), ("a".into(), "b".into()));
     assert_eq!((text(&paths[0].with_extension("mjs.map")), text(&paths[1].with_extension("mjs.map"))), ("map".into(), String::new()));
     assert_eq!(std::fs::metadata(&paths[0]).expect("reads").permissions().mode() & 0o777, 0o400);
-    let missing = ModuleSpec { name: "c".into(), path: dir.path().join("none.mjs") };
+    let missing = ModuleSpec { name: "c".into(), path: dir.path().join("none.mjs"), packages: None };
     assert!(Private::new(dir.path()).expect("a folder").admit(&[missing]).is_err());
 }
 

@@ -116,7 +116,7 @@ impl Bench {
         IsolateSpec {
             id: id.into(),
             organization: "o_1".into(),
-            modules: vec![ModuleSpec { name: "m".into(), path }],
+            modules: vec![ModuleSpec { name: "m".into(), path, packages: None }],
             env: BTreeMap::new(),
             memory_mb: None,
             calls_per_isolate: 8,

@@ -95,7 +95,7 @@ async fn attack(dir: &Path, program: &Path, artifact: &Path) -> Vec<(String, Str
         Arc::new(IsolateSpec {
             id: id.into(),
             organization: "o_1".into(),
-            modules: vec![ModuleSpec { name: "m".into(), path: artifact.to_owned() }],
+            modules: vec![ModuleSpec { name: "m".into(), path: artifact.to_owned(), packages: None }],
             env: std::collections::BTreeMap::new(),
             memory_mb: None,
             calls_per_isolate: 8,
