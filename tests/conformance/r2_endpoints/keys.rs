@@ -154,7 +154,9 @@ async fn r1_3_a_key_that_asks_too_often_waits() {
 /// Every operation of the document that needs a key: method, path below `/v1`, and the scope it needs.
 fn operations(server: &Server) -> Vec<(Method, String, Option<String>)> {
     let paths = server.document["paths"].as_object().expect("paths");
-    let all = paths.iter().flat_map(|(path, methods)| {
+    // Sessions, members and invitations are people's affair: tests/security asks their routes as every role and as none.
+    let of_keys = |path: &str| !["/v1/session", "/v1/members", "/v1/invitations"].iter().any(|start| path.starts_with(start));
+    let all = paths.iter().filter(|(path, _)| of_keys(path)).flat_map(|(path, methods)| {
         methods.as_object().into_iter().flatten().filter(|(_, operation)| operation.get("security").is_none()).map(|(method, operation)| {
             let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
             (method, path.trim_start_matches("/v1").to_owned(), operation["x-scope"].as_str().map(str::to_owned))

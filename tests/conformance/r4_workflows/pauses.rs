@@ -108,7 +108,7 @@ async fn r4_4_a_resumed_run_ends_whatever_it_was_resumed_with() {
     let sent = server.raw(Method::POST, &resume_url).header("content-type", "application/json").body(hidden(&hidden(&hidden("[]"))));
     assert_eq!(answer(sent).await.status, 200);
     let failed = run_in(&server, &workflow, "failed").await;
-    assert_eq!((&failed["error"]["code"], &failed["attempt"]), (&json!("InternalFailure"), &json!(2)), "{failed}");
+    assert_eq!((&failed["error"]["code"], &failed["attempt"]), (&json!("DamagedData"), &json!(2)), "{failed}");
     assert!(failed["error"]["message"].as_str().is_some_and(|m| m.contains("cannot go on") && m.contains("a stored request is damaged")), "{failed}");
 }
 

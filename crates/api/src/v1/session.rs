@@ -97,6 +97,7 @@ pub(crate) async fn change_password(State(app): State<App>, Auth(caller): Auth, 
 
 /// A link by which somebody sets a password.
 pub(crate) async fn setup_link(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
     let made = app.engine.setup_link(&caller, params.text("email")?.as_deref()).await?;
     let link = made.link;
     Ok(Fields::default().data(
