@@ -156,38 +156,32 @@ fn test() -> Result<()> {
 /// Most tests of the conformance and crash suites wait for a server most of their time: several for each processor run at
 /// once, and both suites side by side. What looks at neighbours and limits needs a quieter machine and comes after them.
 fn rust_tests() -> Result<()> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let suite = |args: &[&str]| {
-        eprintln!("$ cargo test {}", args.join(" "));
-        let mut command = Command::new(&cargo);
-        command.arg("test").args(args).current_dir(root());
+    // Of the whole workspace each time: for a part of it, cargo would build the dependencies with other features again.
+    let suite = |targets: &[&str], threads: Option<usize>| {
+        let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+        command.args(["test", "--workspace", "--no-fail-fast"]).args(targets).current_dir(root());
+        if let Some(each) = threads {
+            command.args(["--", "--test-threads", &(each * std::thread::available_parallelism().map_or(2, usize::from)).to_string()]);
+        }
+        eprintln!("$ {command:?}");
         command
     };
-    let wait = |name: &str, status: std::process::ExitStatus| if status.success() { None } else { Some(name.to_owned()) };
-    let mut failed = Vec::new();
-
-    // Builds all of them once, so that those that run side by side do not wait for each other's build.
-    if !suite(&["--workspace", "--no-run"]).status()?.success() {
+    if !suite(&["--no-run"], None).status()?.success() {
         bail!("the tests do not build");
     }
-    failed.extend(wait("units", suite(&["--workspace", "--exclude", "millrace-tests", "--no-fail-fast"]).status()?));
-    let side = suite(&["--package", "millrace-tests", "--test", "crash", "--", "--test-threads", &threads(2)])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()?;
-    failed
-        .extend(wait("conformance", suite(&["--package", "millrace-tests", "--lib", "--test", "conformance", "--", "--test-threads", &threads(4)]).status()?));
-    let side = side.wait_with_output()?;
-    print!("{}", String::from_utf8_lossy(&side.stdout));
-    eprint!("{}", String::from_utf8_lossy(&side.stderr));
-    failed.extend(wait("crash", side.status));
-    failed.extend(wait("security", suite(&["--package", "millrace-tests", "--test", "security", "--", "--test-threads", &threads(1)]).status()?));
+    // With more at once, servers of the tests wait so long for a processor that leases and deadlines run out.
+    let mut crash = suite(&["--test", "crash"], Some(1));
+    let units = suite(&["--lib", "--bins", "--test", "it", "--test", "native"], None).status()?;
+    let documents = suite(&["--doc"], None).status()?;
+    let crash = std::thread::spawn(move || crash.output());
+    let conformance = suite(&["--test", "conformance"], Some(2)).status()?;
+    let crash = crash.join().map_err(|_| anyhow::anyhow!("the crash suite could not be waited for"))??;
+    print!("{}", String::from_utf8_lossy(&crash.stdout));
+    eprint!("{}", String::from_utf8_lossy(&crash.stderr));
+    let security = suite(&["--test", "security"], Some(1)).status()?;
+    let all = [("units", units), ("documents", documents), ("conformance", conformance), ("crash", crash.status), ("security", security)];
+    let failed: Vec<&str> = all.iter().filter(|(_, status)| !status.success()).map(|(name, _)| *name).collect();
     if failed.is_empty() { Ok(()) } else { bail!("tests failed: {}", failed.join(", ")) }
-}
-
-/// So many threads for each processor.
-fn threads(each: usize) -> String {
-    (std::thread::available_parallelism().map_or(2, usize::from) * each).to_string()
 }
 
 /// Writes the document as the binary prints it; a test holds the two together.

@@ -30,6 +30,8 @@ const STDERR_KEPT: usize = 16 << 10;
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often it is looked how many threads and watches of epoll a host has, and how much memory.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long a process may be without its first thread until it counts as one that hides what it takes, and not as one that ends.
+const HEADLESS_MAX: Duration = Duration::from_secs(3);
 /// Memory beyond the limit of a process that is looked over: what is closed to writing by right, as the linker does. MiB.
 const MARGIN_MB: u64 = 64;
 /// How often it is looked what it keeps in its temporary folder.
@@ -185,15 +187,15 @@ impl Life {
     /// fills and then closes to writing is not counted.
     async fn has_too_much(&self) -> Death {
         let memory_kib_max = (u64::from(self.heap_mb) + BESIDE_HEAP_MB + MARGIN_MB) << 10;
-        let mut was_headless = false;
+        let mut headless_since = None;
         loop {
             tokio::time::sleep(LOOK).await;
             let Some(taken) = self.child.id().and_then(Taken::of) else { continue };
-            // Of one that is ending, the first thread may be the first to go.
-            if taken.is_headless && was_headless {
+            // Of a process that ends, the first thread may be the first to go, and on a busy machine the kernel takes a while to free its memory.
+            headless_since = taken.is_headless.then(|| headless_since.unwrap_or_else(Instant::now));
+            if headless_since.is_some_and(|since: Instant| since.elapsed() > HEADLESS_MAX) {
                 return Death::Headless;
             }
-            was_headless = taken.is_headless;
             if taken.threads > THREADS_MAX as u64 {
                 return Death::TooManyThreads { max: THREADS_MAX };
             }

@@ -14,7 +14,7 @@ test.afterAll(async () => {
 test("first visit, sign-out and sign-in", async ({ page }) => {
   const messages: string[] = [];
   page.on("console", (message) => {
-    // Who is not signed in is told so by a 401, which the browser writes to its console.
+    // Without a session the API answers 401, which the browser writes to its console.
     const isRefusal = message.text().includes("status of 401");
     if ((message.type() === "error" || message.type() === "warning") && !isRefusal) messages.push(message.text());
   });

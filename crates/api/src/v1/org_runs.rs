@@ -19,7 +19,7 @@ use crate::room::PageMemory;
 use crate::v1::run_stream::Frame;
 use crate::wire;
 
-/// How often the store is asked though nothing was heard: runs that are accepted or begin are told by nobody.
+/// Interval of polling the store: no notification is sent when a run is accepted or begins.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often at most: a busy organization's changes are read together.
 const LOOK_AFTER: Duration = Duration::from_millis(250);
@@ -27,7 +27,7 @@ const LOOK_AFTER: Duration = Duration::from_millis(250);
 const OUT_OF_ORDER_MS: i64 = 5_000;
 /// Runs whose state is remembered.
 const REMEMBERED_MAX: usize = 4096;
-/// Pages that are read together; beyond them a client is told how many it misses. The store counts no further than nine pages behind the first.
+/// Pages read in one look; beyond them the stream sends `lag` with the number skipped. The store counts no further than nine pages behind the first.
 const PAGES_MAX: usize = 5;
 /// States in which a run goes on by itself.
 const UNDER_WAY: [RunStatus; 2] = [RunStatus::Queued, RunStatus::Running];
@@ -70,7 +70,7 @@ struct Feed {
     /// When the newest run was accepted that was shown.
     newest: Timestamp,
     shown: HashMap<RunId, Shown>,
-    /// Runs of which a change was heard.
+    /// Runs for which a change was notified.
     dirty: BTreeSet<RunId>,
     waiting: VecDeque<Frame>,
     last_look: Instant,
@@ -96,7 +96,7 @@ impl Feed {
                 Ok(Err(RecvError::Closed)) => return None,
                 Err(_) => match self.look().await {
                     Ok(()) => {}
-                    // It is tried again: what was heard is still known.
+                    // Tried again: `dirty` is kept.
                     Err(EngineError::NoMemory) => self.next_look = Instant::now() + LOOK_AFTER,
                     Err(error) => {
                         tracing::warn!(?error, "a stream of runs ended: they could not be read");
@@ -122,7 +122,7 @@ impl Feed {
         let newest = self.newest(&RunFilter { from, ..RunFilter::default() }).await?;
         let under_way = self.read(&RunFilter { statuses: UNDER_WAY.to_vec(), ..RunFilter::default() }, None).await?.items;
         let seen: BTreeSet<RunId> = newest.iter().chain(&under_way).map(|listed| listed.run.id.clone()).collect();
-        // What was under way and is no more, and what was heard of.
+        // Runs that were under way and ended, and runs that were notified.
         let ended: Vec<RunId> = self.under_way().map(|(id, _)| id).chain(&self.dirty).filter(|id| !seen.contains(*id)).cloned().collect();
         let mut changed = Vec::new();
         for ids in ended.chunks(Page::LIMIT_MAX as usize) {

@@ -23,7 +23,7 @@ const SESSIONS_MAX: u32 = 50;
 const USED_WITHIN_MS: i64 = 10 * 60 * 1000;
 /// How long the link for a first visit works.
 const SETUP_MS: i64 = 24 * 3600 * 1000;
-/// Bytes of what a client calls itself.
+/// Characters of a client's `User-Agent`.
 const USER_AGENT_CHARS: usize = 300;
 
 /// A client that signs in.
