@@ -309,6 +309,8 @@ async fn an_event_waits_where_there_is_no_room_for_a_process() {
     while file.write_all(&[0; 4096]).is_ok() {}
     assert_eq!(send(&server, &url, 1).await.status, 200);
     server.until_log("no process can be started for it").await;
+    // What a process of before left behind may have been removed meanwhile.
+    while file.write_all(&[0; 4096]).is_ok() {}
     let refused = server.post("/sources", &json!({ "component_code": SOURCE.replace("one", "two") })).await;
     assert_eq!(refused.refusal(), (503, "no_process"), "{}", refused.text);
     assert_eq!(server.get(&format!("/sources/{}/runs?status=failed", source["id"].as_str().expect("an id"))).await.json["page_info"]["total_count"], 0);
