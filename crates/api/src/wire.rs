@@ -266,6 +266,7 @@ fn step(view: &StepView) -> Value {
         "id": s.id, "namespace": s.namespace, "type": "CodeCell", "lang": "nodejs20.x", "disabled": s.disabled, "component": true, "component_key": c.manifest.key,
         "savedComponent": { "id": c.id, "code": c.code, "codeHash": c.code_hash, "configurableProps": c.manifest.props, "key": c.manifest.key, "version": c.manifest.version, "apps": apps(c), "published": c.published, "files": c.files },
         "configured_props_json": Value::Object(s.props.clone()).to_string(),
+        "sealed_props": view.sealed,
     })
 }
 

@@ -65,6 +65,32 @@ async fn s2_7_1_a_secret_is_stored_sealed_never_returned_and_readable_by_the_cod
 }
 
 #[tokio::test]
+async fn s2_7_1_a_step_keeps_its_secrets_where_a_change_names_the_step_and_leaves_them_out() {
+    let server = Server::start().await;
+    let code = |more: &str| {
+        format!(
+            "export default defineComponent({{ props: {{ token: {{ type: 'string', secret: true, optional: true }} }}, run() {{ return [this.token?.length, {more}]; }} }});"
+        )
+    };
+    let first = json!({ "namespace": "a", "code": code("1"), "props": { "token": "hunter2-hunter2" } });
+    let made = server.post("/workflows", &json!({ "name": "w", "steps": [first] })).await.data();
+    assert_eq!((&made["steps"][0]["sealed_props"], &made["steps"][0]["configured_props_json"]), (&json!(["token"]), &json!("{}")));
+    let path = format!("/workflows/{}", id(&made));
+    let put = async |step: serde_json::Value| server.put(&path, &json!({ "steps": [step] })).await;
+    let returned = async || server.post(&format!("{path}/test"), &json!({})).await.data()["steps"][0]["exports"]["$return_value"].clone();
+    // Renamed and with other code.
+    let kept = put(json!({ "namespace": "b", "code": code("2"), "keep_secrets_of": "a" })).await.data();
+    assert_eq!(kept["steps"][0]["sealed_props"], json!(["token"]));
+    assert_eq!(returned().await, json!([15, 2]));
+    let answer = put(json!({ "namespace": "b", "code": code("2"), "keep_secrets_of": "a" })).await;
+    assert_eq!(answer.refusal(), (422, "invalid_field"));
+    put(json!({ "namespace": "b", "code": code("3"), "props": { "token": "short" }, "keep_secrets_of": "b" })).await.data();
+    assert_eq!(returned().await, json!([5, 3]));
+    put(json!({ "namespace": "b", "code": code("4"), "props": { "token": null }, "keep_secrets_of": "b" })).await.data();
+    assert_eq!(returned().await, json!([null, 4]));
+}
+
+#[tokio::test]
 async fn s2_1_a_subscription_connects_an_emitter_to_a_listener_for_one_stream() {
     let server = Server::start().await;
     let (one, other) = (

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::deploy::components::{CodeRef, entry_in_language};
 use crate::deploy::configure::Subject;
 use crate::deploy::settings::{SettingsRequest, settings_of};
+use crate::tenants::secrets::keep_sealed;
 use crate::{Engine, EngineError};
 
 /// Steps of a workflow.
@@ -68,6 +69,8 @@ pub struct StepRequest {
     /// The id of the form that they were filled in with.
     #[serde(rename = "dynamic_props_id")]
     pub form: Option<String>,
+    /// Step of the draft whose secrets are kept where `props` leaves them out: a client that read the record has none to write back.
+    pub keep_secrets_of: Option<String>,
     /// Skipped when true.
     pub disabled: bool,
 }
@@ -201,6 +204,13 @@ impl Engine {
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
             let checked = self.checked_values(&caller.org_id, defs, &request.props, Site::Step).await;
             let mut values = checked.map_err(|e| in_step(e, &request.namespace))?;
+            if let Some(name) = &request.keep_secrets_of {
+                let kept = before.steps.iter().find(|s| s.namespace == *name).ok_or_else(|| {
+                    let has: Vec<_> = before.steps.iter().map(|s| s.namespace.as_str()).collect();
+                    EngineError::invalid(&format!("{field}.keep_secrets_of"), format!("the draft has no step `{name}`; it has {}", has.join(", ")))
+                })?;
+                keep_sealed(defs, &request.props, &kept.props, &mut values);
+            }
             self.0.keyring.seal_props(&self.0.ids, workflow.as_str(), defs, &mut values)?;
             let id = step_before.map_or_else(|| StepId::generate(&self.0.ids), |step| step.id.clone());
             steps.push(Step {

@@ -15,7 +15,7 @@ use crate::deploy::marks::{checked, marked};
 use crate::deploy::sources::check_name;
 use crate::deploy::workflow_parts::{BuiltSteps, NewWorkflow, UpdateWorkflow};
 use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
-use crate::tenants::secrets::hide_sealed;
+use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
 
 /// Where a replay begins.
@@ -185,6 +185,7 @@ impl Engine {
     async fn parts_of(&self, caller: &Caller, version: &mut WorkflowVersion) -> Result<(Vec<StepView>, Vec<SourceView>), EngineError> {
         let mut steps = Vec::with_capacity(version.steps.len());
         for step in &mut version.steps {
+            let sealed = sealed_names(&step.props);
             hide_sealed(&mut step.props);
             let component = self
                 .0
@@ -192,7 +193,7 @@ impl Engine {
                 .component(&caller.org_id, &step.component_id)
                 .await?
                 .ok_or_else(|| EngineError::internal("a step's component is missing", step.id.to_string()))?;
-            steps.push(StepView { step: step.clone(), component });
+            steps.push(StepView { step: step.clone(), component, sealed });
         }
         let mut sources = Vec::new();
         for trigger in &version.triggers {

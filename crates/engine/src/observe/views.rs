@@ -27,6 +27,8 @@ pub struct StepView {
     pub step: Step,
     /// The code it runs.
     pub component: SavedComponent,
+    /// Names of the props that have a secret value.
+    pub sealed: Vec<String>,
 }
 
 /// A workflow as shown.

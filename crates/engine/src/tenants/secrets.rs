@@ -138,6 +138,20 @@ pub(crate) fn hide_sealed(props: &mut Map<String, Value>) {
     props.retain(|_, value| value.get(SEALED).is_none());
 }
 
+/// Names of the props whose values are sealed.
+pub(crate) fn sealed_names(props: &Map<String, Value>) -> Vec<String> {
+    props.iter().filter(|(_, value)| value.get(SEALED).is_some()).map(|(name, _)| name.clone()).collect()
+}
+
+/// Copies sealed values of secrets that were not given.
+pub(crate) fn keep_sealed(defs: &[PropDef], given: &Map<String, Value>, before: &Map<String, Value>, values: &mut Map<String, Value>) {
+    for def in defs.iter().filter(|def| def.secret == Some(true) && !given.contains_key(&def.name)) {
+        if let Some(sealed) = before.get(&def.name).filter(|value| value.get(SEALED).is_some()) {
+            values.insert(def.name.clone(), sealed.clone());
+        }
+    }
+}
+
 /// HMAC (RFC 2104) with SHA-256, for keys of at most its block.
 fn hmac_sha256(key: &[u8; 32], text: &[u8]) -> [u8; 32] {
     let padded = |with: u8| {

@@ -14,7 +14,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         objects("triggers", "Each `{type: http | timer | source, props, …}`"),
         objects(
             "steps",
-            "Each `{namespace, component_key | component_id | code, props}`, with the `dynamic_props_id` of the form that `props` were filled in with, if there was one",
+            "Each `{namespace, component_key | component_id | code, props}`, with the `dynamic_props_id` of the form that `props` were filled in with, if there was one. `keep_secrets_of` names a step of the draft whose secrets stay where `props` leaves them out",
         ),
         object(
             "settings",
