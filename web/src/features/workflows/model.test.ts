@@ -1,0 +1,143 @@
+import { describe, expect, test } from "vitest";
+import {
+  contentOf,
+  differences,
+  draftOf,
+  freeName,
+  moved,
+  nameProblem,
+  refusedPlace,
+  requestOf,
+  savedStepsOf,
+  triggersInWords,
+} from "./model";
+
+const step = (namespace: string, code: string, more: object = {}) => ({
+  id: `c_${namespace}`,
+  namespace,
+  disabled: false,
+  savedComponent: {
+    id: `sc_${code}`,
+    code,
+    key: null,
+    published: false,
+    configurableProps: [{ name: "token", type: "string", secret: true }],
+    files: { entry: `${namespace}.mjs`, others: {} },
+  },
+  configured_props_json: '{"n":1}',
+  sealed_props: ["token"],
+  ...more,
+});
+const action = step("mail", "x", {
+  savedComponent: { id: "sc_mail", code: "x", key: "mail-send", published: true, files: null },
+});
+const triggers = [
+  { type: "http", id: "hi_1", endpoint_url: "http://x/e/1", auth: { type: "none" } },
+  { type: "timer", cron: null, interval_seconds: 60, timezone: "UTC" },
+  { type: "source", id: "dc_1", event_name: "" },
+];
+const settings = {};
+
+describe("a draft", () => {
+  test("names what was built where nothing changed, and keeps its secrets", () => {
+    const record = { triggers, steps: [step("a", "1"), action] };
+    const request = requestOf(draftOf(record), savedStepsOf(record.steps));
+    expect(request.steps).toEqual([
+      { namespace: "a", component_id: "sc_1", props: { n: 1 }, keep_secrets_of: "a" },
+      { namespace: "mail", component_id: "sc_mail", props: { n: 1 }, keep_secrets_of: "mail" },
+    ]);
+    expect(request.triggers).toEqual([
+      { type: "http", auth: { type: "none" }, custom_response: false },
+      { type: "timer", props: { intervalSeconds: 60 } },
+      { type: "source", id: "dc_1", event_name: "" },
+    ]);
+  });
+
+  test("sends code that changed, under a new name too", () => {
+    const record = { triggers, steps: [step("a", "1")] };
+    const draft = draftOf(record);
+    const [first] = draft.steps;
+    if (first === undefined) throw new Error("no step");
+    draft.steps = [{ ...first, namespace: "b", runs: { kind: "code", code: "2" } }];
+    expect(requestOf(draft, savedStepsOf(record.steps)).steps).toEqual([
+      { namespace: "b", code: "2", props: { n: 1 }, keep_secrets_of: "a" },
+    ]);
+  });
+
+  test("sends the files that its code imports with it", () => {
+    const files = { entry: "steps/a.ts", others: { "lib/x.ts": "y" } };
+    const steps = [
+      step("a", "1", { savedComponent: { id: "sc_1", code: "1", key: null, files } }),
+    ];
+    const draft = draftOf({ triggers, steps });
+    draft.steps = draft.steps.map((each) => ({ ...each, runs: { kind: "code", code: "2" } }));
+    expect(requestOf(draft, savedStepsOf(steps)).steps[0]).toMatchObject({
+      code: "2",
+      code_files: { "lib/x.ts": "y" },
+      code_entry: "steps/a.ts",
+    });
+  });
+
+  test("differs from what is live by steps", () => {
+    const live = { triggers, settings, steps: [step("a", "1"), step("b", "1"), action] };
+    const same = { triggers, settings, steps: [step("a", "1"), step("b", "1"), action] };
+    expect(differences(same, live)).toEqual([]);
+    expect(contentOf(same)).toBe(contentOf(live));
+    const draft = {
+      triggers: triggers.slice(1),
+      settings: { timeout_ms: 1 },
+      steps: [step("a", "2", { configured_props_json: "{}" }), { ...action, disabled: true }, step("c", "1")],
+    };
+    expect(differences(draft, live)).toEqual([
+      "Triggers changed",
+      "a: code, props",
+      "mail: turned off",
+      "c added",
+      "b removed",
+      "Settings changed",
+    ]);
+    const turned = { triggers, settings, steps: [step("b", "1"), step("a", "1"), action] };
+    expect(differences(turned, live)).toEqual(["Steps in another order"]);
+  });
+});
+
+test("triggers are said in words", () => {
+  expect(triggersInWords(triggers, () => "Orders")).toBe(
+    "on requests, every minute, on events of Orders",
+  );
+  expect(triggersInWords([])).toBe("when you run it");
+});
+
+test("a name for a new step is free and allowed", () => {
+  expect(freeName([], "code")).toBe("code");
+  expect(freeName([{ namespace: "code" }, { namespace: "code_2" }], "code")).toBe("code_3");
+  expect(freeName([], "slack-send")).toBe("slack_send");
+  expect(freeName([], "3d")).toBe("step_3d");
+  expect(freeName([], "trigger")).toBe("step");
+});
+
+test("a name is refused as the server would", () => {
+  const steps = [
+    { key: "1", namespace: "a" },
+    { key: "2", namespace: "b" },
+  ];
+  expect(nameProblem(steps, { key: "2", namespace: "a" })).toContain("Another step");
+  expect(nameProblem(steps, { key: "2", namespace: "b c" })).toContain("Allowed are");
+  expect(nameProblem(steps, { key: "2", namespace: "trigger" })).toContain("not trigger");
+  expect(nameProblem(steps, { key: "2", namespace: "b" })).toBeUndefined();
+});
+
+test("steps move by one place and never out of the list", () => {
+  expect(moved(["a", "b", "c"], 0, 1)).toEqual(["b", "a", "c"]);
+  expect(moved(["a", "b", "c"], 0, -1)).toEqual(["a", "b", "c"]);
+  expect(moved(["a", "b", "c"], 2, 1)).toEqual(["a", "b", "c"]);
+});
+
+test("a refusal is at its step, with the line of the code", () => {
+  const draft = draftOf({ triggers, steps: [step("a", "1"), step("b", "1")] });
+  const message = "step `b`: the code does not parse:\n ╭─[ b.mjs:3:19 ]";
+  expect(refusedPlace({ step: "b" }, message, draft)).toEqual({ step: "c_b", line: 3 });
+  expect(refusedPlace({ field: "steps[0].namespace" }, "no", draft)).toEqual({ step: "c_a" });
+  expect(refusedPlace({ field: "triggers[1].props" }, "no", draft)).toEqual({ trigger: 1 });
+  expect(refusedPlace({}, "no", draft)).toEqual({});
+});

@@ -1,0 +1,343 @@
+/** A workflow's draft as the builder edits it: read from the record, written as a request. Pure. */
+
+import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
+import { type PropDef, propsOf } from "~/api/props";
+import type { Deployment, Workflow } from "~/api/schema";
+import { every } from "~/ui/format";
+
+export type TriggerDraft =
+  | { kind: "http"; auth: JsonObject; customResponse: boolean }
+  | { kind: "timer"; seconds: number | undefined; cron: string | undefined; zone: string }
+  | { kind: "source"; id: string; eventName: string };
+
+export type StepDraft = {
+  /** Identity within the builder; a name may change. */
+  key: string;
+  namespace: string;
+  /** Name that the saved draft has for it; `undefined` for a step that was never saved. */
+  savedAs: string | undefined;
+  runs: { kind: "code"; code: string } | { kind: "action"; component: string };
+  /** Values without secrets that are stored. */
+  props: JsonObject;
+  disabled: boolean;
+};
+
+export type Draft = { triggers: TriggerDraft[]; steps: StepDraft[] };
+
+/** What the server knows of a saved step beside what is edited. */
+export type SavedStep = {
+  namespace: string;
+  componentId: string | undefined;
+  code: string;
+  componentKey: string | undefined;
+  version: string | undefined;
+  defs: PropDef[];
+  sealed: string[];
+  others: Record<string, string>;
+  entry: string | undefined;
+  isAction: boolean;
+};
+
+export function savedStepsOf(steps: readonly unknown[]): SavedStep[] {
+  return steps.flatMap((step) => {
+    const namespace = isObject(step) ? textOf(step.namespace) : undefined;
+    if (!isObject(step) || namespace === undefined) return [];
+    const saved = objectOf(step.savedComponent);
+    const files = isObject(saved.files) ? saved.files : undefined;
+    const key = textOf(saved.key);
+    return {
+      namespace,
+      componentId: textOf(saved.id),
+      code: textOf(saved.code) ?? "",
+      componentKey: key,
+      version: textOf(saved.version),
+      defs: propsOf(saved.configurableProps),
+      sealed: listOf(step.sealed_props).map(String),
+      others: Object.fromEntries(
+        Object.entries(objectOf(files?.others)).flatMap(([path, text]) =>
+          typeof text === "string" ? [[path, text]] : [],
+        ),
+      ),
+      entry: textOf(files?.entry),
+      // The code of an action of others, published or of a registry, is not the workflow's to change.
+      isAction: saved.published === true || (files === undefined && key !== undefined),
+    };
+  });
+}
+
+export function draftOf(workflow: Pick<Workflow, "triggers" | "steps">): Draft {
+  const saved = savedStepsOf(workflow.steps);
+  return {
+    triggers: workflow.triggers.flatMap(triggerOf),
+    steps: workflow.steps.flatMap((step): StepDraft[] => {
+      const known = isObject(step)
+        ? saved.find(({ namespace }) => namespace === step.namespace)
+        : undefined;
+      if (!isObject(step) || known === undefined) return [];
+      return [
+        {
+          key: textOf(step.id) ?? known.namespace,
+          namespace: known.namespace,
+          savedAs: known.namespace,
+          runs: known.isAction
+            ? { kind: "action", component: known.componentKey ?? known.componentId ?? "" }
+            : { kind: "code", code: known.code },
+          props: parsed(textOf(step.configured_props_json)),
+          disabled: step.disabled === true,
+        },
+      ];
+    }),
+  };
+}
+
+function parsed(text: string | undefined): JsonObject {
+  try {
+    return text === undefined ? {} : objectOf(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+function triggerOf(given: unknown): TriggerDraft[] {
+  if (!isObject(given)) return [];
+  switch (given.type) {
+    case "http":
+      return [
+        {
+          kind: "http",
+          auth: objectOf(given.auth),
+          customResponse: given.custom_response === true,
+        },
+      ];
+    case "timer":
+      return [
+        {
+          kind: "timer",
+          seconds: numberOf(given.interval_seconds),
+          cron: textOf(given.cron),
+          zone: textOf(given.timezone) ?? "UTC",
+        },
+      ];
+    case "source":
+      return [
+        {
+          kind: "source",
+          id: textOf(given.id) ?? "",
+          eventName: textOf(given.event_name) ?? "",
+        },
+      ];
+    default:
+      return [];
+  }
+}
+
+/** Body of the request that saves the draft; a step whose code did not change names what was built of it. */
+export function requestOf(
+  draft: Draft,
+  saved: readonly SavedStep[],
+): { triggers: Record<string, unknown>[]; steps: Record<string, unknown>[] } {
+  return {
+    triggers: draft.triggers.map((trigger) => {
+      switch (trigger.kind) {
+        case "http":
+          return { type: "http", auth: trigger.auth, custom_response: trigger.customResponse };
+        case "timer":
+          return {
+            type: "timer",
+            props:
+              trigger.cron === undefined
+                ? { intervalSeconds: trigger.seconds }
+                : { cron: trigger.cron, timezone: trigger.zone },
+          };
+        case "source":
+          return { type: "source", id: trigger.id, event_name: trigger.eventName };
+      }
+    }),
+    steps: draft.steps.map((step) => {
+      const known = saved.find(({ namespace }) => namespace === step.savedAs);
+      return {
+        namespace: step.namespace,
+        ...runsOf(step, known),
+        props: step.props,
+        ...(step.disabled ? { disabled: true } : {}),
+        ...(known === undefined ? {} : { keep_secrets_of: known.namespace }),
+      };
+    }),
+  };
+}
+
+function runsOf({ runs }: StepDraft, known: SavedStep | undefined): Record<string, unknown> {
+  const unchanged =
+    known?.componentId !== undefined &&
+    (runs.kind === "code" ? !known.isAction && runs.code === known.code : known.isAction);
+  if (unchanged) return { component_id: known.componentId };
+  if (runs.kind === "action") return { component_key: runs.component };
+  const isOne = known === undefined || Object.keys(known.others).length === 0;
+  const isPlain = known?.entry === undefined || known.entry === `${known.namespace}.mjs`;
+  return {
+    code: runs.code,
+    ...(isOne ? {} : { code_files: known.others }),
+    ...(isOne && isPlain ? {} : { code_entry: known?.entry }),
+  };
+}
+
+/** Content of a version as one text: two with the same text do the same. */
+export function contentOf(version: { triggers?: unknown; steps: readonly unknown[] }): string {
+  const { triggers, steps } = draftOf({
+    triggers: listOf(version.triggers).filter(isObject),
+    steps: version.steps.filter(isObject),
+  });
+  const saved = savedStepsOf(version.steps);
+  return stable({
+    triggers,
+    steps: steps.map((step, at) => ({
+      namespace: step.namespace,
+      component: saved[at]?.componentId,
+      props: step.props,
+      sealed: saved[at]?.sealed,
+      disabled: step.disabled,
+    })),
+  });
+}
+
+function stable(value: unknown): string {
+  return JSON.stringify(value, (_, each) =>
+    isObject(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
+  );
+}
+
+/** How the draft differs from what is live, as sentences. */
+export function differences(
+  draft: Pick<Workflow, "triggers" | "steps" | "settings">,
+  live: Pick<Deployment, "triggers" | "steps" | "settings">,
+): string[] {
+  const found: string[] = [];
+  const before = draftOf({ triggers: live.triggers ?? [], steps: live.steps });
+  const after = draftOf(draft);
+  const codeBefore = savedStepsOf(live.steps);
+  const codeAfter = savedStepsOf(draft.steps);
+  if (stable(before.triggers) !== stable(after.triggers)) found.push("Triggers changed");
+  for (const step of after.steps) {
+    const was = before.steps.find(({ namespace }) => namespace === step.namespace);
+    if (was === undefined) {
+      found.push(`${step.namespace} added`);
+      continue;
+    }
+    const [one, other] = [codeBefore, codeAfter].map((all) =>
+      all.find(({ namespace }) => namespace === step.namespace),
+    );
+    const parts = [
+      ...(one?.code === other?.code && one?.version === other?.version ? [] : ["code"]),
+      ...(stable(was.props) === stable(step.props) && stable(one?.sealed) === stable(other?.sealed)
+        ? []
+        : ["props"]),
+      ...(was.disabled === step.disabled ? [] : [step.disabled ? "turned off" : "turned on"]),
+    ];
+    if (parts.length > 0) found.push(`${step.namespace}: ${parts.join(", ")}`);
+  }
+  for (const { namespace } of before.steps) {
+    if (!after.steps.some((step) => step.namespace === namespace)) {
+      found.push(`${namespace} removed`);
+    }
+  }
+  const names = (steps: readonly StepDraft[]) => steps.map(({ namespace }) => namespace).join();
+  if (found.length === 0 && names(before.steps) !== names(after.steps)) {
+    found.push("Steps in another order");
+  }
+  if (live.settings !== undefined && stable(live.settings) !== stable(draft.settings)) {
+    found.push("Settings changed");
+  }
+  return found;
+}
+
+/** A trigger in words, for cards and lists. */
+export function triggerWords(
+  trigger: TriggerDraft,
+  nameOf: (id: string) => string | undefined = () => undefined,
+): string {
+  switch (trigger.kind) {
+    case "http":
+      return "on requests";
+    case "timer":
+      if (trigger.cron !== undefined) return `cron ${trigger.cron}, ${trigger.zone}`;
+      return trigger.seconds === undefined ? "by a timer" : every(trigger.seconds);
+    case "source": {
+      const channel = trigger.eventName === "" ? "" : `, ${trigger.eventName}`;
+      return `on events of ${nameOf(trigger.id) ?? trigger.id}${channel}`;
+    }
+  }
+}
+
+export function triggersInWords(
+  triggers: readonly unknown[],
+  nameOf?: (id: string) => string | undefined,
+): string {
+  const words = triggers.flatMap(triggerOf).map((trigger) => triggerWords(trigger, nameOf));
+  return words.length === 0 ? "when you run it" : words.join(", ");
+}
+
+/** A name that no step has yet: `code`, `code_2`, … */
+export function freeName(steps: readonly { namespace: string }[], wish: string): string {
+  const taken = new Set(steps.map(({ namespace }) => namespace));
+  const base = wish.replaceAll(/[^A-Za-z0-9_]+/g, "_").replace(/^(\d|$)/, "step_$1");
+  const free = base === "trigger" ? "step" : base.slice(0, 60);
+  if (!taken.has(free)) return free;
+  for (let number = 2; ; number += 1) {
+    if (!taken.has(`${free}_${number}`)) return `${free}_${number}`;
+  }
+}
+
+/** What is wrong with a step's name, as the server would refuse it. */
+export function nameProblem(
+  steps: readonly { key: string; namespace: string }[],
+  step: { key: string; namespace: string },
+): string | undefined {
+  const { namespace } = step;
+  if (steps.some((other) => other.key !== step.key && other.namespace === namespace)) {
+    return `Another step is named ${namespace}.`;
+  }
+  if (namespace === "trigger" || namespace.length > 64 || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(namespace)) {
+    return "Allowed are 1 to 64 letters, digits and _, not starting with a digit, and not trigger.";
+  }
+  return undefined;
+}
+
+/** Moves one item by one place. */
+export function moved<T>(items: readonly T[], at: number, by: -1 | 1): T[] {
+  const to = at + by;
+  const next = [...items];
+  const [item] = next.splice(at, 1);
+  if (item === undefined || to < 0 || to > next.length) return [...items];
+  next.splice(to, 0, item);
+  return next;
+}
+
+/** Step or trigger that a refusal of the server is about, and the line of its code. */
+export function refusedPlace(
+  details: JsonObject,
+  message: string,
+  draft: Draft,
+): { step?: string; trigger?: number; line?: number } {
+  const line = /:(\d+):\d+ ?\]/.exec(message)?.[1] ?? /\.(?:mjs|js|ts):(\d+)/.exec(message)?.[1];
+  const named = textOf(details.step);
+  const field = textOf(details.field) ?? "";
+  const at = /^steps\[(\d+)\]/.exec(field)?.[1];
+  const trigger = /^triggers\[(\d+)\]/.exec(field)?.[1];
+  const step =
+    draft.steps.find(({ namespace }) => namespace === named) ??
+    (at === undefined ? undefined : draft.steps[Number(at)]);
+  return {
+    ...(step === undefined ? {} : { step: step.key }),
+    ...(trigger === undefined ? {} : { trigger: Number(trigger) }),
+    ...(line === undefined || step === undefined ? {} : { line: Number(line) }),
+  };
+}
+
+export const FIRST_CODE = `export default defineComponent({
+  async run({ steps, $ }) {
+    return steps.trigger.event;
+  },
+});
+`;
