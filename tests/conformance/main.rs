@@ -3,6 +3,7 @@
 //! `f5_7_…` of the seventh of the points on which naive runtimes break, in what is known of the public registry.
 
 mod apply;
+mod behind_proxies;
 mod cli;
 mod contract;
 mod cut_off;

@@ -75,7 +75,7 @@ pub(crate) struct ShownBy(pub(crate) Option<Asker>);
 
 impl ShownBy {
     fn of(parts: &Parts, app: &App) -> Self {
-        // Behind a proxy all have its address: what clients say of theirs is not believed.
+        // Behind a proxy that is not trusted all have its address: what clients say of theirs is not believed.
         let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip());
         Self(app.engine.asker(address, parts.headers.get(ASKED_BY).and_then(|value| value.to_str().ok())))
     }

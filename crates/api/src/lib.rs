@@ -27,6 +27,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
 use futures::FutureExt as _;
 use millrace_engine::Engine;
+use millrace_model::proxies::Scheme;
 use tokio_util::sync::CancellationToken;
 
 pub use contract::openapi::document as openapi_document;
@@ -65,6 +66,16 @@ impl ApiConfig {
 /// written. Whoever serves connections puts it into the extensions of each request, and drops the connection once it is cancelled.
 #[derive(Clone, Debug, Default)]
 pub struct Cut(pub CancellationToken);
+
+/// What the client of a request took this server for, where something between the two says so, or TLS of our own. Whoever serves connections puts it into
+/// the extensions of a request.
+#[derive(Clone, Debug, Default)]
+pub struct Reached {
+    /// None: as the base URL has it.
+    pub scheme: Option<Scheme>,
+    /// None: as `Host` has it.
+    pub host: Option<String>,
+}
 
 /// What handlers share.
 #[derive(Clone)]

@@ -8,8 +8,11 @@ use clap::{Args, ValueEnum};
 use millrace_engine::{S3Config, TraceConfig};
 use millrace_model::domain::{host_of, is_domain};
 use millrace_model::egress::Allow;
+use millrace_model::proxies::TrustedProxy;
 use millrace_model::retention::Retention;
 use serde::Deserialize;
+
+use crate::tls::TlsFiles;
 
 /// The form of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -64,6 +67,18 @@ pub struct ServeArgs {
     /// Another name of this server, beside that of its base URL: no organization can have it as a domain; may be given again, or as a list with commas
     #[arg(long, env = "MILLRACE_OWN_HOST", value_name = "NAME", value_delimiter = ',')]
     pub own_host: Vec<String>,
+    /// Addresses of reverse proxies whose word on the client counts (X-Forwarded-For, -Proto, -Host, Forwarded): CIDR; may be given again, or as a list with commas
+    #[arg(long, env = "MILLRACE_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
+    pub trusted_proxy: Vec<TrustedProxy>,
+    /// Trusted proxies begin each connection with a header of the PROXY protocol, version 1 or 2
+    #[arg(long, env = "MILLRACE_PROXY_PROTOCOL", num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
+    pub proxy_protocol: Option<bool>,
+    /// The certificate for TLS on --listen, PEM, with those that lead to a root after it; read again when it is renewed
+    #[arg(long, env = "MILLRACE_TLS_CERT", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, PEM
+    #[arg(long, env = "MILLRACE_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
     /// Where mail goes: smtp://user:password@host:port; without it mail stays in the outbox
     #[arg(long, env = "MILLRACE_SMTP_URL", hide_env_values = true)]
     pub smtp_url: Option<String>,
@@ -181,6 +196,9 @@ pub struct Config {
     pub base_url: Option<String>,
     pub endpoint_domain: Option<String>,
     pub own_hosts: Vec<String>,
+    pub trusted_proxies: Vec<TrustedProxy>,
+    pub proxy_protocol: bool,
+    pub tls: Option<TlsFiles>,
     pub smtp_url: Option<String>,
     pub mail_from: String,
     pub s3: Option<S3Config>,
@@ -237,6 +255,9 @@ impl Config {
             base_url: args.base_url.or(file.base_url).map(|url| url.trim_end_matches('/').to_owned()),
             endpoint_domain: args.endpoint_domain.or(file.endpoint_domain).map(|d| d.to_ascii_lowercase()),
             own_hosts: own_hosts(if args.own_host.is_empty() { file.own_host } else { args.own_host })?,
+            trusted_proxies: if args.trusted_proxy.is_empty() { file.trusted_proxy } else { args.trusted_proxy },
+            proxy_protocol: args.proxy_protocol.or(file.proxy_protocol).unwrap_or(false),
+            tls: tls(args.tls_cert.or(file.tls_cert), args.tls_key.or(file.tls_key))?,
             smtp_url: args.smtp_url.or(file.smtp_url),
             mail_from: args.mail_from.or(file.mail_from).unwrap_or_else(|| "Millrace <millrace@localhost>".into()),
             owner_email: args.owner_email.or(file.owner_email).unwrap_or_else(|| "owner@localhost".into()),
@@ -263,6 +284,9 @@ impl Config {
         {
             bail!("`{domain}` is not a domain for endpoints: it is a name such as hooks.example.com, with a port where it is not the usual one");
         }
+        if config.proxy_protocol && config.trusted_proxies.is_empty() {
+            bail!("proxy_protocol is of the proxies that are trusted, and none is: name their addresses with --trusted-proxy, such as 10.0.0.0/8");
+        }
         let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days)];
         let of_requests = [config.http_body_max_bytes, config.connections_max, config.requests_memory_mb as usize, config.request_timeout_seconds as usize];
         if of_requests.contains(&0) || kept.contains(&Some(0)) {
@@ -287,6 +311,15 @@ fn own_hosts(names: Vec<String>) -> Result<Vec<String>> {
         Ok(host)
     };
     names.into_iter().map(name).collect()
+}
+
+/// Certificate and key belong together.
+fn tls(cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>> {
+    match (cert, key) {
+        (Some(cert), Some(key)) => Ok(Some(TlsFiles { cert, key })),
+        (None, None) => Ok(None),
+        _ => bail!("tls_cert and tls_key belong together: set both or none"),
+    }
 }
 
 /// Where traces go. The headers may hold a key: they are not shown in the error.

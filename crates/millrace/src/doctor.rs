@@ -21,6 +21,7 @@ use crate::http::{self, DESCRIPTORS_MIN, Descriptors};
 use crate::outside;
 use crate::serve;
 use crate::storage;
+use crate::tls;
 
 /// How long somebody else's server may take.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -88,6 +89,7 @@ async fn look(config: &Config, checks: &mut Checks) {
     outside::look(config, checks).await;
     metrics(config, is_running, checks).await;
     listen(config, is_running, checks).await;
+    encryption(config, checks);
     base_url(config, is_running, checks).await;
     clock(checks);
     descriptors(checks);
@@ -260,6 +262,15 @@ async fn listen(config: &Config, is_running: bool, checks: &mut Checks) {
 }
 
 /// The address of their own that counts have, where they do.
+fn encryption(config: &Config, checks: &mut Checks) {
+    const NAME: &str = "TLS";
+    let Some(files) = &config.tls else { return };
+    match tls::acceptor(files.clone()) {
+        Ok(_) => checks.ok(NAME, format!("the certificate `{}` and its key can be used", files.cert.display())),
+        Err(error) => checks.fail(NAME, format!("{error:#}"), "name a certificate and its key, both PEM and readable for the server's user"),
+    }
+}
+
 async fn metrics(config: &Config, is_running: bool, checks: &mut Checks) {
     const NAME: &str = "metrics";
     let Some(address) = config.metrics_listen.as_ref().filter(|_| !is_running) else { return };
@@ -272,7 +283,7 @@ async fn metrics(config: &Config, is_running: bool, checks: &mut Checks) {
 async fn base_url(config: &Config, is_running: bool, checks: &mut Checks) {
     const NAME: &str = "base URL";
     let Some(base) = &config.base_url else {
-        return checks.ok(NAME, format!("none is set: clients are told http://{}", config.listen));
+        return checks.ok(NAME, format!("none is set: clients are told {}://{}", if config.tls.is_some() { "https" } else { "http" }, config.listen));
     };
     let is_secure = base.starts_with("https://");
     let host = base.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or("");
@@ -293,7 +304,7 @@ async fn base_url(config: &Config, is_running: bool, checks: &mut Checks) {
         return checks.warn(
             NAME,
             format!("`{base}` is not encrypted: keys and events can be read on the way"),
-            "put a proxy that speaks TLS before the server, and name its https:// address",
+            "give the server a certificate (--tls-cert, --tls-key), or put a proxy that speaks TLS before it, and name its https:// address",
         );
     }
     checks.ok(NAME, if is_running { format!("`{base}` leads to the server") } else { format!("`{base}`; no server runs that could be asked there") });

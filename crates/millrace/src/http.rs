@@ -15,7 +15,6 @@ use std::time::Duration;
 use anyhow::Result;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
@@ -29,6 +28,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
+
+use crate::front::{Front, Peer, Stream};
 
 /// Header lines of a request.
 const HEADERS_MAX: usize = 128;
@@ -47,6 +48,8 @@ const UNREAD_MAX: Duration = Duration::from_secs(60);
 const DESCRIPTORS_KEPT: u64 = 512;
 /// Refusals under way at once; more connections than that are closed without a word.
 const REFUSALS_MAX: usize = 64;
+/// How long one that is refused may take for its request.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bounds of connections.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +78,8 @@ pub async fn listen(place: &str) -> io::Result<TcpListener> {
 }
 
 /// Serves connections until told to stop; then those under way are answered, and idle ones closed.
-pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: CancellationToken) {
+pub async fn serve(listener: TcpListener, front: Front, router: Router, limits: Limits, stop: CancellationToken) {
+    let front = Arc::new(front);
     let places = Arc::new(Semaphore::new(limits.connections_max));
     let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     let connections = TaskTracker::new();
@@ -97,11 +101,22 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
         };
         match places.clone().try_acquire_owned() {
             Ok(place) => {
-                connections.spawn(connection(stream, address, router.clone(), limits, stop.clone(), place));
+                let (front, router, stop) = (front.clone(), router.clone(), stop.clone());
+                connections.spawn(async move {
+                    if let Some((stream, peer)) = opened(&front, stream, address, limits, &stop).await {
+                        connection(stream, peer, front, router, limits, stop, place).await;
+                    }
+                });
             }
             Err(_) => {
                 if let Ok(place) = refusals.clone().try_acquire_owned() {
-                    connections.spawn(refuse(stream, limits, place));
+                    let (front, stop) = (front.clone(), stop.clone());
+                    let limits = Limits { head_timeout: limits.head_timeout.min(REFUSAL_TIMEOUT), ..limits };
+                    connections.spawn(async move {
+                        if let Some((stream, _)) = opened(&front, stream, address, limits, &stop).await {
+                            refuse(stream, limits, place).await;
+                        }
+                    });
                 }
             }
         }
@@ -116,14 +131,34 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused)
 }
 
-async fn connection(stream: TcpStream, address: SocketAddr, router: Router, limits: Limits, stop: CancellationToken, place: OwnedSemaphorePermit) {
+/// A connection where HTTP begins, within the time of a head.
+async fn opened(front: &Front, stream: TcpStream, address: SocketAddr, limits: Limits, stop: &CancellationToken) -> Option<(Stream, Peer)> {
+    if let Err(error) = set_options(&stream) {
+        tracing::debug!(%error, "could not set a connection's options");
+    }
+    let opened = tokio::select! {
+        biased;
+        () = stop.cancelled() => return None,
+        opened = tokio::time::timeout(limits.head_timeout, front.open(stream, address)) => opened,
+    };
+    match opened {
+        Ok(Ok(opened)) => Some(opened),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a connection ended before a request");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+async fn connection(stream: Stream, peer: Peer, front: Arc<Front>, router: Router, limits: Limits, stop: CancellationToken, place: OwnedSemaphorePermit) {
     let place = Arc::new(place);
     let cut = CancellationToken::new();
     let to_cut = cut.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         millrace_api::normalize_path(&mut request);
-        request.extensions_mut().insert(ConnectInfo(address));
+        front.mark(&mut request, peer);
         request.extensions_mut().insert(Cut(to_cut.clone()));
         let only_reads = matches!(*request.method(), Method::GET | Method::HEAD) && request.uri().path().starts_with("/v1/");
         let (answer, place) = (router.clone().oneshot(request), place.clone());
@@ -145,24 +180,20 @@ async fn connection(stream: TcpStream, address: SocketAddr, router: Router, limi
 }
 
 /// Says that there are too many connections, to one who asks something within its time.
-async fn refuse(stream: TcpStream, limits: Limits, place: OwnedSemaphorePermit) {
+async fn refuse(stream: Stream, limits: Limits, place: OwnedSemaphorePermit) {
     let service = service_fn(|_: Request<Incoming>| async {
         let mut response = millrace_api::too_many_connections();
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         Ok::<_, Infallible>(response)
     });
-    let limits = Limits { head_timeout: limits.head_timeout.min(Duration::from_secs(1)), ..limits };
     run(stream, service, limits, None, CancellationToken::new()).await;
     drop(place);
 }
 
-async fn run<S>(stream: TcpStream, service: S, limits: Limits, stop: Option<CancellationToken>, cut: CancellationToken)
+async fn run<S>(stream: Stream, service: S, limits: Limits, stop: Option<CancellationToken>, cut: CancellationToken)
 where
     S: hyper::service::Service<Request<Incoming>, Response = Response, Error = Infallible>,
 {
-    if let Err(error) = set_options(&stream) {
-        tracing::debug!(%error, "could not set a connection's options");
-    }
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Sips(stream.take(READ_BYTES_MAX))), service));
@@ -189,7 +220,7 @@ where
 }
 
 /// A connection that is read a little at a time.
-struct Sips(Take<TcpStream>);
+struct Sips(Take<Stream>);
 
 impl AsyncRead for Sips {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -290,7 +321,7 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let limits = Limits { connections_max: 1, head_timeout: Duration::from_secs(60) };
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(serve(listener, Router::new().route("/", get(large)), limits, stop.clone()));
+        let serving = tokio::spawn(serve(listener, Front::default(), Router::new().route("/", get(large)), limits, stop.clone()));
         let mut client = TcpStream::connect(address).await.expect("connects");
         client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("asks");
         let Cut(cut) = told.recv().await.expect("is asked");

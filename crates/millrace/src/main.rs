@@ -7,6 +7,7 @@ mod data_dir;
 mod database;
 mod doctor;
 mod egress;
+mod front;
 mod http;
 mod master_key;
 mod memory;
@@ -15,6 +16,7 @@ mod part;
 mod postgres_tools;
 mod serve;
 mod storage;
+mod tls;
 mod usable;
 mod wrong_use;
 

@@ -24,9 +24,11 @@ use crate::config::{Config, LogFormat, Sandbox, ServeArgs};
 use crate::data_dir::{self, CREDENTIALS, DataDir};
 use crate::database;
 use crate::egress::Surroundings;
+use crate::front::Front;
 use crate::http;
 use crate::master_key::KeyPlace;
 use crate::memory;
+use crate::tls;
 
 /// Our answers to package names.
 const PLATFORM_MODULES: &[(&str, &str)] =
@@ -51,11 +53,13 @@ pub async fn serve(args: ServeArgs) -> Result<()> {
         tracing::warn!(path = %data.path().display(), "the data directory is open to other users; close it: `chmod 700`");
     }
     data_dir::refuse_half_restored(data.path())?;
+    let tls = config.tls.clone().map(tls::acceptor).transpose()?;
+    let front = Front { trusted: config.trusted_proxies.clone(), proxy_protocol: config.proxy_protocol, tls };
     let listeners = Listeners::bind(&config).await?;
     let address = listeners.main.local_addr().context("could not tell the listener's address")?;
-    let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let base_url = config.base_url.clone().unwrap_or_else(|| format!("{}://{address}", if config.tls.is_some() { "https" } else { "http" }));
     let engine = start_engine(&config, &data, &base_url).await?;
-    let served = serve_engine(&config, &data, &base_url, listeners, connections_max, &engine).await;
+    let served = serve_engine(&config, &data, &base_url, (listeners, front), connections_max, &engine).await;
     tracing::info!("draining: no new events are accepted, runs under way end");
     engine.shutdown(DRAIN).await;
     tracing::info!("stopped");
@@ -87,7 +91,14 @@ impl Listeners {
 }
 
 /// Until the server is told to end.
-async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listeners: Listeners, connections_max: usize, engine: &Engine) -> Result<()> {
+async fn serve_engine(
+    config: &Config,
+    data: &DataDir,
+    base_url: &str,
+    (listeners, front): (Listeners, Front),
+    connections_max: usize,
+    engine: &Engine,
+) -> Result<()> {
     let first = engine.bootstrap(&config.owner_email, |first| data.prepare_credentials(first, base_url)).await?;
     if data.take_over_credentials(first.as_ref())? {
         tracing::info!(path = %data.file(CREDENTIALS).display(), "first start: the organization, its owner and an API key were made");
@@ -110,7 +121,7 @@ async fn serve_engine(config: &Config, data: &DataDir, base_url: &str, listeners
     }
     tracing::info!(url = base_url, version = env!("CARGO_PKG_VERSION"), "ready");
     let memory = tokio::spawn(memory::give_back());
-    serve_until_signal(listeners.main, router, limits).await?;
+    serve_until_signal(listeners.main, front, router, limits).await?;
     memory.abort();
     if let Some(metrics) = metrics {
         metrics.abort();
@@ -124,7 +135,7 @@ fn serve_metrics(listener: TcpListener, engine: &Engine, limits: http::Limits) -
     let router = millrace_api::metrics_router(engine.clone());
     let limits = http::Limits { connections_max: limits.connections_max.min(METRICS_CONNECTIONS_MAX), ..limits };
     // It ends with its task.
-    Ok(tokio::spawn(http::serve(listener, router, limits, CancellationToken::new())))
+    Ok(tokio::spawn(http::serve(listener, Front::default(), router, limits, CancellationToken::new())))
 }
 
 /// The process of one bundle: a question on standard input, its answer on standard output.
@@ -279,11 +290,11 @@ fn connections_max(config: &Config) -> Result<usize> {
 }
 
 /// Serves until SIGTERM or SIGINT; requests under way are answered, for as long as runs may go on.
-async fn serve_until_signal(listener: TcpListener, router: axum::Router, limits: http::Limits) -> Result<()> {
+async fn serve_until_signal(listener: TcpListener, front: Front, router: axum::Router, limits: http::Limits) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(http::serve(listener, router, limits, stop.clone()));
+    let serving = tokio::spawn(http::serve(listener, front, router, limits, stop.clone()));
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

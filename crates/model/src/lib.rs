@@ -25,6 +25,7 @@ pub mod page;
 pub mod pause;
 pub mod people;
 pub mod props;
+pub mod proxies;
 pub mod rate;
 pub mod registry;
 pub mod replay;

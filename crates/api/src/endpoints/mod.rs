@@ -16,14 +16,15 @@ use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
 use millrace_engine::{CalledBack, PauseEnd};
 use millrace_model::http::{EndpointRequest, EndpointResponse, check_headers};
+use millrace_model::proxies::Scheme;
 use serde_json::json;
 
-use crate::App;
 use crate::endpoints::encodings::{Coding, codings, decoded_whole};
 use crate::error::{ApiError, status};
 use crate::guard::Part;
 use crate::paths::restore_path;
 use crate::room::{Share, Use, Whose};
+use crate::{App, Reached};
 
 /// What endpoints' paths lie below.
 const BELOW: &str = "/e/";
@@ -170,8 +171,11 @@ pub(crate) async fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8
 
 /// A request without its body.
 pub(crate) fn head(app: &App, path: &str, parts: &Parts) -> EndpointRequest {
-    let host = parts.headers.get(header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("");
-    let scheme = if app.config.base_url.starts_with("https:") { "https" } else { "http" };
+    let reached = parts.extensions.get::<Reached>();
+    let told = reached.and_then(|reached| reached.host.as_deref());
+    let host = told.or_else(|| parts.headers.get(header::HOST)?.to_str().ok()).unwrap_or("");
+    let of_base = if app.config.base_url.starts_with("https:") { Scheme::Https } else { Scheme::Http };
+    let scheme = reached.and_then(|reached| reached.scheme).unwrap_or(of_base).as_str();
     // Behind the router, a connection always has its address; a test may have none.
     let client_ip = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|c| c.0.ip().to_canonical().to_string()).unwrap_or_default();
     EndpointRequest {

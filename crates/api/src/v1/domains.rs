@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, bearer, id};
 use crate::wire::Fields;
-use crate::{App, endpoints};
+use crate::{App, Reached, endpoints};
 
 /// Characters that a host's name may have (RFC 1035, 2.3.4).
 const NAME_MAX: usize = 255;
@@ -60,6 +60,8 @@ fn host(request: &Request) -> Result<&str, ApiError> {
         (Some(line), _) if !line.is_empty() => line,
         (_, target) => target.unwrap_or(""),
     };
+    // What a trusted proxy says that the client sent counts for what the proxy put in its place.
+    let host = request.extensions().get::<Reached>().and_then(|reached| reached.host.as_deref()).unwrap_or(host);
     if is_host(host) { Ok(host) } else { Err(ApiError::no_host()) }
 }
 
