@@ -112,6 +112,37 @@ async fn r3_what_is_no_form_or_too_large_is_refused_and_starts_nothing() {
 }
 
 #[tokio::test]
+async fn r3_heads_names_and_types_of_parts_have_bounds() {
+    let server = Server::start().await;
+    let (url, runs) = workflow(&server).await;
+    let refused = async |what: &str, body: Vec<u8>| {
+        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        let told = answer(server.raw(Method::POST, &url).header("content-type", kind).body(body)).await;
+        assert_eq!(told.refusal(), (413, "too_large"), "{what}");
+        told.text
+    };
+    let long = "n".repeat(1 << 20);
+    let head = |rest: &str| [format!("--{BOUNDARY}\r\ncontent-disposition: form-data; {rest}").into_bytes(), vec![b' '; 1 << 20]].concat();
+    for (what, body) in [
+        ("a head without an end", head("name=\"a\"")),
+        ("a name", form(&[(&long, "a")], &[])),
+        ("the name of a file", form(&[], &[("doc", &long, "a/b", b"1")])),
+        ("a type", form(&[], &[("doc", "x", &format!("a/{long}"), b"1")])),
+        ("what stands before the first part", [vec![b'x'; 1 << 20], form(&[("a", "1")], &[])].concat()),
+    ] {
+        assert!(refused(what, body).await.contains("head of a part"), "{what}");
+    }
+    // Each is short enough, all are not: they reach the event like the values of fields.
+    let name = "n".repeat(10_000);
+    let files: Vec<_> = (0..60).map(|_| ("doc", name.as_str(), "a/b", b"1".as_slice())).collect();
+    assert!(refused("names", form(&[], &files)).await.contains("--http-body-max-bytes"));
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    let told = answer(server.raw(Method::POST, &url).header("content-type", kind).body(form(&[], &files[..2]))).await;
+    assert_eq!(told.status, 200, "{}", told.text);
+    assert_eq!(seen(&server, &runs, 1).await["body"]["doc"][1]["filename"], name);
+}
+
+#[tokio::test]
 async fn r3_a_file_is_there_for_thirty_minutes_and_then_gone_for_good() {
     let start = 1_767_225_600_000;
     let server = Server::start_at(start, &[]).await;

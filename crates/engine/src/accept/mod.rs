@@ -5,6 +5,7 @@ pub(crate) mod charsets;
 pub(crate) mod deferred;
 pub(crate) mod domains;
 pub(crate) mod endpoint_auth;
+pub(crate) mod form_reader;
 pub(crate) mod http_event;
 pub(crate) mod kept_files;
 pub(crate) mod platform_api;

@@ -6,10 +6,11 @@ use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use millrace_model::http::BodyFault;
 use millrace_model::ids::{OrgId, UploadId};
 use millrace_model::upload::{KEPT_MS, PART_BYTES, Upload};
-use multer::{Constraints, Multipart, SizeLimit};
+use multer::{Constraints, SizeLimit};
 use serde_json::{Map, Value, json};
 
 use crate::accept::charsets::{CHARSET_FIELD, charset_of, whole_text};
+use crate::accept::form_reader::{FormReader, HeadTooLong};
 use crate::accept::http_event::add_pair;
 use crate::accept::kept_files::FILE_BYTES_MIN;
 use crate::tenants::secrets::same;
@@ -33,7 +34,7 @@ pub enum FilesIn {
     Form {
         /// What separates its parts.
         boundary: String,
-        /// How many bytes its other fields may have together.
+        /// How many bytes its other fields, and the names and types of all, may have together.
         text_max: usize,
     },
     /// All of it.
@@ -78,27 +79,33 @@ impl Engine {
     async fn take_form(&self, org: &OrgId, (boundary, body): (String, Pieces), text_max: usize, left: &mut Left) -> Result<Value, EngineError> {
         let max = u64::try_from(left.0.saturating_add(text_max)).unwrap_or(u64::MAX);
         let constraints = Constraints::new().size_limit(SizeLimit::new().whole_stream(max));
-        let mut form = Multipart::with_constraints(body, boundary, constraints);
+        let mut form = FormReader::new(body, boundary, constraints);
         let (mut fields, mut text_left) = (Vec::new(), text_max);
-        while let Some(mut field) = form.next_field().await.map_err(|e| refused(&e, max))? {
+        let mut count = |bytes: usize| {
+            text_left = text_left.checked_sub(bytes).ok_or_else(|| {
+                let message = format!("the form's fields and names have more than {text_max} bytes beside its files (--http-body-max-bytes)");
+                EngineError::TooLarge { message }
+            })?;
+            Ok::<_, EngineError>(())
+        };
+        while let Some(mut part) = form.next_part().await.map_err(|e| refused(&e, max))? {
             if fields.len() == FIELDS_MAX {
                 return Err(EngineError::TooLarge { message: format!("the form has more than {FIELDS_MAX} fields") });
             }
-            let name = field.name().unwrap_or_default().to_owned();
-            let media_type = field.content_type().map(ToString::to_string);
-            let value = match field.file_name().map(str::to_owned) {
+            let name = part.name().to_owned();
+            let media_type = part.media_type().map(str::to_owned);
+            let file_name = part.file_name().map(str::to_owned);
+            count(name.len() + media_type.as_ref().map_or(0, String::len) + file_name.as_ref().map_or(0, String::len))?;
+            let value = match file_name {
                 Some(file_name) => {
                     let media_type = media_type.unwrap_or_else(|| BYTES.to_owned());
-                    let pieces = field.map_err(|e| refused(&e, max));
+                    let pieces = part.into_stream().map_err(|e| refused(&e, max));
                     FieldValue::File(self.keep_in_form(org, (&file_name, &media_type), pieces, left).await?)
                 }
                 None => {
                     let mut bytes = BytesMut::new();
-                    while let Some(piece) = field.chunk().await.map_err(|e| refused(&e, max))? {
-                        text_left = text_left.checked_sub(piece.len()).ok_or_else(|| {
-                            let message = format!("the form's fields have more than {text_max} bytes beside its files (--http-body-max-bytes)");
-                            EngineError::TooLarge { message }
-                        })?;
+                    while let Some(piece) = part.chunk().await.map_err(|e| refused(&e, max))? {
+                        count(piece.len())?;
                         bytes.extend_from_slice(&piece);
                     }
                     FieldValue::Text(bytes.freeze(), media_type)
@@ -248,6 +255,7 @@ fn too_large(max: usize) -> EngineError {
 fn refused(error: &multer::Error, max: u64) -> EngineError {
     match error {
         multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => too_large(usize::try_from(max).unwrap_or(usize::MAX)),
+        multer::Error::StreamReadFailed(cause) if HeadTooLong::is_in(cause.as_ref()) => EngineError::TooLarge { message: HeadTooLong.to_string() },
         multer::Error::StreamReadFailed(cause) => BodyFault::of(cause.as_ref()).into(),
         error => EngineError::Invalid {
             code: "malformed_form",
