@@ -132,6 +132,11 @@ async fn r3_heads_names_and_types_of_parts_have_bounds() {
     ] {
         assert!(refused(what, body).await.contains("head of a part"), "{what}");
     }
+    // Files may have as much together; a text reaches the event and may not, alone or as many.
+    let text = "x".repeat(90 << 20);
+    assert!(refused("a text", form(&[("text", &text)], &[])).await.contains("--http-body-max-bytes"));
+    let texts: Vec<_> = (0..900).map(|_| ("text", &text[..100 << 10])).collect();
+    assert!(refused("texts", form(&texts, &[])).await.contains("--http-body-max-bytes"));
     // Each is short enough, all are not: they reach the event like the values of fields.
     let name = "n".repeat(10_000);
     let files: Vec<_> = (0..60).map(|_| ("doc", name.as_str(), "a/b", b"1".as_slice())).collect();
