@@ -25,6 +25,8 @@ export class CallContext implements Scope {
   #lateLines = 0;
   /** The step that is under way, in a workflow. */
   namespace: string | undefined;
+  /** JSON text of what the step under way has exported so far. */
+  exported: (() => string) | undefined;
   /** A frame that waits for the next. */
   #held: string | undefined;
   /** Fails the call from outside its own promise: an error of something it did not await. */

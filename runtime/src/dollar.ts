@@ -12,15 +12,21 @@ export interface Dollar {
   flow: Flow;
 }
 
-/** `context`: what the server told of the run; `run`: of this step, where it runs again. */
-export function dollar(context: Bag, shared: FlowCall, namespace: string, run: RunInfo = { runs: 1 }): Dollar {
+/** `context`: what the server told of the run, for this step; `run`: of this step, where it runs again. */
+export function dollar(context: () => Bag, shared: FlowCall, namespace: string, run: RunInfo = { runs: 1 }): Dollar {
   const { call } = shared;
   const exports = new Map<string, string>();
   const flow = new Flow(shared, namespace, run);
   let send: Bag | undefined;
+  let own: Bag | undefined;
   const members = {
     // A copy: what a step does to it is not seen by the next.
-    context: { ...context, run: { ...run } },
+    get context() {
+      return (own ??= { ...context(), run: { ...run } });
+    },
+    set context(value) {
+      own = value;
+    },
     export(name: unknown, value: unknown) {
       const key = String(name);
       // Text of now: what the code does to the object later does not change the export.

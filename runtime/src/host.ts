@@ -38,10 +38,10 @@ async function load(frame: Bag): Promise<void> {
 }
 
 /** JSON text of what a call gives: the fields of its `done` frame after `ok`. */
-async function answer(frame: CallFrame, call: CallContext): Promise<string> {
+async function answer(frame: CallFrame, text: string, call: CallContext): Promise<string> {
   switch (frame.kind) {
     case "workflow":
-      return endingText(await runWorkflow(frame, call));
+      return endingText(await runWorkflow(frame, text, call));
     case "source":
       return `"result":${shownText(await runSource(moduleOf(frame["module"]), frame, call))}`;
     case "action":
@@ -60,7 +60,7 @@ async function answer(frame: CallFrame, call: CallContext): Promise<string> {
 async function loneAction(frame: CallFrame, call: CallContext): Promise<string> {
   const namespace = "action";
   const context = (frame["context"] ?? {}) as Bag;
-  const $ = dollar(context, { call, workflow: false, test: false, urls: {}, deadline: Date.now() + frame.deadline_ms }, namespace);
+  const $ = dollar(() => context, { call, workflow: false, test: false, urls: {}, deadline: Date.now() + frame.deadline_ms }, namespace);
   const returned = await runAction(String(frame["module"]), (frame["props"] ?? {}) as Bag, {}, $, namespace, call, frame["dynamic_props"]);
   recordReturned($, returned, namespace);
   return exportsText($.exports);
@@ -86,25 +86,30 @@ function shownText(result: unknown): string {
   }
 }
 
-function failure(error: unknown, namespace?: string): string {
+/** Characters of a failed step's exports that go with its error; these fit a frame, whatever they are. */
+const EXPORTS_MAX = 4 << 20;
+
+function failure(call: CallContext, error: unknown, namespace?: string): string {
   const known = error instanceof StepFailure;
   const step = known ? error.namespace : namespace;
-  return `"ok":false,"error":${JSON.stringify(wireError(known ? error.error : error))}${step === undefined ? "" : `,"namespace":${JSON.stringify(step)}`}}`;
+  const exports = step !== undefined && step === call.namespace ? (call.exported?.() ?? "{}") : "{}";
+  const tail = `${step === undefined ? "" : `,"namespace":${JSON.stringify(step)}`}${exports === "{}" || exports.length > EXPORTS_MAX ? "" : `,"exports":${exports}`}`;
+  return `"ok":false,"error":${JSON.stringify(wireError(known ? error.error : error))}${tail}}`;
 }
 
-async function perform(frame: CallFrame, call: CallContext): Promise<void> {
+async function perform(frame: CallFrame, text: string, call: CallContext): Promise<void> {
   begin(call);
   const goesOn = leavesRunning();
   call.fail = (error, namespace) => {
-    end(call, failure(error, namespace), goesOn);
+    end(call, failure(call, error, namespace), goesOn);
   };
   try {
-    const text = await answer(frame, call);
+    const answered = await answer(frame, text, call);
     if (call.waits) await call.settled();
     // What nobody awaited and has failed by then fails the run.
-    atTurn(wire, () => end(call, `"ok":true,${text}}`, goesOn));
+    atTurn(wire, () => end(call, `"ok":true,${answered}}`, goesOn));
   } catch (error) {
-    end(call, failure(error), goesOn);
+    end(call, failure(call, error), goesOn);
   }
 }
 
@@ -117,14 +122,14 @@ function end(call: CallContext, tail: string, goesOn: () => boolean): void {
     call.finish(mark + tail);
   } catch (error) {
     // It fits no frame.
-    call.finish(mark + failure(error));
+    call.finish(mark + failure(call, error));
   }
   underWay.delete(call.id);
   over(call);
   if (left) whenQuiet(goesOn, () => wire.send({ t: "quiet" }));
 }
 
-function onFrame(frame: Bag): void {
+function onFrame(frame: Bag, text: string): void {
   switch (frame["t"]) {
     case "load":
       void load(frame);
@@ -132,7 +137,7 @@ function onFrame(frame: Bag): void {
     case "call": {
       const call = new CallContext(frame["id"] as number, wire);
       underWay.set(call.id, call);
-      calls.run(call, () => void perform(frame as CallFrame, call));
+      calls.run(call, () => void perform(frame as CallFrame, text, call));
       break;
     }
     case "answer":

@@ -12,7 +12,8 @@ export class Wire {
   #buffer: Buffer = Buffer.alloc(0);
   #together: Buffer[] | undefined;
 
-  start(onFrame: (frame: Record<string, unknown>) => void): void {
+  /** `onFrame` gets a frame and its text. */
+  start(onFrame: (frame: Record<string, unknown>, text: string) => void): void {
     this.#socket.on("data", (chunk: Buffer) => {
       this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
       let offset = 0;
@@ -20,7 +21,8 @@ export class Wire {
         const length = this.#buffer.readUInt32LE(offset);
         if (length > FRAME_BYTES_MAX) process.reallyExit(70);
         if (this.#buffer.length - offset - 4 < length) break;
-        onFrame(JSON.parse(this.#buffer.toString("utf8", offset + 4, offset + 4 + length)) as Record<string, unknown>);
+        const text = this.#buffer.toString("utf8", offset + 4, offset + 4 + length);
+        onFrame(JSON.parse(text) as Record<string, unknown>, text);
         offset += 4 + length;
       }
       this.#buffer = offset === this.#buffer.length ? Buffer.alloc(0) : this.#buffer.subarray(offset);

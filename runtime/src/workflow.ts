@@ -4,11 +4,11 @@ import { dollar, type Dollar } from "./dollar.ts";
 import { FlowExit, jsonText } from "./errors.ts";
 import { evaluate } from "./expressions.ts";
 import type { FlowCall, Pause, RunInfo } from "./flow.ts";
+import { HandedOn } from "./handed.ts";
 import { JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
 import { executeRequest } from "./request.ts";
-import { withHeaderLookup } from "./source.ts";
 import { dataStore } from "./store.ts";
 import type { Bag, CallFrame, StepSpec } from "./types.ts";
 
@@ -28,37 +28,37 @@ export interface Ending {
   paused?: Pause & { exports?: string; duration_ms: number };
 }
 
-export async function runWorkflow(frame: CallFrame, call: CallContext): Promise<Ending | undefined> {
-  const trigger = frame["trigger"] as { event: unknown; context: Bag | null };
-  withHeaderLookup(trigger.event);
-  const steps: Bag = { trigger };
+/** `text`: the frame as it came. */
+export async function runWorkflow(frame: CallFrame, text: string, call: CallContext): Promise<Ending | undefined> {
+  const handed = new HandedOn(frame, text);
   const results = (frame["results"] ?? {}) as Record<string, Bag>;
   const resume = frame["resume"] as { namespace: string; run: RunInfo } | undefined;
   const test = frame["test"] === true;
   const deadline = Date.now() + frame.deadline_ms;
-  const context = { deadline, JIT: test, test, ...trigger.context, ...(frame["context"] as Bag | undefined) };
-  const shared: FlowCall = { call, workflow: true, test, urls: (frame["flow"] ?? {}) as FlowCall["urls"], deadline: context.deadline };
+  const contextOf = (one: CallFrame) => ({ deadline, JIT: test, test, ...(one["trigger"] as { context: Bag | null }).context, ...(one["context"] as Bag | undefined) });
+  const shared: FlowCall = { call, workflow: true, test, urls: (frame["flow"] ?? {}) as FlowCall["urls"], deadline: contextOf(frame).deadline };
   for (const step of frame["steps"] as StepSpec[]) {
     if (step.disabled) continue;
     const { namespace } = step;
     // Names such as `constructor` and `__proto__` are names of steps like others.
-    const earlier = Object.hasOwn(results, namespace) ? results[namespace] : undefined;
-    if (earlier) {
-      setOwn(steps, namespace, earlier);
+    if (Object.hasOwn(results, namespace) && results[namespace]) {
+      handed.finished(namespace);
       continue;
     }
     // A run that failed through what an earlier step left behind, or that nobody waits for, starts no further step.
     if (call.done) return undefined;
     call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"started"}`);
-    const $ = dollar(context, shared, namespace, resume?.namespace === namespace ? { ...resume.run } : undefined);
+    const own = handed.frame();
+    const $ = dollar(() => contextOf(own()), shared, namespace, resume?.namespace === namespace ? { ...resume.run } : undefined);
     call.namespace = namespace;
-    const ending = await calls.run({ call, namespace }, runStep, step, steps, $, call);
+    call.exported = () => exportsText($.exports);
+    const ending = await calls.run({ call, namespace }, runStep, step, handed, handed.steps(own), $, call);
     if (ending) return ending;
   }
   return undefined;
 }
 
-async function runStep(step: StepSpec, steps: Bag, $: Dollar, call: CallContext): Promise<Ending | undefined> {
+async function runStep(step: StepSpec, handed: HandedOn, steps: Bag, $: Dollar, call: CallContext): Promise<Ending | undefined> {
   const { namespace } = step;
   const started = performance.now();
   try {
@@ -80,16 +80,11 @@ async function runStep(step: StepSpec, steps: Bag, $: Dollar, call: CallContext)
   } catch (error) {
     throw new StepFailure(namespace, error);
   }
+  call.exported = undefined;
   if ($.flow.exit !== undefined) return { exit: $.flow.exit };
   if (paused) return { paused: { ...paused, duration_ms } };
-  // Later steps see what was recorded: a copy, as after a restart.
-  setOwn(steps, namespace, JSON.parse(text));
+  handed.finished(namespace, text);
   return undefined;
-}
-
-/** A property of the object itself, also where the name means something else. */
-function setOwn(object: Bag, name: string, value: unknown): void {
-  Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
 function evaluated({ props, namespace }: StepSpec, steps: Bag): Bag {

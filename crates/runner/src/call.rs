@@ -165,7 +165,10 @@ impl UnderWay {
                 let done = CallDone { result: result.map_or_else(null, owned), exit: exit.map(|e| e.reason.unwrap_or_default()), paused };
                 return Ok(After::Over(Ok(done)));
             }
-            FromHost::Done { ok: false, error, namespace, .. } => {
+            FromHost::Done { ok: false, error, namespace, exports, .. } => {
+                if let (Some(exports), Some(step)) = (exports, self.step().filter(|step| Some(step) == namespace.as_ref())) {
+                    self.failed_exports(step, exports)?;
+                }
                 let namespace = namespace.or_else(|| self.step());
                 return Ok(After::Over(Err(thrown(error.unwrap_or_default(), namespace))));
             }
@@ -175,6 +178,19 @@ impl UnderWay {
         };
         self.sink.effect(effect);
         Ok(After::GoesOn)
+    }
+
+    /// Reports what a step exported before it failed, where the call may leave that much.
+    fn failed_exports(&mut self, namespace: String, exports: &RawValue) -> Result<(), WireError> {
+        checked_object(exports, "a failed step's exports")?;
+        if exports.get().len() <= self.result_bytes_left {
+            self.sink.effect(Effect::StepFailed { namespace, exports: exports.to_owned() });
+        } else {
+            let text = format!("the exports of the step `{namespace}` are not kept: the run would leave more than {} bytes", self.result_bytes_max);
+            // One line is no flood.
+            let _ = self.log("warn", text, SystemClock.now().0);
+        }
+        Ok(())
     }
 
     /// Tells of a connection that was refused, in the call's output.

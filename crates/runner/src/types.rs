@@ -271,6 +271,13 @@ pub enum Effect {
         /// Its exports, an object.
         exports: Box<RawValue>,
     },
+    /// A step failed that had exported something.
+    StepFailed {
+        /// Its name.
+        namespace: String,
+        /// What it exported, an object.
+        exports: Box<RawValue>,
+    },
     /// `$.send.*`.
     Send {
         /// `http`, `email`, …

@@ -84,6 +84,7 @@ pub(crate) enum FromHost<'a> {
         paused: Option<WirePause<'a>>,
         error: Option<WireFailure>,
         namespace: Option<String>,
+        exports: Option<&'a RawValue>,
         left_running: bool,
     },
 }
@@ -195,6 +196,7 @@ impl<'a> Flat<'a> {
                 paused: self.paused,
                 error: self.error,
                 namespace: self.namespace,
+                exports: self.exports,
                 left_running: self.left_running,
             },
             _ => return Err(WireError::Malformed("an unknown type".into())),

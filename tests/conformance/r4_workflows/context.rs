@@ -114,6 +114,85 @@ async fn r4_2_exports_of_a_step_are_there_for_the_later_ones() {
     assert_eq!(run["steps"][0]["exports"]["$summary"], "two");
 }
 
+/// What a step hands on is the same whether or not something lies between it and the step that reads it: a pause, a replay, or code that changes what it was given.
+#[tokio::test]
+async fn r4_2_what_a_step_hands_on_is_the_same_with_and_without_a_pause() {
+    let server = Server::start().await;
+    let first = step("return { list: [1], at: new Date(0), lost: undefined };");
+    let changes = |pause: &str| {
+        step(&format!(
+            "const {{ list }} = steps.first.$return_value; list.push(2); steps.first.$return_value.more = 1; delete steps.trigger.event.q; steps.trigger.event.body = 'mine';
+             steps.trigger.context.ts = 'never'; steps.made = {{}}; $.context.workflow_name = 'other'; steps.first.named = 1; {pause} return [list, Object.keys(steps), steps.made];"
+        ))
+    };
+    let sees = "export default defineComponent({ props: { from: 'any' }, run({ steps, $ }) { const { trigger, ...others } = steps; console.log(steps);
+         return [this.from, trigger.event, trigger.context.ts === $.context.ts, $.context.workflow_name, JSON.parse(JSON.stringify(others)), Object.keys(steps)]; } });";
+    let mut saw = Vec::new();
+    for pause in ["", "$.flow.delay(1);"] {
+        let steps = json!([
+            { "namespace": "first", "code": first }, { "namespace": "second", "code": changes(pause) },
+            { "namespace": "third", "code": sees, "props": { "from": "{{steps.first.$return_value}}" } },
+        ]);
+        let workflow = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
+        server.post(&format!("/workflows/{}/run", id(&workflow)), &json!({ "event": { "q": 7 } })).await.data();
+        let run = ended(&server, &workflow).await;
+        let steps = run["steps"].as_array().expect("steps");
+        assert_eq!(steps[1]["exports"]["$return_value"][0], json!([1, 2]), "a step sees what it does itself: {run}");
+        saw.push(steps.iter().find(|s| s["namespace"] == "third").expect("a third")["exports"]["$return_value"].clone());
+        let logs = server.get(&format!("/workflows/{}/logs", id(&workflow))).await.json.to_string();
+        assert!(logs.contains("list: [Array]") && !logs.contains("[Getter"), "{logs}");
+    }
+    let exported = json!({ "list": [1], "at": "1970-01-01T00:00:00.000Z" });
+    assert_eq!((&saw[0][0], &saw[0][1], &saw[0][2], &saw[0][3]), (&exported, &json!({ "q": 7 }), &json!(true), &json!("w")), "{saw:#?}");
+    assert_eq!((&saw[0][4]["first"], &saw[0][5]), (&json!({ "$return_value": exported }), &json!(["trigger", "first", "second"])));
+    // After the pause the second step has `$resume_data` where somebody resumed it, and nobody did.
+    assert_eq!(saw[0], saw[1]);
+}
+
+#[tokio::test]
+async fn r4_2_what_a_step_exported_before_it_failed_is_kept_with_it() {
+    let server = Server::start().await;
+    let debug = "import { axios } from '@pipedream/platform';
+        export default defineComponent({ async run({ $ }) { $.export('n', 1); await axios($, { url: 'http://127.0.0.1:9/none', method: 'POST', data: { a: 1 } }); } });";
+    for (code, expected) in [
+        (
+            "export default defineComponent({ run({ $ }) { $.export('half', { done: 1 }); $.export('$summary', 'so far'); throw new TypeError('x'); } });",
+            json!({ "half": { "done": 1 }, "$summary": "so far" }),
+        ),
+        (
+            "export default defineComponent({ async run({ $ }) { $.export('a', 1); Promise.reject(new TypeError('stray')); await new Promise((r) => setTimeout(r, 1e6)); } });",
+            json!({ "a": 1 }),
+        ),
+        ("export default defineComponent({ run({ $ }) { $.export('a', 1); return 1n; } });", json!({ "a": 1 })),
+        ("export default defineComponent({ run({ $ }) { throw new TypeError('x'); } });", json!({})),
+    ] {
+        let workflow = server.workflow("w", json!([]), &[("zero", &step("return 0;")), ("one", code)]).await;
+        let run = test(&server, &workflow, json!({})).await;
+        assert_eq!((&run["status"], &run["steps"][1]["status"], &run["steps"][1]["exports"]), (&json!("failed"), &json!("failed"), &expected), "{code}: {run}");
+    }
+    let workflow = server.workflow("w", json!([]), &[("one", debug)]).await;
+    let run = test(&server, &workflow, json!({})).await;
+    assert_eq!(run["steps"][0]["exports"]["n"], 1, "{run}");
+    // What is larger than a run may leave is dropped with a word, and the error stays.
+    let large = "for (let i = 0; i < 7; i++) $.export(`n${i}`, 'x'.repeat(1 << 20)); throw new TypeError('large');";
+    let workflow = server.workflow("w", json!([]), &[("one", &step(large))]).await;
+    let run = test(&server, &workflow, json!({})).await;
+    assert_eq!((&run["error"]["code"], &run["steps"][0]["exports"]), (&json!("TypeError"), &json!({})), "{run}");
+    // The same of an action that is run by itself.
+    let code = "export default { name: 'A', key: 'kept-a', version: '0.0.1', type: 'action', run({ $ }) { $.export('debug', { status: 404 }); throw new TypeError('x'); } };";
+    server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
+    let ran = server.post(&format!("/connect/{}/actions/run", workflow["project_id"].as_str().expect("a project")), &json!({ "id": "kept-a" })).await.json;
+    assert_eq!((&ran["exports"], &ran["ret"]), (&json!({ "debug": { "status": 404 } }), &Value::Null), "{ran}");
+    // While it waits for its next try it is shown with it.
+    let retried = json!({ "triggers": [], "steps": [{ "namespace": "one", "code": step("$.export('a', 1); throw new TypeError('x');") }], "settings": { "name": "r", "auto_retry": { "max": 1, "first_ms": 141_000 } } });
+    let workflow = server.post("/workflows", &retried).await.data();
+    server.post(&format!("/workflows/{}/run", id(&workflow)), &json!({})).await.data();
+    let paused =
+        server.until("a retry", &format!("/workflows/{}/runs?status=paused", id(&workflow)), |l| l["page_info"]["count"] == 1).await["data"][0].clone();
+    let exports = &paused["steps"][0]["exports"];
+    assert_eq!((&exports["a"], &exports["$attempt"]["error"]["code"]), (&json!(1), &json!("TypeError")), "{paused}");
+}
+
 #[tokio::test]
 async fn r4_6_a_promise_that_nobody_awaits_and_that_fails_fails_its_step() {
     let server = Server::start().await;

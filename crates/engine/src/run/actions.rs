@@ -90,7 +90,7 @@ impl Engine {
         let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
         let (collected, _) = sink.take();
         let mut run = ActionRun { logs: collected.logs, error: outcome.result.as_ref().err().map(told), ..ActionRun::default() };
-        if let Some((_, exports)) = collected.steps.into_iter().next().and_then(|step| step.finished) {
+        if let Some(exports) = collected.steps.into_iter().next().and_then(|step| step.finished.map(|(_, exports)| exports).or(step.exported)) {
             run.exports = serde_json::from_str(exports.get()).map_err(|e| EngineError::internal("could not read exports", e))?;
             run.returned = run.exports.remove("$return_value").unwrap_or_default();
         }

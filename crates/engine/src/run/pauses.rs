@@ -162,11 +162,18 @@ impl Engine {
     }
 
     /// A step that failed and will be retried, as it is shown meanwhile.
-    pub(crate) fn retried_step(&self, held: &Held, rest: &Rest, error: &ErrorBody) -> Result<StepResult, EngineError> {
+    pub(crate) fn retried_step(&self, held: &Held, rest: &Rest, error: &ErrorBody, exported: Option<&RawValue>) -> Result<StepResult, EngineError> {
         let urls = self.flow_urls(held);
         let attempt = json!({ "error": error, "rerun_url": urls["resume_url"], "cancel_url": urls["cancel_url"], "resume_ts": rest.wake_at.iso() });
-        let exports = json!({ "$summary": format!("Failed; retry {} follows", rest.state.retries), "$attempt": attempt });
-        Ok(StepResult { namespace: rest.state.namespace.clone(), status: RunStatus::Failed, duration_ms: None, exports: raw(exports.to_string())? })
+        let mut exports: Map<String, Value> = exported.and_then(|exported| serde_json::from_str(exported.get()).ok()).unwrap_or_default();
+        exports.insert("$summary".into(), format!("Failed; retry {} follows", rest.state.retries).into());
+        exports.insert("$attempt".into(), attempt);
+        Ok(StepResult {
+            namespace: rest.state.namespace.clone(),
+            status: RunStatus::Failed,
+            duration_ms: None,
+            exports: raw(Value::Object(exports).to_string())?,
+        })
     }
 
     fn token(&self, run: &RunId, attempt: i64, end: PauseEnd) -> String {

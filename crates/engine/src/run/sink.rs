@@ -47,6 +47,8 @@ impl EffectSink for Answering {
 pub(crate) struct StepTrace {
     pub(crate) namespace: String,
     pub(crate) finished: Option<(u64, Box<RawValue>)>,
+    /// What it exported before it failed.
+    pub(crate) exported: Option<Box<RawValue>>,
 }
 
 /// An emit as the code gave it.
@@ -237,7 +239,7 @@ impl EffectSink for Collector {
             }
             Effect::StepStarted { namespace } => {
                 self.engine.0.streams.send(&self.owner, || crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), None));
-                collected.steps.push(StepTrace { namespace, finished: None });
+                collected.steps.push(StepTrace { namespace, finished: None, exported: None });
             }
             Effect::StepFinished { namespace, duration_ms, exports } => {
                 self.engine.0.streams.send(&self.owner, || {
@@ -246,11 +248,16 @@ impl EffectSink for Collector {
                 });
                 match collected.steps.last_mut() {
                     Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
-                    _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)) }),
+                    _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)), exported: None }),
                 }
                 collected.sends_finished = collected.sends.len();
                 collected.logs_finished = collected.logs.len();
                 self.step_ended();
+            }
+            Effect::StepFailed { namespace, exports } => {
+                if let Some(step) = collected.steps.last_mut().filter(|step| step.namespace == namespace) {
+                    step.exported = Some(exports);
+                }
             }
             Effect::Send { kind, payload } => collected.sends.push((kind, payload)),
         }

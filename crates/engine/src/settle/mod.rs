@@ -47,7 +47,7 @@ impl Engine {
         {
             // Withheld from `$errors` until the last retry has failed.
             collected.logs.push(self.error_line(&format!("{}\nthe step runs again at {}", error.stack, rest.wake_at.iso())));
-            rest.step = Some(self.retried_step(held, rest, &error)?);
+            rest.step = Some(self.retried_step(held, rest, &error, collected.steps.last().and_then(|step| step.exported.as_deref()))?);
         }
         if let (Some(error), Program::Source(_)) = (&error, &**program) {
             collected.logs.push(self.error_line(&error.stack));
@@ -268,7 +268,7 @@ fn result_of(carried: Carried, collected: &mut Collected, outcome: &CallOutcome)
     for step in collected.steps.drain(..).filter(|s| s.finished.is_some() || Some(&s.namespace) != again.as_ref()) {
         result.steps.push(match step.finished {
             Some((duration_ms, exports)) => StepResult { namespace: step.namespace, status: RunStatus::Succeeded, duration_ms: Some(duration_ms), exports },
-            None => StepResult { namespace: step.namespace, status: RunStatus::Failed, duration_ms: None, exports: empty()? },
+            None => StepResult { namespace: step.namespace, status: RunStatus::Failed, duration_ms: None, exports: step.exported.map_or_else(empty, Ok)? },
         });
     }
     if let Ok(done) = &outcome.result {
