@@ -1,7 +1,9 @@
 //! Who may call an endpoint of a workflow: anybody, or who shows a token, signs the request, or has an API key.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use millrace_model::Timestamp;
 use millrace_model::http::EndpointRequest;
@@ -37,8 +39,8 @@ struct AuthRequest {
 /// How an endpoint's callers are told from others, the secret open. Never logged.
 pub(crate) enum Authorization {
     Bearer(String),
-    /// Standard Webhooks.
-    Signed(Vec<u8>),
+    /// Standard Webhooks; the keys that its secret may mean.
+    Signed(Vec<Vec<u8>>),
     /// An HMAC-SHA256 of the body in hex, in this header.
     SignedHex(Vec<u8>, String),
     ApiKey,
@@ -82,6 +84,9 @@ impl Engine {
                 if !(1..=SECRET_BYTES_MAX).contains(&secret.len()) || (kind == AuthKind::Bearer && secret.bytes().any(|b| !b.is_ascii_graphic())) {
                     return Err(EngineError::invalid(&field, format!("the secret has 1 to {SECRET_BYTES_MAX} characters; those of a token are visible ASCII")));
                 }
+                if kind == AuthKind::Signature {
+                    check_secret(&secret, header.is_some()).map_err(|why| EngineError::invalid(&field, format!("`secret` {why}")))?;
+                }
                 Some(self.0.keyring.seal(&self.0.ids, workflow.as_str(), &secret)?)
             }
             (AuthKind::Bearer | AuthKind::Signature, None, None) => match before.filter(|b| b.kind == kind) {
@@ -105,7 +110,7 @@ impl Engine {
             let authorization = match (auth.kind, &auth.header) {
                 (AuthKind::Bearer, _) => Authorization::Bearer(secret),
                 (AuthKind::Signature, Some(header)) => Authorization::SignedHex(secret.into_bytes(), header.clone()),
-                (AuthKind::Signature, None) => Authorization::Signed(webhook_key(secret)),
+                (AuthKind::Signature, None) => Authorization::Signed(webhook_keys(&secret).unwrap_or_else(|_| vec![secret.into_bytes()])),
                 (AuthKind::ApiKey, _) => Authorization::ApiKey,
             };
             all.push((id.to_string(), authorization));
@@ -131,8 +136,8 @@ impl Engine {
                     Err(error) => return Err(error),
                 }
             }
-            Authorization::Signed(key) => {
-                return if is_signed(key, request, self.now()) {
+            Authorization::Signed(keys) => {
+                return if is_signed(keys, request, self.now()) {
                     Ok(true)
                 } else {
                     refused("this endpoint needs a signature: the headers webhook-id, webhook-timestamp (of the last five minutes) and webhook-signature")
@@ -156,9 +161,43 @@ fn header<'a>(request: &'a EndpointRequest, name: &str) -> Option<&'a str> {
     request.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
 }
 
-/// The key of a secret as Standard Webhooks writes it; another text is the key itself.
-fn webhook_key(secret: String) -> Vec<u8> {
-    secret.strip_prefix(SECRET_PREFIX).and_then(|text| STANDARD.decode(text).ok()).unwrap_or_else(|| secret.into_bytes())
+/// Base64 as secrets are pasted: with or without padding.
+const PASTED: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true),
+);
+/// What some senders write before a secret: the version of the signatures that it makes.
+const VERSION_PREFIX: &str = "v1,";
+/// Keys of signatures of version `v1a`, which are made with Ed25519.
+const ASYMMETRIC_PREFIXES: [&str; 2] = ["whsk_", "whpk_"];
+
+/// Refuses a secret that no delivery could be verified with.
+fn check_secret(secret: &str, in_hex: bool) -> Result<(), &'static str> {
+    if in_hex {
+        return if secret.trim() == secret { Ok(()) } else { Err("begins or ends with white space; paste it without") };
+    }
+    webhook_keys(secret).map(|_| ())
+}
+
+/// The keys that a secret of Standard Webhooks may mean: base64 after `whsec_` or `v1,whsec_`. Another text is the key itself, or base64 of it: the libraries
+/// of Standard Webhooks read it so.
+fn webhook_keys(secret: &str) -> Result<Vec<Vec<u8>>, &'static str> {
+    let text = secret.trim();
+    let bare = text.strip_prefix(VERSION_PREFIX).unwrap_or(text);
+    let decoded = |text: &str| PASTED.decode(text.replace('-', "+").replace('_', "/")).ok().filter(|key| !key.is_empty());
+    if let Some(encoded) = bare.strip_prefix(SECRET_PREFIX) {
+        return decoded(encoded).map(|key| vec![key]).ok_or("cannot be decoded: after `whsec_` stands base64; paste the whole secret, and only one");
+    }
+    if ASYMMETRIC_PREFIXES.iter().any(|prefix| bare.starts_with(prefix)) {
+        return Err("is a key of Ed25519 signatures (`v1a`), which are not verified here; allowed is a symmetric secret, `whsec_…`");
+    }
+    if bare != text {
+        return Err("has no `whsec_` after `v1,`; paste the whole secret, `whsec_…`");
+    }
+    if text.is_empty() {
+        return Err("is white space");
+    }
+    Ok([Some(text.as_bytes().to_vec()), decoded(text)].into_iter().flatten().collect())
 }
 
 fn mac(key: &[u8], parts: &[&[u8]]) -> Option<Hmac<Sha256>> {
@@ -167,13 +206,17 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Option<Hmac<Sha256>> {
     Some(mac)
 }
 
-fn is_signed(key: &[u8], request: &EndpointRequest, now: Timestamp) -> bool {
+fn is_signed(keys: &[Vec<u8>], request: &EndpointRequest, now: Timestamp) -> bool {
     let (Some(id), Some(time), Some(given)) = (header(request, "webhook-id"), header(request, "webhook-timestamp"), header(request, "webhook-signature"))
     else {
         return false;
     };
     let is_fresh = time.parse::<i64>().is_ok_and(|secs| now.ms().abs_diff(secs.saturating_mul(1000)) <= CLOCK_SKEW_MS.unsigned_abs());
-    let macs: Vec<_> = signed_bodies(request).filter_map(|body| mac(key, &[id.as_bytes(), b".", time.as_bytes(), b".", body])).collect();
+    let signed = |key: &Vec<u8>| {
+        let key = key.clone();
+        signed_bodies(request).filter_map(move |body| mac(&key, &[id.as_bytes(), b".", time.as_bytes(), b".", body]))
+    };
+    let macs: Vec<_> = keys.iter().flat_map(signed).collect();
     let given = given.split(' ').take(SIGNATURES_MAX).filter_map(|one| STANDARD.decode(one.strip_prefix("v1,")?).ok());
     // All are compared, in constant time each.
     is_fresh && given.fold(false, |found, one| macs.iter().fold(found, |found, mac| found | mac.clone().verify_slice(&one).is_ok()))
@@ -216,7 +259,16 @@ mod tests {
     #[test]
     fn standard_webhooks_are_verified_with_their_time() {
         // The example of the specification's reference libraries.
-        let key = webhook_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into());
+        let key = webhook_keys("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        for same in [" v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] {
+            assert_eq!(webhook_keys(same), Ok(key.clone()), "{same}");
+        }
+        assert_eq!(webhook_keys("whsec_-_8"), webhook_keys("v1,whsec_+/8="));
+        assert_eq!(webhook_keys("a key"), Ok(vec![b"a key".to_vec()]));
+        assert_eq!(webhook_keys("YSBrZXk="), Ok(vec![b"YSBrZXk=".to_vec(), b"a key".to_vec()]));
+        for wrong in ["whsec_", "whsec_a b", "v1,whsec_AAAA|v1,whsec_AAAA", "v1,AAAA", "v1,", "whsk_AAAA", " ", "whsec_é"] {
+            assert!(webhook_keys(wrong).is_err(), "{wrong}");
+        }
         let signature = "v1,Zm9v v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
         let headers = [("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"), ("webhook-timestamp", "1614265330"), ("webhook-signature", signature)];
         let body = r#"{"test": 2432232314}"#;
@@ -224,7 +276,7 @@ mod tests {
         assert!(is_signed(&key, &request(&headers, body), now));
         assert!(is_signed(&key, &request(&headers, body), now.plus_ms(CLOCK_SKEW_MS)));
         assert!(!is_signed(&key, &request(&headers, body), now.plus_ms(CLOCK_SKEW_MS + 1)));
-        assert!(!is_signed(&key, &request(&headers, "{}"), now) && !is_signed(b"other", &request(&headers, body), now));
+        assert!(!is_signed(&key, &request(&headers, "{}"), now) && !is_signed(&[b"other".to_vec()], &request(&headers, body), now));
         assert!(!is_signed(&key, &request(&headers[..2], body), now) && !is_signed(&key, &request(&[], body), now));
         // Times that nobody has, and numbers that are none.
         for time in ["-9223372036854775808", "9223372036854775807", "-9223372036854775", "0", "", "NaN", "1e9", "99999999999999999999"] {
