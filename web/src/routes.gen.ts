@@ -41,11 +41,19 @@ import { Route as AppSourcesIdRouteImport } from "./routes/_app.sources.$id";
 import { Route as AppSourcesNewRouteImport } from "./routes/_app.sources.new";
 import { Route as AppWebhooksIndexRouteImport } from "./routes/_app.webhooks.index";
 import { Route as AppWebhooksIdRouteImport } from "./routes/_app.webhooks.$id";
+import { Route as AppWorkflowsIndexRouteImport } from "./routes/_app.workflows.index";
+import { Route as AppWorkflowsIdRouteImport } from "./routes/_app.workflows.$id";
+import { Route as AppWorkflowsNewRouteImport } from "./routes/_app.workflows.new";
 import { Route as AppSourcesIdIndexRouteImport } from "./routes/_app.sources.$id.index";
 import { Route as AppSourcesIdConfigureRouteImport } from "./routes/_app.sources.$id.configure";
 import { Route as AppSourcesIdEventsRouteImport } from "./routes/_app.sources.$id.events";
 import { Route as AppSourcesIdLogsRouteImport } from "./routes/_app.sources.$id.logs";
 import { Route as AppSourcesIdRunsRouteImport } from "./routes/_app.sources.$id.runs";
+import { Route as AppWorkflowsIdIndexRouteImport } from "./routes/_app.workflows.$id.index";
+import { Route as AppWorkflowsIdEditRouteImport } from "./routes/_app.workflows.$id.edit";
+import { Route as AppWorkflowsIdRunsRouteImport } from "./routes/_app.workflows.$id.runs";
+import { Route as AppWorkflowsIdSettingsRouteImport } from "./routes/_app.workflows.$id.settings";
+import { Route as AppWorkflowsIdVersionsRouteImport } from "./routes/_app.workflows.$id.versions";
 
 const AppRoute = AppRouteImport.update({
   id: "/_app",
@@ -206,6 +214,21 @@ const AppWebhooksIdRoute = AppWebhooksIdRouteImport.update({
   path: "/webhooks/$id",
   getParentRoute: () => AppRoute,
 } as any);
+const AppWorkflowsIndexRoute = AppWorkflowsIndexRouteImport.update({
+  id: "/workflows/",
+  path: "/workflows/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppWorkflowsIdRoute = AppWorkflowsIdRouteImport.update({
+  id: "/workflows/$id",
+  path: "/workflows/$id",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppWorkflowsNewRoute = AppWorkflowsNewRouteImport.update({
+  id: "/workflows/new",
+  path: "/workflows/new",
+  getParentRoute: () => AppRoute,
+} as any);
 const AppSourcesIdIndexRoute = AppSourcesIdIndexRouteImport.update({
   id: "/",
   path: "/",
@@ -230,6 +253,31 @@ const AppSourcesIdRunsRoute = AppSourcesIdRunsRouteImport.update({
   id: "/runs",
   path: "/runs",
   getParentRoute: () => AppSourcesIdRoute,
+} as any);
+const AppWorkflowsIdIndexRoute = AppWorkflowsIdIndexRouteImport.update({
+  id: "/",
+  path: "/",
+  getParentRoute: () => AppWorkflowsIdRoute,
+} as any);
+const AppWorkflowsIdEditRoute = AppWorkflowsIdEditRouteImport.update({
+  id: "/edit",
+  path: "/edit",
+  getParentRoute: () => AppWorkflowsIdRoute,
+} as any);
+const AppWorkflowsIdRunsRoute = AppWorkflowsIdRunsRouteImport.update({
+  id: "/runs",
+  path: "/runs",
+  getParentRoute: () => AppWorkflowsIdRoute,
+} as any);
+const AppWorkflowsIdSettingsRoute = AppWorkflowsIdSettingsRouteImport.update({
+  id: "/settings",
+  path: "/settings",
+  getParentRoute: () => AppWorkflowsIdRoute,
+} as any);
+const AppWorkflowsIdVersionsRoute = AppWorkflowsIdVersionsRouteImport.update({
+  id: "/versions",
+  path: "/versions",
+  getParentRoute: () => AppWorkflowsIdRoute,
 } as any);
 
 export interface FileRoutesByFullPath {
@@ -256,6 +304,8 @@ export interface FileRoutesByFullPath {
   "/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/sources/new": typeof AppSourcesNewRoute;
   "/webhooks/$id": typeof AppWebhooksIdRoute;
+  "/workflows/$id": typeof AppWorkflowsIdRouteWithChildren;
+  "/workflows/new": typeof AppWorkflowsNewRoute;
   "/accounts/": typeof AppAccountsIndexRoute;
   "/components/": typeof AppComponentsIndexRoute;
   "/data/": typeof AppDataIndexRoute;
@@ -264,11 +314,17 @@ export interface FileRoutesByFullPath {
   "/settings/": typeof AppSettingsIndexRoute;
   "/sources/": typeof AppSourcesIndexRoute;
   "/webhooks/": typeof AppWebhooksIndexRoute;
+  "/workflows/": typeof AppWorkflowsIndexRoute;
   "/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
   "/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
+  "/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
+  "/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
+  "/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
   "/sources/$id/": typeof AppSourcesIdIndexRoute;
+  "/workflows/$id/": typeof AppWorkflowsIdIndexRoute;
 }
 export interface FileRoutesByTo {
   "/kit": typeof KitRoute;
@@ -292,6 +348,7 @@ export interface FileRoutesByTo {
   "/settings/sessions": typeof AppSettingsSessionsRoute;
   "/sources/new": typeof AppSourcesNewRoute;
   "/webhooks/$id": typeof AppWebhooksIdRoute;
+  "/workflows/new": typeof AppWorkflowsNewRoute;
   "/accounts": typeof AppAccountsIndexRoute;
   "/components": typeof AppComponentsIndexRoute;
   "/data": typeof AppDataIndexRoute;
@@ -300,11 +357,17 @@ export interface FileRoutesByTo {
   "/settings": typeof AppSettingsIndexRoute;
   "/sources": typeof AppSourcesIndexRoute;
   "/webhooks": typeof AppWebhooksIndexRoute;
+  "/workflows": typeof AppWorkflowsIndexRoute;
   "/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
   "/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
+  "/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
+  "/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
+  "/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
   "/sources/$id": typeof AppSourcesIdIndexRoute;
+  "/workflows/$id": typeof AppWorkflowsIdIndexRoute;
 }
 export interface FileRoutesById {
   __root__: typeof rootRouteImport;
@@ -332,6 +395,8 @@ export interface FileRoutesById {
   "/_app/sources/$id": typeof AppSourcesIdRouteWithChildren;
   "/_app/sources/new": typeof AppSourcesNewRoute;
   "/_app/webhooks/$id": typeof AppWebhooksIdRoute;
+  "/_app/workflows/$id": typeof AppWorkflowsIdRouteWithChildren;
+  "/_app/workflows/new": typeof AppWorkflowsNewRoute;
   "/_app/accounts/": typeof AppAccountsIndexRoute;
   "/_app/components/": typeof AppComponentsIndexRoute;
   "/_app/data/": typeof AppDataIndexRoute;
@@ -340,11 +405,17 @@ export interface FileRoutesById {
   "/_app/settings/": typeof AppSettingsIndexRoute;
   "/_app/sources/": typeof AppSourcesIndexRoute;
   "/_app/webhooks/": typeof AppWebhooksIndexRoute;
+  "/_app/workflows/": typeof AppWorkflowsIndexRoute;
   "/_app/sources/$id/configure": typeof AppSourcesIdConfigureRoute;
   "/_app/sources/$id/events": typeof AppSourcesIdEventsRoute;
   "/_app/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/_app/sources/$id/runs": typeof AppSourcesIdRunsRoute;
+  "/_app/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
+  "/_app/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
+  "/_app/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
+  "/_app/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
   "/_app/sources/$id/": typeof AppSourcesIdIndexRoute;
+  "/_app/workflows/$id/": typeof AppWorkflowsIdIndexRoute;
 }
 export interface FileRouteTypes {
   fileRoutesByFullPath: FileRoutesByFullPath;
@@ -372,6 +443,8 @@ export interface FileRouteTypes {
     | "/sources/$id"
     | "/sources/new"
     | "/webhooks/$id"
+    | "/workflows/$id"
+    | "/workflows/new"
     | "/accounts/"
     | "/components/"
     | "/data/"
@@ -380,11 +453,17 @@ export interface FileRouteTypes {
     | "/settings/"
     | "/sources/"
     | "/webhooks/"
+    | "/workflows/"
     | "/sources/$id/configure"
     | "/sources/$id/events"
     | "/sources/$id/logs"
     | "/sources/$id/runs"
-    | "/sources/$id/";
+    | "/workflows/$id/edit"
+    | "/workflows/$id/runs"
+    | "/workflows/$id/settings"
+    | "/workflows/$id/versions"
+    | "/sources/$id/"
+    | "/workflows/$id/";
   fileRoutesByTo: FileRoutesByTo;
   to:
     | "/kit"
@@ -408,6 +487,7 @@ export interface FileRouteTypes {
     | "/settings/sessions"
     | "/sources/new"
     | "/webhooks/$id"
+    | "/workflows/new"
     | "/accounts"
     | "/components"
     | "/data"
@@ -416,11 +496,17 @@ export interface FileRouteTypes {
     | "/settings"
     | "/sources"
     | "/webhooks"
+    | "/workflows"
     | "/sources/$id/configure"
     | "/sources/$id/events"
     | "/sources/$id/logs"
     | "/sources/$id/runs"
-    | "/sources/$id";
+    | "/workflows/$id/edit"
+    | "/workflows/$id/runs"
+    | "/workflows/$id/settings"
+    | "/workflows/$id/versions"
+    | "/sources/$id"
+    | "/workflows/$id";
   id:
     | "__root__"
     | "/_app"
@@ -447,6 +533,8 @@ export interface FileRouteTypes {
     | "/_app/sources/$id"
     | "/_app/sources/new"
     | "/_app/webhooks/$id"
+    | "/_app/workflows/$id"
+    | "/_app/workflows/new"
     | "/_app/accounts/"
     | "/_app/components/"
     | "/_app/data/"
@@ -455,11 +543,17 @@ export interface FileRouteTypes {
     | "/_app/settings/"
     | "/_app/sources/"
     | "/_app/webhooks/"
+    | "/_app/workflows/"
     | "/_app/sources/$id/configure"
     | "/_app/sources/$id/events"
     | "/_app/sources/$id/logs"
     | "/_app/sources/$id/runs"
-    | "/_app/sources/$id/";
+    | "/_app/workflows/$id/edit"
+    | "/_app/workflows/$id/runs"
+    | "/_app/workflows/$id/settings"
+    | "/_app/workflows/$id/versions"
+    | "/_app/sources/$id/"
+    | "/_app/workflows/$id/";
   fileRoutesById: FileRoutesById;
 }
 export interface RootRouteChildren {
@@ -696,6 +790,27 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppWebhooksIdRouteImport;
       parentRoute: typeof AppRoute;
     };
+    "/_app/workflows/": {
+      id: "/_app/workflows/";
+      path: "/workflows";
+      fullPath: "/workflows/";
+      preLoaderRoute: typeof AppWorkflowsIndexRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/workflows/$id": {
+      id: "/_app/workflows/$id";
+      path: "/workflows/$id";
+      fullPath: "/workflows/$id";
+      preLoaderRoute: typeof AppWorkflowsIdRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/workflows/new": {
+      id: "/_app/workflows/new";
+      path: "/workflows/new";
+      fullPath: "/workflows/new";
+      preLoaderRoute: typeof AppWorkflowsNewRouteImport;
+      parentRoute: typeof AppRoute;
+    };
     "/_app/sources/$id/": {
       id: "/_app/sources/$id/";
       path: "/";
@@ -730,6 +845,41 @@ declare module "@tanstack/react-router" {
       fullPath: "/sources/$id/runs";
       preLoaderRoute: typeof AppSourcesIdRunsRouteImport;
       parentRoute: typeof AppSourcesIdRoute;
+    };
+    "/_app/workflows/$id/": {
+      id: "/_app/workflows/$id/";
+      path: "/";
+      fullPath: "/workflows/$id/";
+      preLoaderRoute: typeof AppWorkflowsIdIndexRouteImport;
+      parentRoute: typeof AppWorkflowsIdRoute;
+    };
+    "/_app/workflows/$id/edit": {
+      id: "/_app/workflows/$id/edit";
+      path: "/edit";
+      fullPath: "/workflows/$id/edit";
+      preLoaderRoute: typeof AppWorkflowsIdEditRouteImport;
+      parentRoute: typeof AppWorkflowsIdRoute;
+    };
+    "/_app/workflows/$id/runs": {
+      id: "/_app/workflows/$id/runs";
+      path: "/runs";
+      fullPath: "/workflows/$id/runs";
+      preLoaderRoute: typeof AppWorkflowsIdRunsRouteImport;
+      parentRoute: typeof AppWorkflowsIdRoute;
+    };
+    "/_app/workflows/$id/settings": {
+      id: "/_app/workflows/$id/settings";
+      path: "/settings";
+      fullPath: "/workflows/$id/settings";
+      preLoaderRoute: typeof AppWorkflowsIdSettingsRouteImport;
+      parentRoute: typeof AppWorkflowsIdRoute;
+    };
+    "/_app/workflows/$id/versions": {
+      id: "/_app/workflows/$id/versions";
+      path: "/versions";
+      fullPath: "/workflows/$id/versions";
+      preLoaderRoute: typeof AppWorkflowsIdVersionsRouteImport;
+      parentRoute: typeof AppWorkflowsIdRoute;
     };
   }
 }
@@ -778,6 +928,26 @@ const AppSourcesIdRouteWithChildren = AppSourcesIdRoute._addFileChildren(
   AppSourcesIdRouteChildren,
 );
 
+interface AppWorkflowsIdRouteChildren {
+  AppWorkflowsIdEditRoute: typeof AppWorkflowsIdEditRoute;
+  AppWorkflowsIdRunsRoute: typeof AppWorkflowsIdRunsRoute;
+  AppWorkflowsIdSettingsRoute: typeof AppWorkflowsIdSettingsRoute;
+  AppWorkflowsIdVersionsRoute: typeof AppWorkflowsIdVersionsRoute;
+  AppWorkflowsIdIndexRoute: typeof AppWorkflowsIdIndexRoute;
+}
+
+const AppWorkflowsIdRouteChildren: AppWorkflowsIdRouteChildren = {
+  AppWorkflowsIdEditRoute: AppWorkflowsIdEditRoute,
+  AppWorkflowsIdRunsRoute: AppWorkflowsIdRunsRoute,
+  AppWorkflowsIdSettingsRoute: AppWorkflowsIdSettingsRoute,
+  AppWorkflowsIdVersionsRoute: AppWorkflowsIdVersionsRoute,
+  AppWorkflowsIdIndexRoute: AppWorkflowsIdIndexRoute,
+};
+
+const AppWorkflowsIdRouteWithChildren = AppWorkflowsIdRoute._addFileChildren(
+  AppWorkflowsIdRouteChildren,
+);
+
 interface AppRouteChildren {
   AppListenersRoute: typeof AppListenersRoute;
   AppMailRoute: typeof AppMailRoute;
@@ -792,6 +962,8 @@ interface AppRouteChildren {
   AppSourcesIdRoute: typeof AppSourcesIdRouteWithChildren;
   AppSourcesNewRoute: typeof AppSourcesNewRoute;
   AppWebhooksIdRoute: typeof AppWebhooksIdRoute;
+  AppWorkflowsIdRoute: typeof AppWorkflowsIdRouteWithChildren;
+  AppWorkflowsNewRoute: typeof AppWorkflowsNewRoute;
   AppAccountsIndexRoute: typeof AppAccountsIndexRoute;
   AppComponentsIndexRoute: typeof AppComponentsIndexRoute;
   AppDataIndexRoute: typeof AppDataIndexRoute;
@@ -799,6 +971,7 @@ interface AppRouteChildren {
   AppRunsIndexRoute: typeof AppRunsIndexRoute;
   AppSourcesIndexRoute: typeof AppSourcesIndexRoute;
   AppWebhooksIndexRoute: typeof AppWebhooksIndexRoute;
+  AppWorkflowsIndexRoute: typeof AppWorkflowsIndexRoute;
 }
 
 const AppRouteChildren: AppRouteChildren = {
@@ -815,6 +988,8 @@ const AppRouteChildren: AppRouteChildren = {
   AppSourcesIdRoute: AppSourcesIdRouteWithChildren,
   AppSourcesNewRoute: AppSourcesNewRoute,
   AppWebhooksIdRoute: AppWebhooksIdRoute,
+  AppWorkflowsIdRoute: AppWorkflowsIdRouteWithChildren,
+  AppWorkflowsNewRoute: AppWorkflowsNewRoute,
   AppAccountsIndexRoute: AppAccountsIndexRoute,
   AppComponentsIndexRoute: AppComponentsIndexRoute,
   AppDataIndexRoute: AppDataIndexRoute,
@@ -822,6 +997,7 @@ const AppRouteChildren: AppRouteChildren = {
   AppRunsIndexRoute: AppRunsIndexRoute,
   AppSourcesIndexRoute: AppSourcesIndexRoute,
   AppWebhooksIndexRoute: AppWebhooksIndexRoute,
+  AppWorkflowsIndexRoute: AppWorkflowsIndexRoute,
 };
 
 const AppRouteWithChildren = AppRoute._addFileChildren(AppRouteChildren);

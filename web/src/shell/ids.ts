@@ -4,6 +4,7 @@ type Place = { href: string; kind: string };
 
 const places: readonly [RegExp, string, string][] = [
   [/^run_[A-Za-z0-9]+$/, "/runs/", "run"],
+  [/^p_[A-Za-z0-9]+$/, "/workflows/", "workflow"],
   [/^dc_[A-Za-z0-9]+$/, "/sources/", "source"],
   [/^sc_[A-Za-z0-9]+$/, "/components/", "component"],
   [/^wh_[A-Za-z0-9]+$/, "/webhooks/", "webhook"],

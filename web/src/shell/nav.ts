@@ -7,6 +7,7 @@ import {
   Ear,
   Gauge,
   KeyRound,
+  ListTree,
   type LucideIcon,
   Mail,
   OctagonAlert,
@@ -38,6 +39,13 @@ export const groups: readonly { head: string; places: readonly Place[] }[] = [
   {
     head: "Build",
     places: [
+      {
+        to: "/workflows",
+        label: "Workflows",
+        icon: ListTree,
+        shortcut: "workflows",
+        also: "builder steps",
+      },
       { to: "/sources", label: "Sources", icon: Radio, shortcut: "sources", also: "triggers" },
       { to: "/components", label: "Components", icon: Blocks, also: "registry actions code" },
     ],
@@ -64,6 +72,7 @@ export const groups: readonly { head: string; places: readonly Place[] }[] = [
 
 /** Pages that the palette finds and the side bar does not show. */
 export const more: readonly Place[] = [
+  { to: "/workflows/new", label: "New workflow", icon: ListTree, also: "create build" },
   { to: "/sources/new", label: "New source", icon: Radio, also: "deploy create" },
   { to: "/webhooks", label: "Webhooks", icon: Webhook, also: "deliveries dead letters" },
   { to: "/registries", label: "Registries", icon: Blocks },

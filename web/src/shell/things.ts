@@ -1,7 +1,7 @@
 /** Things that the palette finds by name. */
 
 import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
-import { type LucideIcon, Radio } from "lucide-react";
+import { ListTree, type LucideIcon, Radio } from "lucide-react";
 import { client, data } from "~/api/client";
 
 export type Thing = {
@@ -14,27 +14,37 @@ export type Thing = {
 
 const LIMIT = 100;
 
-const sources = queryOptions({
-  queryKey: ["palette", "sources"],
-  queryFn: ({ signal }) =>
-    data(
-      client.GET("/v1/sources", {
-        params: { query: { limit: LIMIT, include: "id,name" } },
-        signal,
-      }),
-    ),
+const query = { limit: LIMIT, include: "id,name" };
+
+const things = queryOptions({
+  queryKey: ["palette", "things"],
+  queryFn: async ({ signal }): Promise<Thing[]> => {
+    const [workflows, sources] = await Promise.all([
+      data(client.GET("/v1/workflows", { params: { query }, signal })),
+      data(client.GET("/v1/sources", { params: { query }, signal })),
+    ]);
+    return [
+      ...workflows.map(({ id, name }) => ({
+        id,
+        name,
+        kind: "workflow",
+        icon: ListTree,
+        href: `/workflows/${id}`,
+      })),
+      ...sources.map(({ id, name }) => ({
+        id,
+        name,
+        kind: "source",
+        icon: Radio,
+        href: `/sources/${id}`,
+      })),
+    ];
+  },
   staleTime: 30_000,
   placeholderData: keepPreviousData,
 });
 
-export function useThings(query: string): readonly Thing[] {
-  const { data: found = [] } = useQuery({ ...sources, enabled: query.trim() !== "" });
-  if (query.trim() === "") return [];
-  return found.map(({ id, name }) => ({
-    id,
-    name,
-    kind: "source",
-    icon: Radio,
-    href: `/sources/${id}`,
-  }));
+export function useThings(words: string): readonly Thing[] {
+  const { data: found = [] } = useQuery({ ...things, enabled: words.trim() !== "" });
+  return words.trim() === "" ? [] : found;
 }

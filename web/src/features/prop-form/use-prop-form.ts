@@ -19,15 +19,15 @@ type Given = {
   stored?: JsonObject;
   /** Names of secrets that have a value on the server. */
   sealed?: readonly string[];
-  /** Under which name what is typed is kept in this browser. */
-  keepAs: string;
+  /** Under which name what is typed is kept in this browser; absent: whoever shows the form keeps it. */
+  keepAs?: string;
 };
 
 export type PropForm = ReturnType<typeof usePropForm>;
 
 export function usePropForm({ target, props: first, stored = {}, sealed = [], keepAs }: Given) {
   const [start] = useState(() => {
-    const kept = keptOf(keepAs);
+    const kept = keepAs === undefined ? undefined : keptOf(keepAs);
     const drafts: Record<string, Draft | undefined> = {};
     for (const prop of first) drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default);
     return { drafts: { ...drafts, ...keptDrafts(kept?.value) }, keptAt: kept?.at };
@@ -73,7 +73,7 @@ export function usePropForm({ target, props: first, stored = {}, sealed = [], ke
   }, [reloads, reloadProps]);
 
   useEffect(() => {
-    if (!changed) return;
+    if (!changed || keepAs === undefined) return;
     const timer = setTimeout(() => {
       setKeptAt(keep(keepAs, withoutSecrets(props, drafts)));
     }, KEEP_WAIT_MS);
@@ -143,12 +143,12 @@ export function usePropForm({ target, props: first, stored = {}, sealed = [], ke
     },
     /** The values are on the server: nothing is to be kept here. */
     done() {
-      forget(keepAs);
+      if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
     },
     /** Back to what is stored. */
     reset() {
-      forget(keepAs);
+      if (keepAs !== undefined) forget(keepAs);
       setChanged(false);
       setAll(false);
       setRefused({});

@@ -4,12 +4,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { client, data } from "~/api/client";
 import type { RunDetail, RunError } from "~/api/runs";
+import { commonIndent, framesOf, linesAround, ownFrame } from "~/api/stack";
 import { CodeLines } from "~/ui/code/code-lines";
 import { shortId } from "~/ui/format";
 import { When } from "~/ui/time";
 import { differencesOf } from "./differs";
 import type { PlannedStep } from "./queries";
-import { commonIndent, framesOf, linesAround, ownFrame } from "./stack";
 
 export function ErrorPanel({
   run,

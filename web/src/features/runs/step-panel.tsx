@@ -23,28 +23,34 @@ export function StepPanel({
   plan,
   tab,
   onTab,
+  bare = false,
 }: {
   run: RunDetail;
   stepKey: string;
   plan: readonly PlannedStep[];
   tab: Tab | undefined;
   onTab: (tab: Tab) => void;
+  /** Without the head and the code: both stand beside it. */
+  bare?: boolean;
 }) {
-  const tabs = tabsOf(run, stepKey, plan);
+  const all = tabsOf(run, stepKey, plan);
+  const tabs = bare ? all.filter((each) => each.tab !== "code") : all;
   const shown = tabs.find((each) => each.tab === tab) ?? tabs[0];
   const step = run.steps.find(({ name }) => name === stepKey);
   const planned = plan.find(({ name }) => name === stepKey);
   return (
     <div className="step-panel">
-      <div className="pane-head">
-        <h2 className={stepKey.startsWith("$") ? "" : "mono"}>
-          {stepKey === "$trigger" ? "Trigger" : stepKey === "$run" ? "Run" : stepKey}
-        </h2>
-        <span className="dim cut">{planned?.key ?? (planned === undefined ? "" : "code")}</span>
-        {step?.durationMs !== undefined && (
-          <span className="num end">{duration(step.durationMs)}</span>
-        )}
-      </div>
+      {!bare && (
+        <div className="pane-head">
+          <h2 className={stepKey.startsWith("$") ? "" : "mono"}>
+            {stepKey === "$trigger" ? "Trigger" : stepKey === "$run" ? "Run" : stepKey}
+          </h2>
+          <span className="dim cut">{planned?.key ?? (planned === undefined ? "" : "code")}</span>
+          {step?.durationMs !== undefined && (
+            <span className="num end">{duration(step.durationMs)}</span>
+          )}
+        </div>
+      )}
       {shown === undefined ? (
         <p className="step-note">This step has nothing to show yet.</p>
       ) : (

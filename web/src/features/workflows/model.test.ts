@@ -47,7 +47,7 @@ describe("a draft", () => {
       { namespace: "mail", component_id: "sc_mail", props: { n: 1 }, keep_secrets_of: "mail" },
     ]);
     expect(request.triggers).toEqual([
-      { type: "http", auth: { type: "none" }, custom_response: false },
+      { type: "http", id: "hi_1", auth: { type: "none" } },
       { type: "timer", props: { intervalSeconds: 60 } },
       { type: "source", id: "dc_1", event_name: "" },
     ]);
@@ -66,9 +66,7 @@ describe("a draft", () => {
 
   test("sends the files that its code imports with it", () => {
     const files = { entry: "steps/a.ts", others: { "lib/x.ts": "y" } };
-    const steps = [
-      step("a", "1", { savedComponent: { id: "sc_1", code: "1", key: null, files } }),
-    ];
+    const steps = [step("a", "1", { savedComponent: { id: "sc_1", code: "1", key: null, files } })];
     const draft = draftOf({ triggers, steps });
     draft.steps = draft.steps.map((each) => ({ ...each, runs: { kind: "code", code: "2" } }));
     expect(requestOf(draft, savedStepsOf(steps)).steps[0]).toMatchObject({
@@ -86,7 +84,11 @@ describe("a draft", () => {
     const draft = {
       triggers: triggers.slice(1),
       settings: { timeout_ms: 1 },
-      steps: [step("a", "2", { configured_props_json: "{}" }), { ...action, disabled: true }, step("c", "1")],
+      steps: [
+        step("a", "2", { configured_props_json: "{}" }),
+        { ...action, disabled: true },
+        step("c", "1"),
+      ],
     };
     expect(differences(draft, live)).toEqual([
       "Triggers changed",

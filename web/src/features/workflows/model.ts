@@ -6,8 +6,19 @@ import type { Deployment, Workflow } from "~/api/schema";
 import { every } from "~/ui/format";
 
 export type TriggerDraft =
-  | { kind: "http"; auth: JsonObject; customResponse: boolean }
-  | { kind: "timer"; seconds: number | undefined; cron: string | undefined; zone: string }
+  | {
+      kind: "http";
+      /** Of one that is saved: its address belongs to it. */
+      id: string | undefined;
+      auth: JsonObject;
+    }
+  | {
+      kind: "timer";
+      id: string | undefined;
+      seconds: number | undefined;
+      cron: string | undefined;
+      zone: string;
+    }
   | { kind: "source"; id: string; eventName: string };
 
 export type StepDraft = {
@@ -19,6 +30,10 @@ export type StepDraft = {
   runs: { kind: "code"; code: string } | { kind: "action"; component: string };
   /** Values without secrets that are stored. */
   props: JsonObject;
+  /** Names of values that this browser must not keep. */
+  secrets?: string[];
+  /** Form that the values were filled in with. */
+  form?: string | undefined;
   disabled: boolean;
 };
 
@@ -98,6 +113,11 @@ function parsed(text: string | undefined): JsonObject {
   }
 }
 
+function authOf(given: unknown): JsonObject {
+  const { type, header } = objectOf(given);
+  return { type: textOf(type) ?? "none", ...(typeof header === "string" ? { header } : {}) };
+}
+
 function triggerOf(given: unknown): TriggerDraft[] {
   if (!isObject(given)) return [];
   switch (given.type) {
@@ -105,14 +125,15 @@ function triggerOf(given: unknown): TriggerDraft[] {
       return [
         {
           kind: "http",
-          auth: objectOf(given.auth),
-          customResponse: given.custom_response === true,
+          id: textOf(given.id),
+          auth: authOf(given.auth),
         },
       ];
     case "timer":
       return [
         {
           kind: "timer",
+          id: textOf(given.id),
           seconds: numberOf(given.interval_seconds),
           cron: textOf(given.cron),
           zone: textOf(given.timezone) ?? "UTC",
@@ -137,33 +158,41 @@ export function requestOf(
   saved: readonly SavedStep[],
 ): { triggers: Record<string, unknown>[]; steps: Record<string, unknown>[] } {
   return {
-    triggers: draft.triggers.map((trigger) => {
-      switch (trigger.kind) {
-        case "http":
-          return { type: "http", auth: trigger.auth, custom_response: trigger.customResponse };
-        case "timer":
-          return {
-            type: "timer",
-            props:
-              trigger.cron === undefined
-                ? { intervalSeconds: trigger.seconds }
-                : { cron: trigger.cron, timezone: trigger.zone },
-          };
-        case "source":
-          return { type: "source", id: trigger.id, event_name: trigger.eventName };
-      }
-    }),
+    triggers: draft.triggers.map(triggerRequest),
     steps: draft.steps.map((step) => {
       const known = saved.find(({ namespace }) => namespace === step.savedAs);
       return {
         namespace: step.namespace,
         ...runsOf(step, known),
         props: step.props,
+        ...(step.form === undefined ? {} : { dynamic_props_id: step.form }),
         ...(step.disabled ? { disabled: true } : {}),
         ...(known === undefined ? {} : { keep_secrets_of: known.namespace }),
       };
     }),
   };
+}
+
+function triggerRequest(trigger: TriggerDraft): Record<string, unknown> {
+  switch (trigger.kind) {
+    case "http":
+      return { type: "http", ...idOf(trigger), auth: trigger.auth };
+    case "timer":
+      return {
+        type: "timer",
+        ...idOf(trigger),
+        props:
+          trigger.cron === undefined
+            ? { intervalSeconds: trigger.seconds }
+            : { cron: trigger.cron, timezone: trigger.zone },
+      };
+    case "source":
+      return { type: "source", id: trigger.id, event_name: trigger.eventName };
+  }
+}
+
+function idOf({ id }: { id: string | undefined }): { id?: string } {
+  return id === undefined ? {} : { id };
 }
 
 function runsOf({ runs }: StepDraft, known: SavedStep | undefined): Record<string, unknown> {
@@ -298,7 +327,11 @@ export function nameProblem(
   if (steps.some((other) => other.key !== step.key && other.namespace === namespace)) {
     return `Another step is named ${namespace}.`;
   }
-  if (namespace === "trigger" || namespace.length > 64 || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(namespace)) {
+  if (
+    namespace === "trigger" ||
+    namespace.length > 64 ||
+    !/^[A-Za-z_][A-Za-z0-9_]*$/.test(namespace)
+  ) {
     return "Allowed are 1 to 64 letters, digits and _, not starting with a digit, and not trigger.";
   }
   return undefined;

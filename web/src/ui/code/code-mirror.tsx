@@ -50,6 +50,9 @@ const wrongLine = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
+/** It submits dialogs and tests steps; the editor would add a line. */
+const SUBMITS = "Mod-Enter";
+
 function languageOf(language: EditorProps["language"]): Extension {
   return language === "json" ? json() : javascript();
 }
@@ -96,7 +99,12 @@ export default function CodeMirror({
           attributes.current.of([]),
           EditorState.readOnly.of(begin.readOnly),
           // Tab indents; Escape, then Tab leaves, as the tip of the field says.
-          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
+          keymap.of([
+            ...closeBracketsKeymap,
+            ...defaultKeymap.filter(({ key }) => key !== SUBMITS),
+            ...historyKeymap,
+            indentWithTab,
+          ]),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) handlers.current.onChange?.(update.state.doc.toString());
             if (update.focusChanged && !update.view.hasFocus) handlers.current.onBlur?.();

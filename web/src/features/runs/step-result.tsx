@@ -1,0 +1,34 @@
+/** What a step of a test gave, for the builder: the same tabs as a run's page has, without its code. */
+
+import "./run-page.css";
+import { useState } from "react";
+import type { RunDetail } from "~/api/runs";
+import { StepPanel, type Tab } from "./step-panel";
+
+export function StepResult({
+  run,
+  step,
+  steps,
+}: {
+  run: RunDetail;
+  step: string;
+  steps: readonly { name: string; code: string; entry: string; disabled: boolean }[];
+}) {
+  const [tab, setTab] = useState<Tab | undefined>(undefined);
+  return (
+    <StepPanel
+      run={run}
+      stepKey={step}
+      plan={steps.map((each) => ({
+        ...each,
+        files: { [each.entry]: each.code },
+        key: undefined,
+        props: {},
+        apps: [],
+      }))}
+      tab={tab}
+      onTab={setTab}
+      bare
+    />
+  );
+}

@@ -1,0 +1,126 @@
+/** The builder: cards on the left, the chosen trigger or step in the middle, its data on the right. */
+
+import { useState } from "react";
+import { useRefusal } from "~/shell/session";
+import { useShortcuts } from "~/shell/shortcuts";
+import { AddStep } from "./add-step";
+import { Cards } from "./cards";
+import { DataPane } from "./data-pane";
+import { EventBar } from "./event-bar";
+import { freeName, moved, type StepDraft } from "./model";
+import type { Parts } from "./parts";
+import { newKey } from "./state";
+import { StepEditor } from "./step-editor";
+import { TriggerEditor } from "./trigger-editor";
+import { useBuilder } from "./use-builder";
+
+/** What is open: `trigger`, `trigger.1`, …, or the name of a step. */
+export type Open = string;
+
+const triggerAt = (open: Open): number | undefined => {
+  const found = /^trigger(?:\.(\d+))?$/.exec(open);
+  return found === null ? undefined : Number(found[1] ?? 0);
+};
+
+export function WorkflowBuilder({
+  open: asked,
+  onOpen,
+  parts,
+}: {
+  open: Open | undefined;
+  onOpen: (open: Open) => void;
+  parts: Parts;
+}) {
+  const builder = useBuilder();
+  const { draft } = builder;
+  const refused = useRefusal("deploy");
+  const [adds, setAdds] = useState<{ after: number } | undefined>(undefined);
+  const failed = builder.state.refusal?.step;
+  const open = asked ?? draft.steps[0]?.namespace ?? "trigger";
+  const trigger = triggerAt(open);
+  const at = draft.steps.findIndex(({ namespace }) => namespace === open);
+  const step = draft.steps[at];
+
+  const add = (step: Pick<StepDraft, "runs" | "props">, wish: string, after: number) => {
+    const namespace = freeName(draft.steps, wish);
+    const made: StepDraft = {
+      ...step,
+      key: newKey(),
+      namespace,
+      savedAs: undefined,
+      disabled: false,
+    };
+    builder.edit(
+      { ...draft, steps: draft.steps.toSpliced(after + 1, 0, made) },
+      `add ${namespace}`,
+    );
+    onOpen(namespace);
+  };
+  const move = (from: number, by: -1 | 1) => {
+    const step = draft.steps[from];
+    const steps = moved(draft.steps, from, by);
+    if (step === undefined || steps.every((each, index) => each === draft.steps[index])) return;
+    builder.edit({ ...draft, steps }, `move ${step.namespace}`);
+  };
+  const test = (upTo: string | undefined) => {
+    if (refused === undefined && !builder.test.run.isPending) builder.test.run.mutate(upTo);
+  };
+  useShortcuts({
+    stepAdd:
+      refused === undefined
+        ? () => setAdds({ after: at < 0 ? draft.steps.length - 1 : at })
+        : undefined,
+    testTo: () => test(step?.namespace),
+    testAll: () => test(undefined),
+    moveUp: at < 0 || refused !== undefined ? undefined : () => move(at, -1),
+    moveDown: at < 0 || refused !== undefined ? undefined : () => move(at, 1),
+  });
+
+  return (
+    <>
+      <EventBar onTest={() => test(undefined)} />
+      <div className="bld">
+        <Cards
+          open={trigger === undefined ? open : `trigger.${trigger}`}
+          failed={failed}
+          onOpen={onOpen}
+          onAdd={() => setAdds({ after: draft.steps.length - 1 })}
+        />
+        <section
+          className="bld-main"
+          aria-label={step === undefined ? "Trigger" : `Step ${step.namespace}`}
+        >
+          {step !== undefined ? (
+            <StepEditor
+              key={step.key}
+              step={step}
+              at={at}
+              parts={parts}
+              onTest={() => test(step.namespace)}
+              onMove={(by) => move(at, by)}
+              onRename={onOpen}
+              onGone={() =>
+                onOpen(
+                  draft.steps[at + 1]?.namespace ?? draft.steps[at - 1]?.namespace ?? "trigger",
+                )
+              }
+              onCopy={() => add({ runs: step.runs, props: step.props }, step.namespace, at)}
+            />
+          ) : (
+            <TriggerEditor key={trigger ?? 0} at={trigger ?? 0} parts={parts} onOpen={onOpen} />
+          )}
+        </section>
+        <DataPane step={step} parts={parts} />
+      </div>
+      {adds !== undefined && (
+        <AddStep
+          onClose={() => setAdds(undefined)}
+          onAdd={(made, wish) => {
+            setAdds(undefined);
+            add(made, wish, adds.after);
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,221 @@
+/** The column of cards: triggers, then steps in their order, with what the last test did at each. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Clock, Code2, Globe, Hand, Plus, Radio } from "lucide-react";
+import type { ReactNode } from "react";
+import { useRefusal } from "~/shell/session";
+import { shortcuts } from "~/shell/shortcuts";
+import { cn } from "~/ui/cn";
+import { duration } from "~/ui/format";
+import { Keys } from "~/ui/keys";
+import { Glyph } from "~/ui/status";
+import { Tile } from "~/ui/tag";
+import { Tip } from "~/ui/tip";
+import { type StepDraft, type TriggerDraft, triggerWords } from "./model";
+import { sourceNamesQuery } from "./queries";
+import { useBuilder } from "./use-builder";
+
+const triggerIcons = { http: Globe, timer: Clock, source: Radio } as const;
+export const triggerNames = { http: "HTTP request", timer: "Schedule", source: "Source" } as const;
+
+export function Cards({
+  open,
+  failed,
+  onOpen,
+  onAdd,
+}: {
+  open: string;
+  /** Key of the step that the server refused. */
+  failed: string | undefined;
+  onOpen: (open: string) => void;
+  onAdd: () => void;
+}) {
+  const { draft, state } = useBuilder();
+  const { data: sources = [] } = useQuery(sourceNamesQuery);
+  const refused = useRefusal("deploy");
+  const nameOf = (id: string) => sources.find((source) => source.id === id)?.name;
+  return (
+    <nav className="bld-steps" aria-label="Trigger and steps">
+      <ol className="cards">
+        {draft.triggers.length === 0 && (
+          <Card
+            current={open.startsWith("trigger")}
+            icon={<Hand className="icon is-sm" aria-hidden="true" />}
+            name="No trigger"
+            says="runs when you run it"
+            onOpen={() => onOpen("trigger")}
+          />
+        )}
+        {draft.triggers.map((trigger, at) => (
+          <TriggerCard
+            key={at}
+            trigger={trigger}
+            current={open === `trigger.${at}`}
+            wrong={state.refusal?.trigger === at}
+            nameOf={nameOf}
+            onOpen={() => onOpen(at === 0 ? "trigger" : `trigger.${at}`)}
+          />
+        ))}
+        {draft.steps.map((step) => (
+          <StepCard
+            key={step.key}
+            step={step}
+            current={open === step.namespace}
+            refused={failed === step.key}
+            onOpen={() => onOpen(step.namespace)}
+          />
+        ))}
+      </ol>
+      {refused === undefined && (
+        <button
+          type="button"
+          className="bld-add"
+          aria-keyshortcuts={shortcuts.stepAdd.keys}
+          onClick={onAdd}
+        >
+          <Plus className="icon is-sm" aria-hidden="true" />
+          Add a step
+          <Keys of={shortcuts.stepAdd.keys} />
+        </button>
+      )}
+    </nav>
+  );
+}
+
+function TriggerCard({
+  trigger,
+  current,
+  wrong,
+  nameOf,
+  onOpen,
+}: {
+  trigger: TriggerDraft;
+  current: boolean;
+  wrong: boolean;
+  nameOf: (id: string) => string | undefined;
+  onOpen: () => void;
+}) {
+  const Icon = triggerIcons[trigger.kind];
+  return (
+    <Card
+      current={current}
+      icon={<Icon className="icon is-sm" aria-hidden="true" />}
+      name={
+        trigger.kind === "source" ? (nameOf(trigger.id) ?? "Source") : triggerNames[trigger.kind]
+      }
+      says={triggerWords(trigger, nameOf)}
+      state={wrong && <Mark status="failed" says="refused" />}
+      onOpen={onOpen}
+    />
+  );
+}
+
+function StepCard({
+  step,
+  current,
+  refused,
+  onOpen,
+}: {
+  step: StepDraft;
+  current: boolean;
+  refused: boolean;
+  onOpen: () => void;
+}) {
+  const { test } = useBuilder();
+  const result = test.ofStep(step.key);
+  const busy = test.run.isPending;
+  return (
+    <Card
+      mono
+      off={step.disabled}
+      dry={result === undefined || result.status === "waiting"}
+      current={current}
+      icon={
+        step.runs.kind === "action" ? (
+          <Tile name={step.runs.component} />
+        ) : (
+          <Code2 className="icon is-sm" aria-hidden="true" />
+        )
+      }
+      name={step.namespace}
+      says={step.runs.kind === "action" ? step.runs.component : "code"}
+      state={
+        step.disabled ? (
+          <span className="small dim">off</span>
+        ) : refused ? (
+          <Mark status="failed" says="refused" />
+        ) : busy ? (
+          <Mark status="queued" says="testing" />
+        ) : (
+          result !== undefined &&
+          result.status !== "waiting" && (
+            <>
+              <Mark
+                status={
+                  result.status === "failed" ? "failed" : result.changed ? "kept" : "succeeded"
+                }
+                says={result.changed ? `${result.status}, changed since` : result.status}
+              />
+              {result.durationMs !== undefined && (
+                <span className="num small dim">{duration(result.durationMs)}</span>
+              )}
+            </>
+          )
+        )
+      }
+      onOpen={onOpen}
+    />
+  );
+}
+
+function Mark({
+  status,
+  says,
+}: {
+  status: "failed" | "succeeded" | "kept" | "queued";
+  says: string;
+}) {
+  return (
+    <Tip text={says}>
+      <span className="row">
+        <Glyph status={status} small />
+        <span className="sr">{says}</span>
+      </span>
+    </Tip>
+  );
+}
+
+function Card({
+  current,
+  icon,
+  name,
+  says,
+  state,
+  mono = false,
+  off = false,
+  dry = false,
+  onOpen,
+}: {
+  current: boolean;
+  icon: ReactNode;
+  name: string;
+  says: string;
+  state?: ReactNode;
+  mono?: boolean;
+  off?: boolean;
+  dry?: boolean;
+  onOpen: () => void;
+}) {
+  return (
+    <li className={cn("card", current && "is-on", off && "is-off", dry && "is-dry")}>
+      <button type="button" aria-current={current ? "step" : undefined} onClick={onOpen}>
+        <span className="card-icon">{icon}</span>
+        <span className="card-text">
+          <span className={cn("cut", mono ? "mono" : "name")}>{name}</span>
+          <span className="small dim cut">{says}</span>
+        </span>
+        <span className="card-state">{state}</span>
+      </button>
+    </li>
+  );
+}

@@ -1,0 +1,44 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Combobox, type Item } from "~/ui/combobox";
+import { Field } from "~/ui/field";
+import { sourceNamesQuery } from "./queries";
+
+/** One of the sources that are deployed. */
+export function ChooseSource({
+  value,
+  onChange,
+}: {
+  value: Item | null;
+  onChange: (item: Item | null) => void;
+}) {
+  const { data: sources = [] } = useQuery(sourceNamesQuery);
+  return (
+    <Field
+      label="Source"
+      optional={false}
+      hint={
+        <>
+          Missing one?{" "}
+          <Link to="/sources/new" className="link">
+            Deploy a source
+          </Link>
+        </>
+      }
+    >
+      {(control) => (
+        <Combobox
+          {...control}
+          items={sources.map(({ id, name, active }) => ({
+            key: id,
+            label: name,
+            note: active ? undefined : "off",
+          }))}
+          placeholder={sources.length === 0 ? "No source yet" : "Choose a source"}
+          value={value}
+          onChange={onChange}
+        />
+      )}
+    </Field>
+  );
+}

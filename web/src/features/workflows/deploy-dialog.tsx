@@ -1,0 +1,171 @@
+/** Before a deploy: what changes against the live version. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Rocket } from "lucide-react";
+import { useRef } from "react";
+import { sentence } from "~/api/errors";
+import { isObject } from "~/api/json";
+import type { Workflow } from "~/api/schema";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { DiffView } from "~/ui/code/diff-view";
+import { Dialog } from "~/ui/dialog";
+import { say } from "~/ui/toast";
+import { type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
+import { deploymentQuery } from "./queries";
+import { useBuilder } from "./use-builder";
+
+function typedTrigger(trigger: TriggerDraft): Record<string, unknown> {
+  switch (trigger.kind) {
+    case "http":
+      return { type: "http", id: trigger.id, auth: trigger.auth };
+    case "timer":
+      return {
+        type: "timer",
+        id: trigger.id,
+        cron: trigger.cron,
+        interval_seconds: trigger.seconds,
+        timezone: trigger.zone,
+      };
+    case "source":
+      return { type: "source", id: trigger.id, event_name: trigger.eventName };
+  }
+}
+
+/** The record with what is typed in the place of what is saved, for the difference alone. */
+function typed(base: Workflow, draft: Draft, saved: Draft): Workflow {
+  if (draft === saved) return base;
+  const was = new Map(saved.steps.map((step) => [step.key, step.namespace]));
+  return {
+    ...base,
+    triggers: draft.triggers.map(typedTrigger),
+    steps: draft.steps.map((step) => {
+      const before = base.steps.find(
+        (each) => isObject(each) && each.namespace === was.get(step.key),
+      );
+      const saved =
+        isObject(before) && isObject(before.savedComponent) ? before.savedComponent : {};
+      return {
+        ...(isObject(before) ? before : {}),
+        namespace: step.namespace,
+        disabled: step.disabled,
+        configured_props_json: JSON.stringify(step.props),
+        savedComponent:
+          step.runs.kind === "code"
+            ? { ...saved, code: step.runs.code }
+            : { ...saved, key: step.runs.component, published: true },
+      };
+    }),
+  };
+}
+
+export function DeployDialog({ onClose }: { onClose: () => void }) {
+  const builder = useBuilder();
+  const { base, saved } = builder.state;
+  const go = useRef<HTMLButtonElement>(null);
+  const { data: live } = useQuery({
+    ...deploymentQuery(base.id, base.deployment_id ?? ""),
+    enabled: base.deployment_id !== null,
+  });
+  const next = typed(base, builder.draft, saved);
+  const found = live === undefined ? [] : differences(next, live);
+  const { deploy } = builder;
+  const submit = () => {
+    if (deploy.isPending) return;
+    deploy.mutate(undefined, {
+      onSuccess: ({ deployment }) => {
+        onClose();
+        say({
+          title: `Version ${deployment.version} is live`,
+          about: base.name,
+          shape: "succeeded",
+        });
+      },
+    });
+  };
+  const first = base.deployment_id === null;
+  return (
+    <Dialog
+      open
+      onClose={() => {
+        deploy.reset();
+        onClose();
+      }}
+      title={first ? "Deploy" : `Deploy, against v${live?.version ?? "…"}`}
+      about={base.name}
+      size="wide"
+      initialFocus={go}
+      onSubmit={submit}
+      foot={
+        <>
+          <Button onClick={onClose} keys="escape">
+            Close
+          </Button>
+          <Button
+            ref={go}
+            look="primary"
+            icon={Rocket}
+            keys="mod+enter"
+            busy={deploy.isPending && "Deploying…"}
+            onClick={submit}
+          >
+            {builder.dirty ? "Save and deploy" : "Deploy"}
+          </Button>
+        </>
+      }
+    >
+      <div className="dialog-body">
+        {first && (
+          <p>From then on its triggers start runs. Until now nothing of it has run but tests.</p>
+        )}
+        {!first && live !== undefined && found.length === 0 && (
+          <p className="mid">
+            Nothing differs from what is live. A deploy makes a new version of it.
+          </p>
+        )}
+        {found.length > 0 && (
+          <ul className="deploy-changes" aria-label="Changes">
+            {found.map((each) => (
+              <li key={each}>{each}</li>
+            ))}
+          </ul>
+        )}
+        {live !== undefined && <CodeChanges before={live.steps} after={next.steps} />}
+        {isObject(base.made_from) && (
+          <Banner kind="waits" title="A project made this workflow">
+            The next <code className="mono">millrace apply</code> undoes this deploy.
+          </Banner>
+        )}
+        {deploy.error !== null && (
+          <Banner kind="failed" role="alert" title="Nothing was deployed">
+            {sentence(deploy.error)}
+          </Banner>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+/** Steps whose code differs, each with its lines. */
+export function CodeChanges({
+  before,
+  after,
+}: {
+  before: readonly unknown[];
+  after: readonly unknown[];
+}) {
+  const had = new Map(savedStepsOf(before).map((step) => [step.namespace, step.code]));
+  const changed = savedStepsOf(after).filter(
+    (step) => had.has(step.namespace) && had.get(step.namespace) !== step.code,
+  );
+  return changed.map((step) => (
+    <section key={step.namespace} className="deploy-code">
+      <h3 className="mono">{step.namespace}</h3>
+      <DiffView
+        before={had.get(step.namespace) ?? ""}
+        after={step.code}
+        label={`Changes of ${step.namespace}`}
+      />
+    </section>
+  ));
+}

@@ -1,0 +1,206 @@
+/** The event that tests run with: which, from where, another one, or an edited copy. */
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { ChevronsUpDown, PencilLine, Play } from "lucide-react";
+import { useState } from "react";
+import { sentence } from "~/api/errors";
+import { statusOf } from "~/api/runs";
+import { useRefusal } from "~/shell/session";
+import { shortcuts } from "~/shell/shortcuts";
+import { Button } from "~/ui/button";
+import { Editor } from "~/ui/code/editor";
+import { Dialog } from "~/ui/dialog";
+import { Message } from "~/ui/field";
+import { clock } from "~/ui/format";
+import { Menu, MenuHead, MenuItem } from "~/ui/menu";
+import { Glyph } from "~/ui/status";
+import { say } from "~/ui/toast";
+import { keptEventsQuery, recentRunsQuery } from "./queries";
+import { sampleOf } from "./test-event";
+import { useBuilder } from "./use-builder";
+import { eventOfRunQuery } from "./use-test";
+
+export function EventBar({ onTest }: { onTest: () => void }) {
+  const { test } = useBuilder();
+  const refused = useRefusal("deploy");
+  const [edits, setEdits] = useState(false);
+  const { run } = test;
+  return (
+    <div className="bld-event-bar">
+      <span className="dim only-wide">With event</span>
+      <Menu
+        label="Events"
+        align="start"
+        trigger={
+          <button type="button" className="event-pick">
+            <span className="cut">{test.event.from}</span>
+            <ChevronsUpDown className="icon is-sm" aria-hidden="true" />
+          </button>
+        }
+      >
+        <Choices />
+      </Menu>
+      <Button size="sm" look="quiet" icon={PencilLine} onClick={() => setEdits(true)}>
+        Edit a copy
+      </Button>
+      <span className="grow" />
+      {run.error !== null && !run.isPending && (
+        <span className="failed-text cut" role="alert">
+          {sentence(run.error)}
+        </span>
+      )}
+      <Button
+        size="sm"
+        icon={Play}
+        refused={refused}
+        aria-keyshortcuts={shortcuts.testAll.keys}
+        busy={run.isPending && "Testing…"}
+        onClick={onTest}
+      >
+        Test all
+      </Button>
+      {edits && <EditEvent onClose={() => setEdits(false)} />}
+    </div>
+  );
+}
+
+function Choices() {
+  const { id, draft, test } = useBuilder();
+  const queries = useQueryClient();
+  const { data: runs = [] } = useQuery(recentRunsQuery(id));
+  const { data: kept = [] } = useQuery(keptEventsQuery(id, "$test"));
+  const sources = draft.triggers.flatMap((each) => (each.kind === "source" ? [each.id] : []));
+  const chooseRun = async (run: string) => {
+    try {
+      test.choose(await queries.fetchQuery(eventOfRunQuery(run)));
+    } catch (error) {
+      say({ title: "The event could not be read", about: sentence(error) });
+    }
+  };
+  return (
+    <>
+      <MenuItem onSelect={() => test.choose(sampleOf(draft.triggers[0]))}>
+        {sampleOf(draft.triggers[0]).from}
+      </MenuItem>
+      {runs.length > 0 && <MenuHead>Events of runs</MenuHead>}
+      {runs.map((run) => (
+        <MenuItem key={run.id} onSelect={() => void chooseRun(run.id)}>
+          <Glyph status={statusOf(run.status)} small />
+          <span className="num">{clock(run.created_at_ms)}</span>
+          <span className="dim">
+            {run.status}
+            {run.kind !== "live" && `, ${run.kind}`}
+          </span>
+        </MenuItem>
+      ))}
+      {kept.length > 0 && <MenuHead>Kept by x-pd-notrigger</MenuHead>}
+      {kept.map((event) => (
+        <MenuItem
+          key={event.id}
+          onSelect={() =>
+            test.choose({
+              id: event.id,
+              from: `Test event ${clock(event.indexed_at_ms)}`,
+              value: event.event,
+            })
+          }
+        >
+          <span className="num">{clock(event.indexed_at_ms)}</span>
+        </MenuItem>
+      ))}
+      {[...new Set(sources)].map((source) => (
+        <SourceEvents key={source} source={source} />
+      ))}
+    </>
+  );
+}
+
+function SourceEvents({ source }: { source: string }) {
+  const { test } = useBuilder();
+  const { data: events = [] } = useQuery(keptEventsQuery(source, undefined));
+  if (events.length === 0) return null;
+  return (
+    <>
+      <MenuHead>Events of the source</MenuHead>
+      {events.map((event) => {
+        const { summary } = event.metadata;
+        const text = typeof summary === "string" ? summary : "";
+        return (
+          <MenuItem
+            key={event.id}
+            onSelect={() =>
+              test.choose({
+                id: event.id,
+                from: text === "" ? `Event ${clock(event.indexed_at_ms)}` : text,
+                value: event.event,
+              })
+            }
+          >
+            <span className="num">{clock(event.indexed_at_ms)}</span>
+            <span className="dim cut">{text}</span>
+          </MenuItem>
+        );
+      })}
+    </>
+  );
+}
+
+function read(text: string): { value: unknown } | { problem: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { problem: `The event is no JSON: ${error instanceof Error ? error.message : ""}` };
+  }
+}
+
+function EditEvent({ onClose }: { onClose: () => void }) {
+  const { test } = useBuilder();
+  const [text, setText] = useState(() => JSON.stringify(test.event.value, null, 2) ?? "{}");
+  const result = read(text);
+  const take = () => {
+    if (!("value" in result)) return;
+    test.choose({ id: "edited", from: "Edited copy", value: result.value });
+    onClose();
+  };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Edit a copy of the event"
+      about={test.event.from}
+      size="wide"
+      onSubmit={take}
+      foot={
+        <>
+          <Button onClick={onClose} keys="escape">
+            Close
+          </Button>
+          <Button
+            look="primary"
+            keys="mod+enter"
+            refused={"problem" in result ? result.problem : undefined}
+            onClick={take}
+          >
+            Use this event
+          </Button>
+        </>
+      }
+    >
+      <div className="dialog-body">
+        <p className="mid">
+          What steps read as <code className="mono">steps.trigger.event</code>.
+        </p>
+        <Editor
+          language="json"
+          label="Event"
+          value={text}
+          onChange={setText}
+          invalid={"problem" in result}
+          minHeight={200}
+          maxHeight="50dvh"
+        />
+        {"problem" in result && <Message error={result.problem} />}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,80 @@
+/** A draft as this browser keeps it until the server has it; secrets are not kept. Pure. */
+
+import { isObject, listOf, numberOf, objectOf, textOf } from "~/api/json";
+import type { Draft, StepDraft, TriggerDraft } from "./model";
+
+export function withoutSecrets(draft: Draft): Draft {
+  return {
+    triggers: draft.triggers.map((trigger) => {
+      if (trigger.kind !== "http") return trigger;
+      const { type, header } = trigger.auth;
+      return { ...trigger, auth: header === undefined ? { type } : { type, header } };
+    }),
+    steps: draft.steps.map(({ secrets = [], ...step }) => ({
+      ...step,
+      props: Object.fromEntries(
+        Object.entries(step.props).filter(([name]) => !secrets.includes(name)),
+      ),
+    })),
+  };
+}
+
+/** Reads what an earlier version of the page may have kept; `undefined` where it does not fit. */
+export function keptDraft(kept: unknown): Draft | undefined {
+  if (!isObject(kept) || !Array.isArray(kept.triggers) || !Array.isArray(kept.steps)) {
+    return undefined;
+  }
+  const triggers = kept.triggers.flatMap(triggerOf);
+  const steps = kept.steps.flatMap(stepOf);
+  const whole = triggers.length === kept.triggers.length && steps.length === kept.steps.length;
+  return whole ? { triggers, steps } : undefined;
+}
+
+function triggerOf(given: unknown): TriggerDraft[] {
+  if (!isObject(given)) return [];
+  const id = textOf(given.id);
+  switch (given.kind) {
+    case "http":
+      return [{ kind: "http", id, auth: objectOf(given.auth) }];
+    case "timer":
+      return [
+        {
+          kind: "timer",
+          id,
+          seconds: numberOf(given.seconds),
+          cron: textOf(given.cron),
+          zone: textOf(given.zone) ?? "UTC",
+        },
+      ];
+    case "source":
+      return [{ kind: "source", id: id ?? "", eventName: textOf(given.eventName) ?? "" }];
+    default:
+      return [];
+  }
+}
+
+function stepOf(given: unknown): StepDraft[] {
+  if (!isObject(given)) return [];
+  const key = textOf(given.key);
+  const namespace = textOf(given.namespace);
+  const runs = objectOf(given.runs);
+  const code = textOf(runs.code);
+  const component = textOf(runs.component);
+  if (key === undefined || namespace === undefined) return [];
+  if (code === undefined && component === undefined) return [];
+  return [
+    {
+      key,
+      namespace,
+      savedAs: textOf(given.savedAs),
+      runs:
+        code === undefined
+          ? { kind: "action", component: component ?? "" }
+          : { kind: "code", code },
+      props: objectOf(given.props),
+      form: textOf(given.form),
+      secrets: listOf(given.secrets).map(String),
+      disabled: given.disabled === true,
+    },
+  ];
+}

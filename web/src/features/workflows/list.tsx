@@ -1,0 +1,252 @@
+/** The workflows of the organization: what starts each, what its last run did, and its errors. */
+
+import "~/ui/table.css";
+import "./list.css";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useRef } from "react";
+import { isObject, textOf } from "~/api/json";
+import { statusOf } from "~/api/runs";
+import type { ErrorGroup, Workflow } from "~/api/schema";
+import { useLiveRuns } from "~/api/stream";
+import { ListState } from "~/shell/list-state";
+import { useShortcuts } from "~/shell/shortcuts";
+import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { Button, buttonClass } from "~/ui/button";
+import { Search } from "~/ui/field";
+import { count, plural } from "~/ui/format";
+import { useListKeys } from "~/ui/list-keys";
+import { PageHead, Segments } from "~/ui/pane";
+import { Glyph } from "~/ui/status";
+import { Tile } from "~/ui/tag";
+import { When } from "~/ui/time";
+import { VirtualRows } from "~/ui/virtual-rows";
+import { triggersInWords } from "./model";
+import { groupsQuery, lastRunQuery, newestRunsQuery, workflowsQuery } from "./queries";
+
+const ROW_HEIGHT = 33;
+
+export type WorkflowState = "active" | "inactive";
+
+type Filter = { q: string; state: WorkflowState | undefined };
+
+/** The newest run of a workflow, as lists of runs have it. */
+type Last = { id: string; status: string; error: unknown; created_at_ms: number };
+
+export function WorkflowList({
+  q,
+  state,
+  onFilter,
+}: Filter & { onFilter: (filter: Filter) => void }) {
+  useTitle("Workflows");
+  useLiveRuns();
+  const navigate = useNavigate();
+  const workflows = useInfiniteQuery(workflowsQuery);
+  const { data: newest } = useQuery(newestRunsQuery);
+  const { data: groups = [] } = useQuery(groupsQuery);
+  const field = useRef<HTMLInputElement>(null);
+  const scroll = useRef<HTMLDivElement>(null);
+  useShortcuts({ filter: () => field.current?.focus() });
+  const words = q.toLowerCase();
+  const all = workflows.data?.pages.flatMap((page) => page.data) ?? [];
+  const shown = all.filter(
+    ({ name, id, active }) =>
+      (state === undefined || active === (state === "active")) &&
+      (name.toLowerCase().includes(words) || id.toLowerCase() === words),
+  );
+  const { current, index } = useListKeys({
+    ids: shown.map(({ id }) => id),
+    onOpen: (id) => void navigate({ to: "/workflows/$id/edit", params: { id } }),
+  });
+  return (
+    <>
+      <PageHead acts={<NewLink />}>
+        <h1>Workflows</h1>
+      </PageHead>
+      <div className="bar">
+        <Search
+          ref={field}
+          wide
+          label="Search names"
+          keys="/"
+          value={q}
+          onChange={(event) => onFilter({ q: event.target.value, state })}
+        />
+        <Segments
+          label="State"
+          value={state ?? "all"}
+          onChange={(next) => onFilter({ q, state: next === "all" ? undefined : next })}
+          choices={[
+            ["all", "All"],
+            ["active", "Active"],
+            ["inactive", "Off"],
+          ]}
+        />
+        {workflows.isSuccess && (
+          <span className="dim end" role="status">
+            {shown.length === all.length
+              ? plural(workflows.data.pages[0]?.page_info.total_count ?? all.length, "workflow")
+              : `${count(shown.length)} of ${plural(all.length, "workflow")}`}
+          </span>
+        )}
+      </div>
+      <div className="scroll" ref={scroll}>
+        <ListState query={workflows} what="The workflows" rowHeight={ROW_HEIGHT} empty={<None />}>
+          {() =>
+            shown.length === 0 ? (
+              <Empty title={`None of ${plural(all.length, "workflow")} matches.`}>
+                <Button onClick={() => onFilter({ q: "", state: undefined })}>
+                  Remove the filter
+                </Button>
+              </Empty>
+            ) : (
+              <table className="tbl t-workflows" aria-label="Workflows">
+                <thead>
+                  <tr className="tr is-head">
+                    <th>Name</th>
+                    <th>State</th>
+                    <th>Starts</th>
+                    <th>Last run</th>
+                    <th>Errors</th>
+                    <th className="is-right">Changed</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  <VirtualRows
+                    count={shown.length}
+                    height={ROW_HEIGHT}
+                    scroll={scroll}
+                    keyOf={(at) => shown[at]?.id ?? String(at)}
+                    shown={index}
+                  >
+                    {(at, row) => {
+                      const workflow = shown[at];
+                      if (workflow === undefined) return null;
+                      return (
+                        <tr
+                          {...row}
+                          className={`tr${workflow.id === current ? " is-current" : ""}`}
+                        >
+                          <Cells
+                            workflow={workflow}
+                            last={newest?.find(({ workflow_id }) => workflow_id === workflow.id)}
+                            read={newest !== undefined}
+                            groups={groups.filter(({ workflow_id }) => workflow_id === workflow.id)}
+                          />
+                        </tr>
+                      );
+                    }}
+                  </VirtualRows>
+                </tbody>
+              </table>
+            )
+          }
+        </ListState>
+      </div>
+    </>
+  );
+}
+
+function Cells({
+  workflow,
+  last: lately,
+  read,
+  groups,
+}: {
+  workflow: Workflow;
+  last: Last | undefined;
+  /** Whether the newest runs were read: it is among them, or ran longer ago. */
+  read: boolean;
+  groups: readonly ErrorGroup[];
+}) {
+  const { data: before } = useQuery({
+    ...lastRunQuery(workflow.id),
+    enabled: read && lately === undefined,
+  });
+  const last = lately ?? before ?? undefined;
+  const errors = groups.reduce((sum, group) => sum + group.count, 0);
+  return (
+    <>
+      <td className="row">
+        <Tile name={workflow.name} />
+        <Link to="/workflows/$id/edit" params={{ id: workflow.id }} className="row-link name cut">
+          {workflow.name}
+        </Link>
+      </td>
+      <td className="cut">
+        <StateWord workflow={workflow} />
+      </td>
+      <td className="mid cut">{triggersInWords(workflow.triggers, () => "a source")}</td>
+      <td className="cut above">
+        {last === undefined ? <NoRun read={read} /> : <LastRun last={last} />}
+      </td>
+      <td className="cut above">
+        {errors === 0 ? (
+          <span className="dim">none</span>
+        ) : (
+          <Link to="/errors" search={{ q: workflow.name }} className="quiet-link failed-text">
+            {plural(errors, "error")}
+          </Link>
+        )}
+      </td>
+      <td className="dim is-right above">
+        <When at={workflow.updated_at * 1_000} />
+      </td>
+    </>
+  );
+}
+
+export function StateWord({ workflow }: { workflow: Pick<Workflow, "active" | "deployment_id"> }) {
+  const [shape, word] =
+    workflow.deployment_id === null
+      ? (["waiting", "Not deployed"] as const)
+      : workflow.active
+        ? (["succeeded", "Active"] as const)
+        : (["cancelled", "Off"] as const);
+  return (
+    <span className="status">
+      <Glyph status={shape} />
+      {word}
+    </span>
+  );
+}
+
+function NoRun({ read }: { read: boolean }) {
+  return <span className="dim">{read ? "never" : ""}</span>;
+}
+
+function LastRun({ last }: { last: Last }) {
+  const status = statusOf(last.status);
+  const code = isObject(last.error) ? textOf(last.error.code) : undefined;
+  return (
+    <Link to="/runs/$id" params={{ id: last.id }} className="status quiet-link">
+      <Glyph status={status} />
+      <span className="cut">
+        {code ?? status}{" "}
+        <span className="dim">
+          <When at={last.created_at_ms} />
+        </span>
+      </span>
+    </Link>
+  );
+}
+
+function NewLink() {
+  return (
+    <Link to="/workflows/new" className={buttonClass({ look: "primary" })}>
+      <Plus className="icon" aria-hidden="true" />
+      New workflow
+    </Link>
+  );
+}
+
+function None() {
+  return (
+    <Empty title="No workflow yet.">
+      <p>A workflow runs steps, your code or published actions, for each request, tick or event.</p>
+      <NewLink />
+    </Empty>
+  );
+}

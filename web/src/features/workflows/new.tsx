@@ -1,0 +1,164 @@
+/** A new workflow: its name and what starts it. It begins as a draft; nothing runs before it is deployed. */
+
+import "./list.css";
+import { Radio } from "@base-ui/react/radio";
+import { RadioGroup } from "@base-ui/react/radio-group";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useId, useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { useRefusal } from "~/shell/session";
+import { useTitle } from "~/shell/title";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import type { Item } from "~/ui/combobox";
+import { Field, Input } from "~/ui/field";
+import { Crumbs, PageHead } from "~/ui/pane";
+import { ChooseSource } from "./choose-source";
+import { FIRST_CODE } from "./model";
+
+type Start = "http" | "timer" | "source" | "none";
+
+const ways: readonly { start: Start; name: string; says: string }[] = [
+  {
+    start: "http",
+    name: "A request",
+    says: "Gets an address of its own; each request is an event.",
+  },
+  {
+    start: "timer",
+    name: "A schedule",
+    says: "Every 15 minutes at first; any interval or cron line.",
+  },
+  { start: "source", name: "Events of a source", says: "One that is deployed already." },
+  { start: "none", name: "Nothing yet", says: "You run it by hand, or choose later." },
+];
+
+const isStart = (value: unknown): value is Start => ways.some(({ start }) => start === value);
+
+function triggersOf(start: Start, source: string | undefined): Record<string, unknown>[] {
+  switch (start) {
+    case "http":
+      return [{ type: "http" }];
+    case "timer":
+      return [{ type: "timer", props: { intervalSeconds: 900 } }];
+    case "source":
+      return source === undefined ? [] : [{ type: "source", id: source }];
+    case "none":
+      return [];
+  }
+}
+
+export function NewWorkflow() {
+  useTitle("New workflow");
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const [name, setName] = useState("");
+  const [start, setStart] = useState<Start>("http");
+  const [source, setSource] = useState<Item | null>(null);
+  const label = useId();
+  const make = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/workflows", {
+          body: {
+            name: name.trim() === "" ? "Untitled workflow" : name.trim(),
+            triggers: triggersOf(start, source?.key),
+            steps: [{ namespace: "code", code: FIRST_CODE }],
+            settings: { auto_deploy: false },
+          },
+        }),
+      ),
+    onSuccess: ({ id }) => {
+      void queries.invalidateQueries({ queryKey: ["workflows"] });
+      void navigate({ to: "/workflows/$id/edit", params: { id } });
+    },
+  });
+  const needs = start === "source" && source === null ? "Choose a source first." : undefined;
+  return (
+    <>
+      <PageHead>
+        <Crumbs>
+          <Link to="/workflows">Workflows</Link>
+          <h1>New</h1>
+        </Crumbs>
+      </PageHead>
+      <form
+        className="scroll"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (refused === undefined && needs === undefined && !make.isPending) make.mutate();
+        }}
+      >
+        <div className="new-workflow">
+          <h2 id={label}>What starts it?</h2>
+          <RadioGroup
+            className="new-ways"
+            aria-labelledby={label}
+            value={start}
+            onValueChange={(next) => {
+              if (isStart(next)) setStart(next);
+            }}
+          >
+            {ways.map((way) => (
+              <Way key={way.start} {...way} />
+            ))}
+          </RadioGroup>
+          {start === "source" && <ChooseSource value={source} onChange={setSource} />}
+          <Field label="Name">
+            {(control) => (
+              <Input
+                {...control}
+                placeholder="Untitled workflow"
+                value={name}
+                onChange={(event) => setName(event.target.value)}
+              />
+            )}
+          </Field>
+          {make.error !== null && (
+            <Banner kind="failed" role="alert" title="The workflow was not made">
+              {sentence(make.error)}
+            </Banner>
+          )}
+          <div>
+            <Button
+              look="primary"
+              size="lg"
+              type="submit"
+              refused={refused ?? needs}
+              busy={make.isPending && "Making…"}
+            >
+              Make workflow
+            </Button>
+          </div>
+          <p className="small dim">
+            It is a draft with one step. Nothing runs before you deploy it.
+          </p>
+        </div>
+      </form>
+    </>
+  );
+}
+
+function Way({ start, name, says }: { start: Start; name: string; says: string }) {
+  const id = useId();
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the radio within is one
+    <label>
+      <Radio.Root value={start} className="radio" aria-labelledby={id} aria-describedby={`${id}-s`}>
+        <Radio.Indicator className="radio-dot" />
+      </Radio.Root>
+      <span>
+        <span id={id} className="name">
+          {name}
+        </span>
+        <br />
+        <span id={`${id}-s`} className="small mid">
+          {says}
+        </span>
+      </span>
+    </label>
+  );
+}

@@ -1,0 +1,314 @@
+/** Head of a workflow: its state, its pages, what is saved, and the deploy. */
+
+import "./builder.css";
+import "./workflow.css";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useBlocker, useMatchRoute } from "@tanstack/react-router";
+import { Redo2, Rocket, Undo2 } from "lucide-react";
+import { type ReactNode, useEffect, useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { isObject, textOf } from "~/api/json";
+import type { Workflow } from "~/api/schema";
+import { useRefusal } from "~/shell/session";
+import { shortcuts, useShortcuts } from "~/shell/shortcuts";
+import { useTitle } from "~/shell/title";
+import { Banner } from "~/ui/banner";
+import { Button, IconButton } from "~/ui/button";
+import { Confirm } from "~/ui/dialog";
+import { SwitchRow } from "~/ui/field";
+import { minute, plural } from "~/ui/format";
+import { takesText } from "~/ui/keyboard";
+import { Crumbs, PageHead } from "~/ui/pane";
+import { Tag, Tile } from "~/ui/tag";
+import { say } from "~/ui/toast";
+import { DeployDialog } from "./deploy-dialog";
+import { differences } from "./model";
+import { deploymentQuery } from "./queries";
+import { BuilderContext, ChangedElsewhere, useBuilder, useBuilderState } from "./use-builder";
+
+export function WorkflowPage({ workflow, children }: { workflow: Workflow; children: ReactNode }) {
+  const builder = useBuilderState(workflow);
+  return (
+    <BuilderContext value={builder}>
+      <Head />
+      <Notices />
+      {children}
+      <Leaving />
+    </BuilderContext>
+  );
+}
+
+function Head() {
+  const builder = useBuilder();
+  const { base } = builder.state;
+  const [deploys, setDeploys] = useState(false);
+  const refused = useRefusal("deploy");
+  const isEdit = useMatchRoute()({ to: "/workflows/$id/edit" }) !== false;
+  useTitle(base.name);
+  const params = { id: base.id };
+  const save = () => {
+    if (builder.dirty && !builder.save.isPending && refused === undefined) {
+      builder.save.mutate({ force: false });
+    }
+  };
+  useShortcuts({
+    save,
+    deploy: () => {
+      if (refused === undefined) setDeploys(true);
+    },
+  });
+  return (
+    <PageHead
+      acts={
+        <>
+          {isEdit && <History />}
+          <Saved />
+          <Versions />
+          {builder.dirty && (
+            <Button
+              keys={shortcuts.save.keys}
+              refused={refused}
+              busy={builder.save.isPending && "Saving…"}
+              onClick={save}
+            >
+              Save
+            </Button>
+          )}
+          <Button look="primary" icon={Rocket} refused={refused} onClick={() => setDeploys(true)}>
+            Deploy…
+          </Button>
+          {deploys && <DeployDialog onClose={() => setDeploys(false)} />}
+        </>
+      }
+    >
+      <Crumbs>
+        <Link to="/workflows">Workflows</Link>
+        <span className="row">
+          <Tile name={base.name} />
+          <h1 className="cut">{base.name}</h1>
+        </span>
+      </Crumbs>
+      <Active />
+      <nav className="tabs" aria-label="Parts of the workflow">
+        <Link to="/workflows/$id/edit" params={params} className="tab">
+          Edit
+        </Link>
+        <Link to="/workflows/$id/runs" params={params} className="tab">
+          Runs
+        </Link>
+        <Link to="/workflows/$id/versions" params={params} className="tab">
+          Versions
+        </Link>
+        <Link to="/workflows/$id/settings" params={params} className="tab">
+          Settings
+        </Link>
+      </nav>
+    </PageHead>
+  );
+}
+
+function Active() {
+  const builder = useBuilder();
+  const { base } = builder.state;
+  const refused = useRefusal("deploy");
+  const change = useMutation({
+    mutationFn: (active: boolean) =>
+      data(
+        client.PUT("/v1/workflows/{id}", { params: { path: { id: base.id } }, body: { active } }),
+      ),
+    onSuccess: (record) => {
+      builder.note(record);
+      say({
+        title: record.active ? `${record.name} is active` : `${record.name} is off`,
+        act: { label: "Undo", onClick: () => change.mutate(!record.active) },
+      });
+    },
+    onError: (error) => say({ title: "Nothing was changed", about: sentence(error) }),
+  });
+  if (base.deployment_id === null) return null;
+  return (
+    <SwitchRow
+      label={base.active ? "Active" : "Off"}
+      checked={change.isPending ? !base.active : base.active}
+      disabled={refused !== undefined || change.isPending}
+      onChange={(active) => change.mutate(active)}
+    />
+  );
+}
+
+/** Undo and redo, named after what they change. */
+function History() {
+  const { state, undo, redo } = useBuilder();
+  const back = state.history.past.at(-1)?.says;
+  const forth = state.history.future.at(-1)?.says;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (!(event.metaKey || event.ctrlKey) || event.key.toLowerCase() !== "z") return;
+      // Fields and the editor undo what was typed in them.
+      if (event.defaultPrevented || takesText(event.target)) return;
+      event.preventDefault();
+      if (event.shiftKey) redo();
+      else undo();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, [undo, redo]);
+  return (
+    <span className="row bld-undo only-wide">
+      <IconButton
+        icon={Undo2}
+        size="sm"
+        label={back === undefined ? "Nothing to undo" : `Undo: ${back}`}
+        keys="mod+z"
+        disabled={back === undefined}
+        onClick={undo}
+      />
+      <IconButton
+        icon={Redo2}
+        size="sm"
+        label={forth === undefined ? "Nothing to redo" : `Redo: ${forth}`}
+        keys="mod+shift+z"
+        disabled={forth === undefined}
+        onClick={redo}
+      />
+    </span>
+  );
+}
+
+/** One of: saved, saving, not saved and why. */
+function Saved() {
+  const { dirty, save, savedAt, keptAt } = useBuilder();
+  const text = save.isPending
+    ? "Saving…"
+    : dirty
+      ? keptAt === undefined
+        ? "Not saved"
+        : `Not saved, kept in this browser ${minute(keptAt)}`
+      : savedAt === undefined
+        ? ""
+        : `Saved ${minute(savedAt)}`;
+  return (
+    <span className="small dim nowrap only-wide" role="status">
+      {text}
+    </span>
+  );
+}
+
+/** The version that is live, and how the saved draft differs from it. */
+function Versions() {
+  const { state } = useBuilder();
+  const { base } = state;
+  const { data: live } = useQuery({
+    ...deploymentQuery(base.id, base.deployment_id ?? ""),
+    enabled: base.deployment_id !== null,
+  });
+  if (base.deployment_id === null) return <Tag kind="draft">not deployed</Tag>;
+  if (live === undefined) return null;
+  const found = differences(base, live);
+  return (
+    <>
+      <Tag kind="live">v{live.version} live</Tag>
+      {found.length > 0 && <Tag kind="draft">draft, {plural(found.length, "change")}</Tag>}
+    </>
+  );
+}
+
+function Notices() {
+  const builder = useBuilder();
+  const { base } = builder.state;
+  const { error } = builder.save;
+  return (
+    <>
+      {isObject(base.made_from) && (
+        <div className="bld-notice">
+          <Banner title={`Made by the project ${textOf(base.made_from.project) ?? ""}`}>
+            The next <code className="mono">millrace apply</code> undoes what you change here.
+            Change <code className="mono">{textOf(base.made_from.path) ?? "its folder"}</code>{" "}
+            instead.
+          </Banner>
+        </div>
+      )}
+      {builder.older !== undefined && (
+        <div className="bld-notice">
+          <Banner
+            kind="waits"
+            role="alert"
+            title={`This browser kept what you typed at ${minute(builder.older.at)}`}
+            act={
+              <span className="row">
+                <Button size="sm" onClick={() => builder.settleOlder(true)}>
+                  Take it
+                </Button>
+                <Button size="sm" look="quiet" onClick={() => builder.settleOlder(false)}>
+                  Let it go
+                </Button>
+              </span>
+            }
+          >
+            The draft on the server was changed since. What you take can be undone.
+          </Banner>
+        </div>
+      )}
+      {error instanceof ChangedElsewhere && (
+        <div className="bld-notice">
+          <Banner
+            kind="waits"
+            role="alert"
+            title="Not saved: somebody else changed this draft since you opened it"
+            act={
+              <span className="row">
+                <Button size="sm" onClick={() => builder.save.mutate({ force: true })}>
+                  Save mine over it
+                </Button>
+                <Button size="sm" onClick={() => builder.read(error.record)}>
+                  Take theirs
+                </Button>
+              </span>
+            }
+          >
+            What you typed is here still.
+          </Banner>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Going away with unsaved work asks first. */
+function Leaving() {
+  const { dirty, state, save } = useBuilder();
+  const here = `/workflows/${state.base.id}/`;
+  const blocker = useBlocker({
+    shouldBlockFn: ({ next }) => dirty && !`${next.pathname}/`.startsWith(here),
+    enableBeforeUnload: dirty,
+    withResolver: true,
+  });
+  const refused = useRefusal("deploy");
+  if (blocker.status !== "blocked") return null;
+  return (
+    <Confirm
+      open
+      onClose={blocker.reset}
+      title="Leave without saving?"
+      keep="Stay"
+      act={refused === undefined ? "Save and leave" : "Leave"}
+      look="primary"
+      busy={save.isPending && "Saving…"}
+      error={save.error === null ? undefined : sentence(save.error)}
+      onConfirm={async () => {
+        if (refused === undefined) await save.mutateAsync({ force: false });
+        blocker.proceed();
+      }}
+    >
+      <p>
+        The draft of {state.base.name} is not saved. This browser keeps what you typed, secrets not.
+      </p>
+      <p>
+        <Button size="sm" look="quiet" onClick={blocker.proceed}>
+          Leave, and save it later
+        </Button>
+      </p>
+    </Confirm>
+  );
+}

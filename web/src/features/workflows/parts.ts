@@ -1,0 +1,26 @@
+/** What other features give to the builder; the route puts them together. */
+
+import type { ReactNode } from "react";
+import type { JsonObject } from "~/api/json";
+import type { PropDef } from "~/api/props";
+import type { Run } from "~/api/schema";
+
+export type FormGiven = {
+  /** A component's key or the id of a saved one. */
+  target: string;
+  props: readonly PropDef[];
+  stored: JsonObject;
+  sealed: readonly string[];
+  /** What the server found wrong with each prop. */
+  refused: Readonly<Record<string, string>>;
+  readOnly: boolean;
+  onValues: (values: JsonObject, more: { form: string | undefined; secrets: string[] }) => void;
+};
+
+/** A step as it was tested: its code is shown beside an error. */
+export type TestedStep = { name: string; code: string; entry: string; disabled: boolean };
+
+export type Parts = {
+  renderForm: (given: FormGiven) => ReactNode;
+  renderResult: (given: { run: Run; step: string; steps: readonly TestedStep[] }) => ReactNode;
+};

@@ -1,0 +1,162 @@
+import { queryOptions } from "@tanstack/react-query";
+import { body, client, data } from "~/api/client";
+import { pagesOf } from "~/api/queries";
+
+const FOUND_MOST = 30;
+/** Runs among which lists look for the newest of each workflow. */
+const NEWEST = 100;
+
+export const workflowsQuery = pagesOf(["workflows"], (query, signal) =>
+  body(client.GET("/v1/workflows", { params: { query }, signal })),
+);
+
+export const workflowQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["workflow", id, "record"],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/workflows/{id}", { params: { path: { id } }, signal })),
+    // What is edited is not replaced beneath the hands: a save asks for it again.
+    refetchOnWindowFocus: false,
+  });
+
+export const deploymentQuery = (id: string, deployment: string) =>
+  queryOptions({
+    queryKey: ["workflow", id, "deployment", deployment],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/workflows/{id}/deployments/{deployment}", {
+          params: { path: { id, deployment } },
+          signal,
+        }),
+      ),
+    // A deployment never changes.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+export const deploymentsQuery = (id: string) =>
+  pagesOf(
+    ["workflow", id, "deployments"],
+    (query, signal) =>
+      body(
+        client.GET("/v1/workflows/{id}/deployments", { params: { path: { id }, query }, signal }),
+      ),
+    50,
+  );
+
+/** The newest runs of all workflows; the stream of runs reads it again. */
+export const newestRunsQuery = queryOptions({
+  queryKey: ["runs", "newest-of-workflows"],
+  queryFn: ({ signal }) =>
+    data(
+      client.GET("/v1/runs", {
+        params: {
+          query: {
+            limit: NEWEST,
+            include: "id,workflow_id,status,kind,error,created_at_ms",
+          },
+        },
+        signal,
+      }),
+    ),
+});
+
+/** The newest run of a workflow that did not run lately. */
+export const lastRunQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["runs", "last", id],
+    queryFn: async ({ signal }) => {
+      const [run] = await data(
+        client.GET("/v1/workflows/{id}/runs", {
+          params: {
+            path: { id },
+            query: { limit: 1, include: "id,status,kind,error,created_at_ms" },
+          },
+          signal,
+        }),
+      );
+      return run ?? null;
+    },
+    staleTime: 30_000,
+  });
+
+export const recentRunsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["runs", "recent", id],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/workflows/{id}/runs", {
+          params: {
+            path: { id },
+            query: { limit: 10, include: "id,status,kind,created_at_ms" },
+          },
+          signal,
+        }),
+      ),
+    staleTime: 0,
+  });
+
+/** Events that a request with `x-pd-notrigger` left. */
+export const keptEventsQuery = (emitter: string, eventName: string | undefined) =>
+  queryOptions({
+    queryKey: ["events", emitter, eventName ?? ""],
+    queryFn: ({ signal }) =>
+      data(
+        emitter.startsWith("p_")
+          ? client.GET("/v1/workflows/{id}/event_summaries", {
+              params: {
+                path: { id: emitter },
+                query: { limit: 8, event_name: eventName, expand: "event" },
+              },
+              signal,
+            })
+          : client.GET("/v1/sources/{id}/event_summaries", {
+              params: { path: { id: emitter }, query: { limit: 8, expand: "event" } },
+              signal,
+            }),
+      ),
+    staleTime: 0,
+    retry: false,
+  });
+
+export const groupsQuery = queryOptions({
+  queryKey: ["error-groups", "of-workflows"],
+  queryFn: ({ signal }) =>
+    data(client.GET("/v1/error_groups", { params: { query: { limit: NEWEST } }, signal })),
+  staleTime: 5_000,
+});
+
+export const actionsQuery = (query: string) =>
+  queryOptions({
+    queryKey: ["action-search", query],
+    queryFn: async ({ signal }) => {
+      const found = await data(
+        client.GET("/v1/components/search", {
+          params: { query: { query, limit: FOUND_MOST } },
+          signal,
+        }),
+      );
+      return found.components.filter(({ type }) => type === "action");
+    },
+    staleTime: 30_000,
+  });
+
+export const componentOfKey = (key: string) =>
+  queryOptions({
+    queryKey: ["registry-component", key],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/components/registry/{id}", { params: { path: { id: key } }, signal })),
+    staleTime: 60_000,
+    retry: false,
+  });
+
+export const sourceNamesQuery = queryOptions({
+  queryKey: ["sources", "names"],
+  queryFn: ({ signal }) =>
+    data(
+      client.GET("/v1/sources", {
+        params: { query: { limit: NEWEST, include: "id,name,active" } },
+        signal,
+      }),
+    ),
+  staleTime: 30_000,
+});

@@ -1,0 +1,199 @@
+/** Name, limits and the end of a workflow. */
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Trash2 } from "lucide-react";
+import { useState } from "react";
+import { client, data } from "~/api/client";
+import { ApiError, sentence } from "~/api/errors";
+import { numberOf } from "~/api/json";
+import { useRefusal } from "~/shell/session";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { Confirm } from "~/ui/dialog";
+import { Field, Input, SwitchRow } from "~/ui/field";
+import { say } from "~/ui/toast";
+import { useBuilder } from "./use-builder";
+
+type Limit = { name: string; label: string; hint: string; scale: number };
+
+/** Limits that are numbers; empty: as the server has it. */
+const LIMITS: readonly Limit[] = [
+  { name: "timeout_ms", label: "Seconds that a run may take", hint: "Empty: 30.", scale: 1_000 },
+  { name: "memory_mb", label: "Memory, MiB", hint: "64 to 10,240. Empty: 256.", scale: 1 },
+  {
+    name: "concurrency",
+    label: "Runs at once",
+    hint: "1 keeps them in order. Empty: no limit.",
+    scale: 1,
+  },
+  {
+    name: "queue_max",
+    label: "Runs that may wait",
+    hint: "Beyond, requests get 429. Empty: no limit.",
+    scale: 1,
+  },
+];
+
+export function WorkflowSettings() {
+  const builder = useBuilder();
+  const { base } = builder.state;
+  const refused = useRefusal("deploy");
+  const [name, setName] = useState(base.name);
+  const [limits, setLimits] = useState<Record<string, string>>(() =>
+    Object.fromEntries(
+      LIMITS.map(({ name, scale }) => {
+        const value = numberOf(base.settings[name]);
+        return [name, value === undefined ? "" : String(value / scale)];
+      }),
+    ),
+  );
+  const [mails, setMails] = useState(base.settings.error_notification !== false);
+  const [keeps, setKeeps] = useState(base.settings.keep_data !== false);
+  const [retries, setRetries] = useState(
+    base.settings.auto_retry !== undefined &&
+      base.settings.auto_retry !== null &&
+      base.settings.auto_retry !== false,
+  );
+  const wrong = LIMITS.find(({ name }) => !/^\d*(\.\d+)?$/.test(limits[name]?.trim() ?? ""));
+  const save = useMutation({
+    mutationFn: () => {
+      const settings: Record<string, unknown> = {
+        error_notification: mails,
+        keep_data: keeps,
+      };
+      const retried = base.settings.auto_retry;
+      settings.auto_retry = retries
+        ? typeof retried === "object" && retried !== null
+          ? retried
+          : true
+        : false;
+      for (const { name, scale } of LIMITS) {
+        const text = limits[name]?.trim() ?? "";
+        settings[name] = text === "" ? false : Math.round(Number(text) * scale);
+      }
+      return data(
+        client.PUT("/v1/workflows/{id}", {
+          params: { path: { id: base.id } },
+          body: { ...(name.trim() === base.name ? {} : { name: name.trim() }), settings },
+        }),
+      );
+    },
+    onSuccess: (record) => {
+      builder.note(record);
+      say({
+        title: "Saved",
+        about: "Limits come into force with the next deploy.",
+        shape: "succeeded",
+      });
+    },
+  });
+  const field = save.error instanceof ApiError ? save.error.field : undefined;
+  return (
+    <form
+      className="scroll wf-settings"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (refused === undefined && wrong === undefined) save.mutate();
+      }}
+    >
+      <div className="form-grid">
+        <Field label="Name" error={field === "name" ? save.error?.message : undefined}>
+          {(control) => (
+            <Input {...control} value={name} onChange={({ target }) => setName(target.value)} />
+          )}
+        </Field>
+        {LIMITS.map(({ name, label, hint }) => (
+          <Field
+            key={name}
+            label={label}
+            hint={hint}
+            error={
+              wrong?.name === name
+                ? `“${limits[name]}” is no number.`
+                : field === `settings.${name}`
+                  ? save.error?.message
+                  : undefined
+            }
+          >
+            {(control) => (
+              <Input
+                {...control}
+                inputMode="decimal"
+                value={limits[name] ?? ""}
+                onChange={({ target }) => setLimits({ ...limits, [name]: target.value })}
+              />
+            )}
+          </Field>
+        ))}
+        <SwitchRow label="Run a failed step again" checked={retries} onChange={setRetries} />
+        <SwitchRow label="Mail about errors" checked={mails} onChange={setMails} />
+        <SwitchRow
+          label="Keep events, results and logs of runs"
+          checked={keeps}
+          onChange={setKeeps}
+        />
+      </div>
+      {save.error !== null && (
+        <Banner kind="failed" role="alert" title="Nothing was saved">
+          {sentence(save.error)}
+        </Banner>
+      )}
+      <div>
+        <Button
+          look="primary"
+          type="submit"
+          refused={refused ?? (wrong === undefined ? undefined : `${wrong.label}: no number.`)}
+          busy={save.isPending && "Saving…"}
+        >
+          Save settings
+        </Button>
+      </div>
+      <Delete />
+    </form>
+  );
+}
+
+function Delete() {
+  const builder = useBuilder();
+  const { base } = builder.state;
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const [asks, setAsks] = useState(false);
+  const remove = useMutation({
+    mutationFn: () =>
+      data(client.DELETE("/v1/workflows/{id}", { params: { path: { id: base.id } } })),
+    onSuccess: () => {
+      builder.forget();
+      void queries.invalidateQueries({ queryKey: ["workflows"] });
+      say({ title: `${base.name} is deleted` });
+      void navigate({ to: "/workflows", ignoreBlocker: true });
+    },
+  });
+  return (
+    <div className="danger-zone">
+      <div className="grow">
+        <p className="name">Delete the workflow</p>
+        <p className="mid small">
+          Its addresses and schedules end. Runs that wait or pause are cancelled. Its history stays.
+        </p>
+      </div>
+      <Button look="danger" icon={Trash2} refused={refused} onClick={() => setAsks(true)}>
+        Delete workflow…
+      </Button>
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title={`Delete workflow “${base.name}”?`}
+        act="Delete workflow"
+        typed={base.name_slug}
+        busy={remove.isPending && "Deleting…"}
+        error={remove.error === null ? undefined : sentence(remove.error)}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>Its addresses, its schedules and its draft go.</p>
+      </Confirm>
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+/** State of the builder: the draft with its edits, the record that it began from, and what the server refused. Pure. */
+
+import { problemsOf } from "~/api/components";
+import { ApiError, sentence } from "~/api/errors";
+import type { Workflow } from "~/api/schema";
+import { begun, edited, type History, redone, replaced, undone } from "./history";
+import {
+  type Draft,
+  draftOf,
+  refusedPlace,
+  type SavedStep,
+  type StepDraft,
+  savedStepsOf,
+} from "./model";
+
+export type Refusal = {
+  message: string;
+  step?: string;
+  trigger?: number;
+  line?: number;
+  /** What is wrong with each prop of the step. */
+  problems: Readonly<Record<string, string>>;
+};
+
+export type State = {
+  /** As the server has it. */
+  base: Workflow;
+  /** The same as a draft: while it is the present one, all is saved. */
+  saved: Draft;
+  /** Names that the server has for steps, by the key of each. */
+  names: Readonly<Record<string, string>>;
+  history: History<Draft>;
+  /** Grows when values change by other means than the form that shows them. */
+  revision: number;
+  refusal: Refusal | undefined;
+};
+
+export type Act =
+  | { type: "edit"; draft: Draft; says: string; at?: string | undefined }
+  | { type: "undo" }
+  | { type: "redo" }
+  | { type: "saved"; record: Workflow; sent: Draft }
+  | { type: "read"; record: Workflow }
+  /** The server's content became other than it was; what is typed stays. */
+  | { type: "rebase"; record: Workflow }
+  | { type: "refused"; error: Error; sent: Draft }
+  | { type: "undoAll" }
+  | { type: "dismiss" };
+
+export function begin(base: Workflow, kept: Draft | undefined): State {
+  const saved = draftOf(base);
+  const history = begun(saved);
+  return {
+    base,
+    saved,
+    names: namesOf(saved),
+    history: kept === undefined ? history : edited(history, kept, "what was typed before"),
+    revision: 0,
+    refusal: undefined,
+  };
+}
+
+function namesOf(draft: Draft): Record<string, string> {
+  return Object.fromEntries(draft.steps.map(({ key, namespace }) => [key, namespace]));
+}
+
+/** The record as a draft whose steps are those that were sent. */
+function rekeyed(record: Workflow, sent: Draft): Draft {
+  const draft = draftOf(record);
+  const keys = new Map(sent.steps.map(({ key, namespace }) => [namespace, key]));
+  return {
+    ...draft,
+    steps: draft.steps.map((step) => ({ ...step, key: keys.get(step.namespace) ?? step.key })),
+  };
+}
+
+export function reduced(state: State, act: Act): State {
+  const { history } = state;
+  switch (act.type) {
+    case "edit":
+      return {
+        ...state,
+        history: edited(history, act.draft, act.says, act.at),
+        refusal: undefined,
+      };
+    case "undo":
+      return {
+        ...state,
+        history: undone(history),
+        revision: state.revision + 1,
+        refusal: undefined,
+      };
+    case "redo":
+      return {
+        ...state,
+        history: redone(history),
+        revision: state.revision + 1,
+        refusal: undefined,
+      };
+    case "saved": {
+      const saved = rekeyed(act.record, act.sent);
+      const isAll = history.now === act.sent;
+      const hadSecrets = act.sent.steps.some(({ secrets = [] }) => secrets.length > 0);
+      return {
+        base: act.record,
+        saved,
+        names: namesOf(saved),
+        history: isAll ? replaced(history, saved) : history,
+        revision: isAll && hadSecrets ? state.revision + 1 : state.revision,
+        refusal: undefined,
+      };
+    }
+    case "read":
+      return { ...begin(act.record, undefined), revision: state.revision + 1 };
+    case "rebase": {
+      const saved = rekeyed(act.record, history.now);
+      return { ...state, base: act.record, saved, names: namesOf(saved) };
+    }
+    case "refused":
+      return { ...state, refusal: refusalOf(act.error, act.sent) };
+    case "undoAll":
+      return { ...state, history: begun(state.saved), refusal: undefined };
+    case "dismiss":
+      return { ...state, refusal: undefined };
+  }
+}
+
+function refusalOf(error: Error, sent: Draft): Refusal {
+  const details = error instanceof ApiError ? error.details : {};
+  return {
+    message: sentence(error),
+    problems: problemsOf(details),
+    ...refusedPlace(details, error.message, sent),
+  };
+}
+
+/** The present draft, with the names that the server has for its steps. */
+export function toSend(state: State): Draft {
+  const { now } = state.history;
+  return {
+    ...now,
+    steps: now.steps.map((step) => ({ ...step, savedAs: state.names[step.key] })),
+  };
+}
+
+export function savedOf(state: State, step: StepDraft): SavedStep | undefined {
+  const name = state.names[step.key];
+  return savedStepsOf(state.base.steps).find(({ namespace }) => namespace === name);
+}
+
+/** What a step does, as text: results of a test are of the step as it was. */
+export function stepText({ namespace, runs, props, disabled }: StepDraft): string {
+  return JSON.stringify([namespace, runs, props, disabled]);
+}
+
+let last = 0;
+
+/** A key for a step that is new. */
+export function newKey(): string {
+  last += 1;
+  return `new-${Date.now().toString(36)}-${last}`;
+}

@@ -1,0 +1,50 @@
+/** Events that a workflow is tested with: made up by the kind of its trigger, or real ones. Pure. */
+
+import type { TriggerDraft } from "./model";
+
+export type TestEvent = {
+  /** Where it is from, in words. */
+  from: string;
+  value: unknown;
+  /** Identity among the events that can be chosen. */
+  id: string;
+};
+
+export function sampleOf(trigger: TriggerDraft | undefined): TestEvent {
+  switch (trigger?.kind) {
+    case "http":
+      return {
+        id: "sample",
+        from: "Sample request",
+        value: {
+          method: "POST",
+          path: "/",
+          query: {},
+          headers: { "content-type": "application/json" },
+          client_ip: "127.0.0.1",
+          body: { hello: "world" },
+        },
+      };
+    case "timer": {
+      const at = new Date();
+      const timestamp = Math.floor(at.getTime() / 1_000);
+      return {
+        id: "sample",
+        from: "Sample tick",
+        value:
+          trigger.cron === undefined
+            ? { timestamp, interval_seconds: trigger.seconds }
+            : {
+                timestamp,
+                cron: trigger.cron,
+                timezone_configured: {
+                  timezone: trigger.zone,
+                  iso8601: { timestamp: at.toISOString() },
+                },
+              },
+      };
+    }
+    default:
+      return { id: "sample", from: "Empty event", value: {} };
+  }
+}

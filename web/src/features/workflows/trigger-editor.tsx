@@ -1,0 +1,298 @@
+/** The chosen trigger: its address, its schedule, its source; and adding another one. */
+
+import { useQuery } from "@tanstack/react-query";
+import { Clock, Globe, Plus, Radio, Trash2 } from "lucide-react";
+import { isObject, numberOf, textOf } from "~/api/json";
+import { propsOf } from "~/api/props";
+import { useRefusal } from "~/shell/session";
+import { Banner } from "~/ui/banner";
+import { Button } from "~/ui/button";
+import { Copy } from "~/ui/copy";
+import { Field, Input, Password } from "~/ui/field";
+import { Menu, MenuItem } from "~/ui/menu";
+import { Select } from "~/ui/select";
+import { triggerNames } from "./cards";
+import { ChooseSource } from "./choose-source";
+import type { TriggerDraft } from "./model";
+import type { Parts } from "./parts";
+import { sourceNamesQuery } from "./queries";
+import { useBuilder } from "./use-builder";
+
+const TIMER = propsOf([{ name: "timer", type: "$.interface.timer", label: "Ticks" }]);
+
+export function TriggerEditor({
+  at,
+  parts,
+  onOpen,
+}: {
+  at: number;
+  parts: Parts;
+  onOpen: (open: string) => void;
+}) {
+  const { draft, edit, state } = useBuilder();
+  const refused = useRefusal("deploy");
+  const trigger = draft.triggers[at];
+  const set = (next: TriggerDraft, says: string, place?: string) =>
+    edit({ ...draft, triggers: draft.triggers.with(at, next) }, says, place);
+  const add = (made: TriggerDraft) => {
+    edit(
+      { ...draft, triggers: [...draft.triggers, made] },
+      `add ${triggerNames[made.kind].toLowerCase()}`,
+    );
+    onOpen(draft.triggers.length === 0 ? "trigger" : `trigger.${draft.triggers.length}`);
+  };
+  const remove = () => {
+    onOpen("trigger");
+    edit({ ...draft, triggers: draft.triggers.toSpliced(at, 1) }, "remove a trigger");
+  };
+  const refusal = state.refusal?.trigger === at ? state.refusal : undefined;
+  return (
+    <>
+      <div className="bld-head">
+        <h2>{trigger === undefined ? "No trigger" : triggerNames[trigger.kind]}</h2>
+        <span className="grow" />
+        {refused === undefined && <AddTrigger onAdd={add} />}
+        {trigger !== undefined && refused === undefined && (
+          <Button size="sm" look="danger" icon={Trash2} onClick={remove}>
+            Remove
+          </Button>
+        )}
+      </div>
+      {refusal !== undefined && (
+        <div className="bld-wrong">
+          <Banner kind="failed" role="alert" title="The server refused this trigger">
+            {refusal.message}
+          </Banner>
+        </div>
+      )}
+      <div className="bld-panel scroll">
+        {trigger === undefined && (
+          <p className="bld-none mid">
+            Nothing starts this workflow by itself. Add a trigger, or run it by hand.
+          </p>
+        )}
+        {trigger?.kind === "http" && (
+          <Http trigger={trigger} readOnly={refused !== undefined} onChange={set} />
+        )}
+        {trigger?.kind === "timer" && (
+          <div className="bld-props" key={state.revision}>
+            {parts.renderForm({
+              target: "",
+              props: TIMER,
+              stored: {
+                timer:
+                  trigger.cron === undefined
+                    ? { intervalSeconds: trigger.seconds }
+                    : { cron: trigger.cron, timezone: trigger.zone },
+              },
+              sealed: [],
+              refused: {},
+              readOnly: refused !== undefined,
+              onValues: ({ timer }) => {
+                if (!isObject(timer)) return;
+                const cron = textOf(timer.cron);
+                set(
+                  {
+                    ...trigger,
+                    cron,
+                    seconds: numberOf(timer.intervalSeconds),
+                    zone: textOf(timer.timezone) ?? trigger.zone,
+                  },
+                  "change the schedule",
+                  `trigger ${at}`,
+                );
+              },
+            })}
+          </div>
+        )}
+        {trigger?.kind === "source" && (
+          <Source trigger={trigger} readOnly={refused !== undefined} onChange={set} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function AddTrigger({ onAdd }: { onAdd: (trigger: TriggerDraft) => void }) {
+  return (
+    <Menu
+      label="Triggers"
+      trigger={
+        <Button size="sm" icon={Plus}>
+          Add a trigger
+        </Button>
+      }
+    >
+      <MenuItem
+        icon={Globe}
+        onSelect={() => onAdd({ kind: "http", id: undefined, auth: { type: "none" } })}
+      >
+        HTTP request
+      </MenuItem>
+      <MenuItem
+        icon={Clock}
+        onSelect={() =>
+          onAdd({ kind: "timer", id: undefined, seconds: 900, cron: undefined, zone: "UTC" })
+        }
+      >
+        Schedule
+      </MenuItem>
+      <MenuItem icon={Radio} onSelect={() => onAdd({ kind: "source", id: "", eventName: "" })}>
+        Events of a source
+      </MenuItem>
+    </Menu>
+  );
+}
+
+type HttpTrigger = Extract<TriggerDraft, { kind: "http" }>;
+type SourceTrigger = Extract<TriggerDraft, { kind: "source" }>;
+
+const AUTHS = [
+  ["none", "Anybody"],
+  ["bearer", "Who has a token"],
+  ["signature", "Who signs the body"],
+  ["api_key", "An API key of the organization"],
+] as const;
+
+function Http({
+  trigger,
+  readOnly,
+  onChange,
+}: {
+  trigger: HttpTrigger;
+  readOnly: boolean;
+  onChange: (trigger: TriggerDraft, says: string, place?: string) => void;
+}) {
+  const { state } = useBuilder();
+  const { base } = state;
+  const record = base.triggers.find((each) => isObject(each) && each.id === trigger.id);
+  const address =
+    trigger.id !== undefined && isObject(record) ? textOf(record.endpoint_url) : undefined;
+  const kind = textOf(trigger.auth.type) ?? "none";
+  const was = isObject(record) && isObject(record.auth) ? textOf(record.auth.type) : undefined;
+  const curl =
+    address === undefined
+      ? ""
+      : `curl ${address} ${kind === "bearer" || kind === "api_key" ? "-H 'Authorization: Bearer …' " : ""}-H 'Content-Type: application/json' -d '{"hello": "world"}'`;
+  const secretName = kind === "bearer" ? "token" : "secret";
+  return (
+    <div className="bld-props form-grid">
+      {address === undefined ? (
+        <p className="mid">It gets its address once the draft is saved.</p>
+      ) : (
+        <>
+          <Field label="Address" hint={addressHint(base)}>
+            {({ id }) => (
+              <div className="row">
+                <output id={id} className="endpoint mono">
+                  {address}
+                </output>
+                <Copy named text={address} />
+                <Copy named label="curl" text={curl} />
+              </div>
+            )}
+          </Field>
+          <pre className="code bld-curl">{curl}</pre>
+        </>
+      )}
+      <Field label="Who may call it">
+        {(control) => (
+          <Select
+            {...control}
+            value={kind}
+            disabled={readOnly}
+            choices={AUTHS.map(([value, label]) => ({ value, label }))}
+            onChange={(type) => onChange({ ...trigger, auth: { type } }, "change who may call")}
+          />
+        )}
+      </Field>
+      {(kind === "bearer" || kind === "signature") && (
+        <Field
+          label={kind === "bearer" ? "Token" : "Secret"}
+          hint={
+            was === kind
+              ? "One is set. Leave this empty to keep it; nobody can read it back."
+              : "Nobody can read it back once it is saved."
+          }
+        >
+          {(control) => (
+            <Password
+              {...control}
+              autoComplete="new-password"
+              readOnly={readOnly}
+              value={textOf(trigger.auth[secretName]) ?? ""}
+              onChange={({ target }) => {
+                const { [secretName]: _, ...rest } = trigger.auth;
+                const auth = target.value === "" ? rest : { ...rest, [secretName]: target.value };
+                onChange({ ...trigger, auth }, "change the secret", `secret ${trigger.id}`);
+              }}
+            />
+          )}
+        </Field>
+      )}
+      {kind === "signature" && (
+        <Field
+          label="Header"
+          hint="Empty: signatures of Standard Webhooks. Else the header with the HMAC-SHA256 of the body, such as x-hub-signature-256."
+        >
+          {(control) => (
+            <Input
+              {...control}
+              mono
+              readOnly={readOnly}
+              value={textOf(trigger.auth.header) ?? ""}
+              onChange={({ target }) => {
+                const { header: _, ...rest } = trigger.auth;
+                const auth = target.value === "" ? rest : { ...rest, header: target.value };
+                onChange({ ...trigger, auth }, "change the header", `header ${trigger.id}`);
+              }}
+            />
+          )}
+        </Field>
+      )}
+    </div>
+  );
+}
+
+function addressHint(base: { deployment_id: string | null; active: boolean }): string | undefined {
+  if (base.deployment_id === null) return "It answers from the first deploy on.";
+  return base.active ? undefined : "The workflow is off: requests are refused.";
+}
+
+function Source({
+  trigger,
+  readOnly,
+  onChange,
+}: {
+  trigger: SourceTrigger;
+  readOnly: boolean;
+  onChange: (trigger: TriggerDraft, says: string, place?: string) => void;
+}) {
+  const { data: sources = [] } = useQuery(sourceNamesQuery);
+  const found = sources.find(({ id }) => id === trigger.id);
+  if (readOnly) return <p className="bld-none">{found?.name ?? trigger.id}</p>;
+  return (
+    <div className="bld-props form-grid">
+      <ChooseSource
+        value={trigger.id === "" ? null : { key: trigger.id, label: found?.name ?? trigger.id }}
+        onChange={(item) => onChange({ ...trigger, id: item?.key ?? "" }, "choose a source")}
+      />
+      <Field label="Channel" hint="Empty: the default one, where $emit names none.">
+        {(control) => (
+          <Input
+            {...control}
+            mono
+            value={trigger.eventName}
+            onChange={({ target }) =>
+              onChange(
+                { ...trigger, eventName: target.value },
+                "change the channel",
+                `channel ${trigger.id}`,
+              )
+            }
+          />
+        )}
+      </Field>
+    </div>
+  );
+}

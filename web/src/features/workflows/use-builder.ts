@@ -1,0 +1,160 @@
+/** The builder of one workflow, provided to all of its pages: what is typed outlives a change of the tab. */
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { createContext, use, useEffect, useReducer, useState } from "react";
+import { client, data } from "~/api/client";
+import { isObject } from "~/api/json";
+import type { Workflow } from "~/api/schema";
+import { forget, keep, keptOf } from "~/shell/kept";
+import { keptDraft, withoutSecrets } from "./kept-draft";
+import { contentOf, type Draft, requestOf, savedStepsOf } from "./model";
+import { workflowQuery } from "./queries";
+import { begin, type Refusal, reduced, toSend } from "./state";
+import { useTest } from "./use-test";
+
+const KEEP_WAIT_MS = 400;
+
+/** Somebody else changed the draft since it was read here. */
+export class ChangedElsewhere extends Error {
+  override name = "ChangedElsewhere";
+  constructor(readonly record: Workflow) {
+    super("Somebody else changed this draft since you opened it.");
+  }
+}
+
+/** What this browser kept, and whether the server's draft is still the one that it was typed over. */
+function keptFor(workflow: Workflow) {
+  const kept = keptOf(keepName(workflow.id));
+  if (kept === undefined || !isObject(kept.value)) return undefined;
+  const draft = keptDraft(kept.value.draft);
+  if (draft === undefined) return undefined;
+  return { draft, at: kept.at, fits: kept.value.over === contentOf(workflow) };
+}
+
+const keepName = (id: string) => `workflow.${id}`;
+
+export function useBuilderState(workflow: Workflow) {
+  const queries = useQueryClient();
+  const [start] = useState(() => keptFor(workflow));
+  const [state, act] = useReducer(reduced, undefined, () =>
+    begin(workflow, start?.fits ? start.draft : undefined),
+  );
+  /** Typed over a draft that is no more; waits for a decision. */
+  const [older, setOlder] = useState(start?.fits === false ? start : undefined);
+  const [keptAt, setKeptAt] = useState(start?.at);
+  const [savedAt, setSavedAt] = useState<number | undefined>(undefined);
+  const { now } = state.history;
+  const dirty = now !== state.saved;
+  const over = contentOf(state.base);
+
+  useEffect(() => {
+    if (older !== undefined) return;
+    if (!dirty) {
+      forget(keepName(workflow.id));
+      return;
+    }
+    const timer = setTimeout(() => {
+      setKeptAt(keep(keepName(workflow.id), { over, draft: withoutSecrets(now) }));
+    }, KEEP_WAIT_MS);
+    return () => clearTimeout(timer);
+  }, [dirty, now, over, workflow.id, older]);
+
+  const took = (record: Workflow) => {
+    queries.setQueryData(workflowQuery(workflow.id).queryKey, record);
+    void queries.invalidateQueries({ queryKey: ["workflows"] });
+    void queries.invalidateQueries({ queryKey: ["owners"] });
+  };
+  const path = { id: workflow.id };
+
+  const save = useMutation({
+    mutationFn: async ({ force }: { force: boolean }) => {
+      const sent = now;
+      const fresh = await data(client.GET("/v1/workflows/{id}", { params: { path } }));
+      if (!force && contentOf(fresh) !== over) throw new ChangedElsewhere(fresh);
+      const body = requestOf(toSend(state), savedStepsOf(state.base.steps));
+      try {
+        const record = await data(client.PUT("/v1/workflows/{id}", { params: { path }, body }));
+        return { record, sent };
+      } catch (error) {
+        if (error instanceof Error) act({ type: "refused", error, sent });
+        throw error;
+      }
+    },
+    onSuccess: ({ record, sent }) => {
+      act({ type: "saved", record, sent });
+      setSavedAt(Date.now());
+      took(record);
+    },
+  });
+
+  const deploy = useMutation({
+    mutationFn: async () => {
+      if (dirty) await save.mutateAsync({ force: false });
+      const deployment = await data(client.POST("/v1/workflows/{id}/deploy", { params: { path } }));
+      return {
+        deployment,
+        record: await data(client.GET("/v1/workflows/{id}", { params: { path } })),
+      };
+    },
+    onSuccess: ({ record }) => {
+      act({ type: "rebase", record });
+      took(record);
+      void queries.invalidateQueries({ queryKey: ["workflow", workflow.id, "deployments"] });
+    },
+  });
+
+  const test = useTest(state, (error, sent) => act({ type: "refused", error, sent }));
+
+  return {
+    id: workflow.id,
+    state,
+    draft: now,
+    dirty,
+    keptAt: dirty ? keptAt : undefined,
+    savedAt,
+    older,
+    /** Takes what was kept over an older draft, or lets it go. */
+    settleOlder(take: boolean) {
+      if (take && older !== undefined) {
+        act({ type: "edit", draft: older.draft, says: "what was typed before" });
+      }
+      setOlder(undefined);
+    },
+    edit(draft: Draft, says: string, at?: string) {
+      act({ type: "edit", draft, says, at });
+    },
+    undo: () => act({ type: "undo" }),
+    redo: () => act({ type: "redo" }),
+    /** Takes the record of the server in place of what is here. */
+    read(record: Workflow) {
+      act({ type: "read", record });
+      save.reset();
+      took(record);
+    },
+    /** Takes the record, and leaves the draft alone. */
+    note(record: Workflow) {
+      act({ type: "rebase", record });
+      took(record);
+    },
+    /** It is gone: nothing of it is to be kept. */
+    forget() {
+      act({ type: "undoAll" });
+      forget(keepName(workflow.id));
+    },
+    dismiss: () => act({ type: "dismiss" }),
+    save,
+    deploy,
+    test,
+  };
+}
+
+export type Builder = ReturnType<typeof useBuilderState>;
+export type { Refusal };
+
+export const BuilderContext = createContext<Builder | null>(null);
+
+export function useBuilder(): Builder {
+  const builder = use(BuilderContext);
+  if (builder === null) throw new Error("no builder is provided above this component");
+  return builder;
+}

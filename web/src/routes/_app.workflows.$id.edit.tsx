@@ -1,0 +1,60 @@
+import { createFileRoute } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { runOf } from "~/api/runs";
+import { PropForm } from "~/features/prop-form/prop-form";
+import { usePropForm } from "~/features/prop-form/use-prop-form";
+import { StepResult } from "~/features/runs/step-result";
+import { WorkflowBuilder } from "~/features/workflows/builder";
+import type { FormGiven, Parts } from "~/features/workflows/parts";
+
+export const Route = createFileRoute("/_app/workflows/$id/edit")({
+  validateSearch: (given: Record<string, unknown>): { step?: string } =>
+    typeof given.step === "string" ? { step: given.step } : {},
+  component: Edit,
+});
+
+const parts: Parts = {
+  renderForm: (given) => <Form {...given} />,
+  renderResult: ({ run, step, steps }) => (
+    <StepResult key={`${run.id} ${step}`} run={runOf(run)} step={step} steps={steps} />
+  ),
+};
+
+function Edit() {
+  const { step } = Route.useSearch();
+  const navigate = Route.useNavigate();
+  return (
+    <WorkflowBuilder
+      open={step}
+      onOpen={(next) =>
+        void navigate({ search: { step: next }, replace: true, resetScroll: false })
+      }
+      parts={parts}
+    />
+  );
+}
+
+function Form({ target, props, stored, sealed, refused, readOnly, onValues }: FormGiven) {
+  const form = usePropForm({ target, props, stored, sealed });
+  const { refuse } = form;
+  const wrong = JSON.stringify(refused);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: made anew by each drawing
+  useEffect(() => {
+    if (wrong !== "{}") refuse(refused);
+  }, [wrong]);
+  const values = JSON.stringify(form.values);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was typed is what changed
+  useEffect(() => {
+    if (!form.changed) return;
+    const secrets = form.props.filter(({ secret }) => secret).map(({ name }) => name);
+    onValues(form.values, {
+      form: form.formId(),
+      secrets: secrets.filter((name) => form.values[name] !== undefined),
+    });
+  }, [values]);
+  return (
+    <fieldset disabled={readOnly}>
+      <PropForm form={form} stored={stored} />
+    </fieldset>
+  );
+}

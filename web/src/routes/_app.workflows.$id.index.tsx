@@ -1,0 +1,7 @@
+import { createFileRoute, redirect } from "@tanstack/react-router";
+
+export const Route = createFileRoute("/_app/workflows/$id/")({
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: "/workflows/$id/edit", params, replace: true });
+  },
+});
