@@ -1,7 +1,7 @@
 /** Questions of a form to a component's code: options of a prop, and props that depend on others. */
 
 import { body, client } from "./client";
-import { isObject, type JsonObject, listOf, textOf } from "./json";
+import { isObject, type JsonObject, textOf } from "./json";
 import { type Option, optionsOf, type PropDef, propsOf } from "./props";
 
 /** What a form is about: a saved component or a deployed source by its id, or a component by its key. */
@@ -73,16 +73,4 @@ export async function readProps(
     form: isObject(made) ? textOf(made.id) : undefined,
     props: propsOf(isObject(made) ? made.configurable_props : []),
   };
-}
-
-/** What the server found wrong with each prop, from the details of a refusal. */
-export function problemsOf(details: JsonObject): Record<string, string> {
-  const problems: Record<string, string> = {};
-  for (const each of listOf(details.props)) {
-    if (!isObject(each)) continue;
-    const prop = textOf(each.prop);
-    const problem = textOf(each.problem);
-    if (prop !== undefined && problem !== undefined) problems[prop] = problem;
-  }
-  return problems;
 }

@@ -1,6 +1,6 @@
 /** Definitions of props (spec 2.7), read from `configurable_props`. */
 
-import { isObject, listOf, numberOf, textOf } from "./json";
+import { isObject, type JsonObject, listOf, numberOf, textOf } from "./json";
 
 export type Option = { label: string; value: unknown };
 
@@ -96,4 +96,16 @@ export function isRequired(prop: PropDef): boolean {
     prop.type.startsWith("$.") ||
     ["alert", "dir", "app", "app[]", "http_request", "data_store", "sql"].includes(prop.type)
   );
+}
+
+/** What the server found wrong with each prop, from the details of a refusal. */
+export function problemsOf(details: JsonObject): Record<string, string> {
+  const problems: Record<string, string> = {};
+  for (const each of listOf(details.props)) {
+    if (!isObject(each)) continue;
+    const prop = textOf(each.prop);
+    const problem = textOf(each.problem);
+    if (prop !== undefined && problem !== undefined) problems[prop] = problem;
+  }
+  return problems;
 }

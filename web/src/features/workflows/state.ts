@@ -1,7 +1,7 @@
 /** State of the builder: the draft with its edits, the record that it began from, and what the server refused. Pure. */
 
-import { problemsOf } from "~/api/components";
 import { ApiError, sentence } from "~/api/errors";
+import { problemsOf } from "~/api/props";
 import type { Workflow } from "~/api/schema";
 import { begun, edited, type History, redone, replaced, undone } from "./history";
 import {
@@ -114,7 +114,14 @@ export function reduced(state: State, act: Act): State {
       return { ...begin(act.record, undefined), revision: state.revision + 1 };
     case "rebase": {
       const saved = rekeyed(act.record, history.now);
-      return { ...state, base: act.record, saved, names: namesOf(saved) };
+      const isSaved = history.now === state.saved;
+      return {
+        ...state,
+        base: act.record,
+        saved,
+        names: namesOf(saved),
+        history: isSaved ? replaced(history, saved) : history,
+      };
     }
     case "refused":
       return { ...state, refusal: refusalOf(act.error, act.sent) };

@@ -1,7 +1,7 @@
 /** The builder of one workflow, provided to all of its pages: what is typed outlives a change of the tab. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { createContext, use, useEffect, useReducer, useState } from "react";
+import { createContext, use, useEffect, useReducer, useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { isObject } from "~/api/json";
 import type { Workflow } from "~/api/schema";
@@ -53,11 +53,24 @@ export function useBuilderState(workflow: Workflow) {
       forget(keepName(workflow.id));
       return;
     }
-    const timer = setTimeout(() => {
+    const keepNow = () =>
       setKeptAt(keep(keepName(workflow.id), { over, draft: withoutSecrets(now) }));
-    }, KEEP_WAIT_MS);
-    return () => clearTimeout(timer);
+    const timer = setTimeout(keepNow, KEEP_WAIT_MS);
+    // A page that ends in between loses nothing.
+    window.addEventListener("pagehide", keepNow);
+    return () => {
+      clearTimeout(timer);
+      window.removeEventListener("pagehide", keepNow);
+    };
   }, [dirty, now, over, workflow.id, older]);
+
+  // Leaving the workflow's pages keeps what was typed at once.
+  const unsaved = useRef<(() => void) | undefined>(undefined);
+  unsaved.current =
+    dirty && older === undefined
+      ? () => keep(keepName(workflow.id), { over, draft: withoutSecrets(now) })
+      : undefined;
+  useEffect(() => () => unsaved.current?.(), []);
 
   const took = (record: Workflow) => {
     queries.setQueryData(workflowQuery(workflow.id).queryKey, record);

@@ -50,6 +50,48 @@ const wrongLine = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
+/**
+ * Text typed over several lines. Left to the browser, it would merge the lines with a style of its own within the text, which
+ * the page's policy refuses with a message.
+ */
+const typesOverLines = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { data: text } = event;
+    if (event.inputType !== "insertText" || text === null) return false;
+    const { from, to } = rangeTyped(view);
+    const { doc, readOnly } = view.state;
+    if (readOnly || doc.lineAt(from).number === doc.lineAt(to).number) return false;
+    event.preventDefault();
+    const insert = () =>
+      view.state.update({
+        changes: { from, to, insert: text },
+        selection: { anchor: from + text.length },
+        userEvent: "input.type",
+        scrollIntoView: true,
+      });
+    const handled = view.state
+      .facet(EditorView.inputHandler)
+      .some((handler) => handler(view, from, to, text, insert));
+    if (!handled) view.dispatch(insert());
+    return true;
+  },
+});
+
+/** What typing replaces. The editor's selection and the page's follow each other a moment later. */
+function rangeTyped(view: EditorView): { from: number; to: number } {
+  const { main } = view.state.selection;
+  const selected = document.getSelection();
+  if (!main.empty || selected === null || selected.isCollapsed) return main;
+  const { startContainer, startOffset, endContainer, endOffset } = selected.getRangeAt(0);
+  if (!view.contentDOM.contains(startContainer) || !view.contentDOM.contains(endContainer)) {
+    return main;
+  }
+  return {
+    from: view.posAtDOM(startContainer, startOffset),
+    to: view.posAtDOM(endContainer, endOffset),
+  };
+}
+
 /** It submits dialogs and tests steps; the editor would add a line. */
 const SUBMITS = "Mod-Enter";
 
@@ -95,6 +137,7 @@ export default function CodeMirror({
           highlightActiveLine(),
           syntaxHighlighting(classHighlighter),
           wrongLine,
+          typesOverLines,
           languageOf(begin.language),
           attributes.current.of([]),
           EditorState.readOnly.of(begin.readOnly),
@@ -127,6 +170,8 @@ export default function CodeMirror({
   useEffect(() => {
     const named = EditorView.contentAttributes.of({
       "aria-label": label,
+      // Reached by Tab in any browser, and so is what scrolls around it.
+      tabindex: "0",
       ...(describedBy === undefined ? {} : { "aria-describedby": describedBy }),
       ...(invalid ? { "aria-invalid": "true" } : {}),
     });

@@ -1,0 +1,211 @@
+// A workflow in the browser: made, written, tested, mended, deployed, called, rolled back.
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import { step, workflow } from "../fixtures/workflows.ts";
+import type { Page } from "@playwright/test";
+
+const shot = async (page: Page, name: string) => {
+  const folder = process.env["SHOTS"];
+  if (folder === undefined) return;
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.screenshot({ path: `${folder}/${name}-${colorScheme}.png` });
+  }
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+};
+
+/** Puts code in the place of what the editor has. */
+async function write(page: Page, name: string, code: string): Promise<void> {
+  const editor = page.getByRole("textbox", { name: `Code of ${name}` });
+  await editor.focus();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.press("Delete");
+  await page.keyboard.insertText(code);
+}
+
+const greet = (word: string) => step(`console.log("greets"); return "hello " + ${word};`);
+
+test("a workflow is made, broken, mended, deployed, called and rolled back", async ({ page, server, messages }) => {
+  await page.goto("/workflows");
+  await expect(page.getByText("No workflow yet.")).toBeVisible();
+  await page.getByRole("link", { name: "New workflow" }).first().click();
+  await expect(page.getByRole("radio", { name: "A request" })).toBeChecked();
+  await expectAccessible(page);
+  await shot(page, "new");
+  await page.getByLabel("Name").fill("Greeter");
+  await page.getByRole("button", { name: "Make workflow" }).click();
+  await expect(page.getByRole("heading", { name: "Greeter" })).toBeVisible();
+  await expect(page.getByText("not deployed")).toBeVisible();
+
+  // A step that throws: the error stands at the step, with its line.
+  await write(page, "code", greet("steps.trigger.event.body.nobody.name"));
+  await expect(page.getByText(/^Not saved/)).toBeVisible();
+  await page.getByRole("button", { name: "Test to here" }).click();
+  const alert = page.getByRole("alert").filter({ hasText: "It threw in the last test" });
+  await expect(alert).toContainText("TypeError");
+  await expect(alert).toContainText("In line 3");
+  await expect(page.locator(".cm-line.is-wrong")).toContainText("nobody");
+  const card = page.getByRole("navigation", { name: "Trigger and steps" }).getByRole("button", { name: "code" });
+  await expect(card).toContainText("failed");
+  await expectAccessible(page);
+  await shot(page, "builder-failed");
+
+  // Mended, and tested by keys.
+  await write(page, "code", greet("steps.trigger.event.body.hello"));
+  await expect(card).toContainText("changed since");
+  await page.keyboard.press("ControlOrMeta+Enter");
+  await expect(page.getByRole("tree", { name: "Exports of code" })).toContainText("hello world");
+  await expect(card).toContainText("succeeded");
+  await page.getByRole("tab", { name: "Log" }).click();
+  await expect(page.getByText("greets", { exact: true })).toBeVisible();
+  await shot(page, "builder");
+
+  // Code that cannot be read is refused at its step, and stays here.
+  await write(page, "code", "export default defineComponent({ run( { } })");
+  await page.keyboard.press("ControlOrMeta+s");
+  await expect(page.getByRole("alert").filter({ hasText: "The server refused this step" })).toBeVisible();
+  await expect(card).toContainText("refused");
+  await expect(page.getByText(/^Not saved/)).toBeVisible();
+  // The browser writes each refusal to its console.
+  expect(messages.splice(0)).toEqual([expect.stringContaining("422")]);
+  await page.reload();
+  await expect(page.getByRole("textbox", { name: "Code of code" })).toContainText("run( { } }");
+  await write(page, "code", greet("steps.trigger.event.body.hello"));
+  await page.keyboard.press("ControlOrMeta+s");
+  await expect(page.getByText(/^Saved \d\d:\d\d/)).toBeVisible();
+
+  // Deployed, and called at its address.
+  await page.getByRole("button", { name: "Deploy…" }).click();
+  await expectAccessible(page);
+  await page.getByRole("button", { name: "Deploy", exact: true }).click();
+  await expect(page.getByText("v1 live")).toBeVisible();
+  await page.getByRole("navigation", { name: "Trigger and steps" }).getByRole("button", { name: "HTTP request" }).click();
+  const address = await page.getByLabel("Address").textContent();
+  expect(address).toMatch(/^http:\/\/127\.0\.0\.1/);
+  await expect(page.getByText(`curl ${address}`)).toBeVisible();
+  await expectAccessible(page);
+  await shot(page, "trigger");
+  const answer = await fetch(address ?? "", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ hello: "there" }),
+  });
+  expect(answer.status).toBe(200);
+  await page.getByRole("link", { name: "Runs", exact: true }).last().click();
+  const run = page.getByRole("table", { name: "Runs" }).getByRole("row").filter({ hasText: "Succeeded" }).first();
+  await expect(run).toBeVisible();
+  await run.getByRole("link").click();
+  await expect(page.getByRole("tree", { name: "Exports of code" })).toContainText("hello there");
+
+  // The next version, and back.
+  await page.goBack();
+  await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await write(page, "code", greet(`"everybody"`));
+  await page.keyboard.press("ControlOrMeta+Shift+d");
+  const dialog = page.getByRole("dialog", { name: "Deploy, against v1" });
+  await expect(dialog.getByRole("list", { name: "Changes" })).toContainText("code: code");
+  await expect(dialog.getByRole("figure", { name: "Changes of code" })).toContainText("everybody");
+  await expectAccessible(page);
+  await shot(page, "deploy");
+  await page.keyboard.press("ControlOrMeta+Enter");
+  await expect(page.getByText("v2 live")).toBeVisible();
+  await page.getByRole("link", { name: "Versions" }).click();
+  await page.getByRole("button", { name: "Go back to v1…" }).click();
+  await page.getByRole("button", { name: "Go back to v1", exact: true }).click();
+  await expect(page.getByText("v3 live")).toBeVisible();
+  await expectAccessible(page);
+  await shot(page, "versions");
+  await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await expect(page.getByRole("textbox", { name: "Code of code" })).toContainText("body.hello");
+
+  // Off, and gone.
+  await page.getByRole("switch", { name: "Active" }).click();
+  await expect(page.getByText("Greeter is off")).toBeVisible();
+  await page.getByRole("link", { name: "Workflows" }).first().click();
+  const row = page.getByRole("table", { name: "Workflows" }).getByRole("row").filter({ hasText: "Greeter" });
+  await expect(row).toContainText("Off");
+  await expect(row).toContainText("on requests");
+  await expectAccessible(page);
+  await shot(page, "list");
+  expect((await server.call<unknown[]>("GET", "/workflows")).length).toBe(1);
+});
+
+test("steps are added, renamed, moved and removed by keys; each can be undone", async ({ page, server }) => {
+  const made = await workflow(server, "Two steps", { first: step("return 1;"), second: step("return steps.first.$return_value + 1;") });
+  await page.goto(`/workflows/${made.id}`);
+  await expect(page).toHaveURL(/\/edit$/);
+  const cards = page.getByRole("navigation", { name: "Trigger and steps" });
+  const names = async () => (await cards.locator(".mono").allTextContents()).join(" ");
+  await expect.poll(names).toBe("first second");
+
+  await cards.getByRole("button", { name: "first" }).click();
+  await page.keyboard.press("Alt+ArrowDown");
+  await expect.poll(names).toBe("second first");
+  await page.getByRole("button", { name: "Undo: move first" }).click();
+  await expect.poll(names).toBe("first second");
+
+  await cards.getByRole("button", { name: "first" }).focus();
+  await page.keyboard.press("a");
+  await expect(page.getByRole("dialog", { name: "Add a step" })).toBeVisible();
+  await expectAccessible(page);
+  await shot(page, "add");
+  await page.getByRole("button", { name: /^Code/ }).click();
+  await expect.poll(names).toBe("first code second");
+
+  await page.getByRole("button", { name: "Rename" }).click();
+  const field = page.getByRole("textbox", { name: "Name of the step" });
+  await field.fill("first");
+  await expect(page.getByText("Another step is named first.")).toBeVisible();
+  await field.fill("middle");
+  await page.keyboard.press("Enter");
+  await expect.poll(names).toBe("first middle second");
+
+  await page.getByRole("button", { name: "More", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Remove" }).click();
+  await expect.poll(names).toBe("first second");
+  await page.keyboard.press("ControlOrMeta+z");
+  await expect.poll(names).toBe("first middle second");
+
+  // Going away asks; what was typed is kept.
+  await page.getByRole("link", { name: "Sources" }).click();
+  const leave = page.getByRole("dialog", { name: "Leave without saving?" });
+  await expect(leave).toBeVisible();
+  await expectAccessible(page);
+  await leave.getByRole("button", { name: "Save and leave" }).click();
+  await expect(page.getByRole("heading", { name: "Sources" })).toBeVisible();
+  const record = await server.call<{ steps: { namespace: string }[] }>("GET", `/workflows/${made.id}`);
+  expect(record.steps.map(({ namespace }) => namespace)).toEqual(["first", "middle", "second"]);
+});
+
+test("what somebody else saved meanwhile is not overwritten without a word", async ({ page, server }) => {
+  const made = await workflow(server, "Shared", { one: step("return 1;") });
+  await page.goto(`/workflows/${made.id}/edit`);
+  await write(page, "one", step("return 'mine';"));
+  await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "one", code: step("return 'theirs';") }] });
+  await page.keyboard.press("ControlOrMeta+s");
+  const alert = page.getByRole("alert").filter({ hasText: "somebody else changed this draft" });
+  await expect(alert).toBeVisible();
+  await expectAccessible(page);
+  await alert.getByRole("button", { name: "Take theirs" }).click();
+  await expect(page.getByRole("textbox", { name: "Code of one" })).toContainText("theirs");
+  await expect(alert).toBeHidden();
+});
+
+test("a viewer sees a workflow and no act that fails", async ({ page, server }) => {
+  const made = await workflow(server, "Seen", { one: step("return 1;") });
+  await page.route("**/v1/session", async (route) => {
+    const answer = await route.fetch();
+    const body = (await answer.json()) as { data: object };
+    await route.fulfill({ response: answer, json: { data: { ...body.data, role: "viewer", scopes: ["read"] } } });
+  });
+  await page.goto(`/workflows/${made.id}/edit`);
+  await expect(page.getByRole("textbox", { name: "Code of one" })).toHaveAttribute("aria-readonly", "true");
+  for (const name of ["Deploy…", "Test all", "Test to here"]) {
+    await expect(page.getByRole("button", { name, exact: true })).toHaveAttribute("aria-disabled", "true");
+  }
+  await expect(page.getByRole("button", { name: "Rename" })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "More", exact: true })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Add a step" })).toHaveCount(0);
+  await expect(page.getByRole("switch")).toBeDisabled();
+  await expectAccessible(page);
+  await shot(page, "viewer");
+});

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import type { Workflow } from "~/api/schema";
+import { begin, reduced, savedOf, toSend } from "./state";
+
+const record = (steps: Record<string, string>): Workflow => ({
+  id: "p_1",
+  org_id: "o_1",
+  project_id: "proj_1",
+  name: "w",
+  name_slug: "w",
+  active: false,
+  deployment_id: null,
+  triggers: [],
+  steps: Object.entries(steps).map(([namespace, code]) => ({
+    id: `c_${namespace}`,
+    namespace,
+    disabled: false,
+    savedComponent: { id: `sc_${code}`, code, key: null, published: false, files: {} },
+    configured_props_json: "{}",
+    sealed_props: [],
+  })),
+  settings: {},
+  made_from: null,
+  created_at: 0,
+  updated_at: 0,
+});
+
+test("a draft is saved until it is edited, and again once the server has it", () => {
+  const first = begin(record({ a: "1" }), undefined);
+  expect(first.history.now).toBe(first.saved);
+  const [step] = first.saved.steps;
+  if (step === undefined) throw new Error("no step");
+  const renamed = { ...first.saved, steps: [{ ...step, namespace: "b" }] };
+  const edited = reduced(first, { type: "edit", draft: renamed, says: "rename a" });
+  expect(edited.history.now).not.toBe(edited.saved);
+  expect(toSend(edited).steps[0]?.savedAs).toBe("a");
+  const saved = reduced(edited, { type: "saved", record: record({ b: "1" }), sent: renamed });
+  expect(saved.history.now).toBe(saved.saved);
+  // Undone after it was saved, the step is that of the server under its new name.
+  const undone = reduced(saved, { type: "undo" });
+  expect(undone.history.now.steps[0]?.namespace).toBe("a");
+  expect(toSend(undone).steps[0]?.savedAs).toBe("b");
+});
+
+test("what is typed while a save is under way stays unsaved", () => {
+  const first = begin(record({ a: "1" }), undefined);
+  const sent = { ...first.saved, steps: [] };
+  const more = { ...first.saved, triggers: [] };
+  let state = reduced(first, { type: "edit", draft: sent, says: "remove a" });
+  state = reduced(state, { type: "edit", draft: more, says: "more" });
+  state = reduced(state, { type: "saved", record: record({}), sent });
+  expect(state.history.now).toBe(more);
+  expect(state.history.now).not.toBe(state.saved);
+});
+
+test("a new record beneath leaves what is saved saved, and what is typed typed", () => {
+  const first = begin(record({ a: "1" }), undefined);
+  const deployed = reduced(first, { type: "rebase", record: record({ a: "1" }) });
+  expect(deployed.history.now).toBe(deployed.saved);
+  const [step] = deployed.saved.steps;
+  expect(step === undefined ? undefined : savedOf(deployed, step)?.code).toBe("1");
+  const typed = reduced(first, { type: "edit", draft: { ...first.saved }, says: "x" });
+  const beneath = reduced(typed, { type: "rebase", record: record({ a: "2" }) });
+  expect(beneath.history.now).toBe(typed.history.now);
+});
