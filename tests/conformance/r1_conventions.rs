@@ -167,6 +167,7 @@ async fn r1_3_another_organization_sees_nothing() {
         (Method::POST, format!("/workflows/{w}/deploy")),
         (Method::POST, format!("/workflows/{w}/test")),
         (Method::POST, format!("/workflows/{w}/rollback")),
+        (Method::POST, format!("/workflows/{w}/discard")),
         (Method::POST, format!("/runs/{r}/replay")),
         (Method::POST, "/subscriptions".into()),
         (Method::DELETE, "/subscriptions".into()),

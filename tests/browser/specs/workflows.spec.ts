@@ -1,6 +1,6 @@
 // A workflow in the browser: made, written, tested, mended, deployed, called, rolled back.
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
-import { step, workflow } from "../fixtures/workflows.ts";
+import { send, step, workflow } from "../fixtures/workflows.ts";
 import type { Page } from "@playwright/test";
 
 const shot = async (page: Page, name: string) => {
@@ -174,6 +174,45 @@ test("steps are added, renamed, moved and removed by keys; each can be undone", 
   await expect(page.getByRole("heading", { name: "Sources" })).toBeVisible();
   const record = await server.call<{ steps: { namespace: string }[] }>("GET", `/workflows/${made.id}`);
   expect(record.steps.map(({ namespace }) => namespace)).toEqual(["first", "middle", "second"]);
+});
+
+test("a failed run opens in the editor with its event; its step is tested alone; the draft is discarded", async ({ page, server }) => {
+  const made = await workflow(server, "Orders", {
+    load: step("return { total: steps.trigger.event.body.total, at: Math.random() };"),
+    check: step("if (steps.load.$return_value.total > 10) throw new RangeError('too much'); return 'ok';"),
+  });
+  const run = await send(server, made, { total: 12 });
+  await page.goto(`/runs/${run}`);
+  await page.getByRole("button", { name: "Open in the editor" }).click();
+  await expect(page.getByRole("heading", { name: "Orders" })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Step check" })).toBeVisible();
+  await expect(page.getByRole("tree", { name: "Event" })).toContainText("total: 12");
+
+  await write(page, "check", step("return steps.load.$return_value;"));
+  await page.getByRole("button", { name: "Other tests" }).click();
+  await page.getByRole("menuitem", { name: "Test this step alone" }).click();
+  const exports = page.getByRole("tree", { name: "Exports of check" });
+  await expect(exports).toContainText("total: 12");
+  // The step before did not run again: what it gave is what the run recorded.
+  const record = await server.call<{ steps: { exports: { $return_value: { at: number } } }[] }>("GET", `/runs/${run}`);
+  await expect(exports).toContainText(String(record.steps[0]?.exports.$return_value.at));
+  await expectAccessible(page);
+  await shot(page, "alone");
+
+  await page.keyboard.press("ControlOrMeta+s");
+  await expect(page.getByText("draft, 1 change")).toBeVisible();
+  await page.getByRole("button", { name: "Deploy…" }).click();
+  await page.getByRole("button", { name: "Discard the draft…" }).click();
+  await page.getByRole("button", { name: "Discard the draft", exact: true }).click();
+  await expect(page.getByText("The draft is what is live")).toBeVisible();
+  await expect(page.getByRole("textbox", { name: "Code of check" })).toContainText("too much");
+  await expect(page.getByText("draft, 1 change")).toBeHidden();
+
+  // The next event that comes is the one to test with.
+  await page.getByRole("button", { name: "Wait for the next" }).click();
+  await send(server, made, { total: 3 });
+  await expect(page.getByText("An event came")).toBeVisible();
+  await expect(page.getByRole("tree", { name: "Event" })).toContainText("total: 3");
 });
 
 test("what somebody else saved meanwhile is not overwritten without a word", async ({ page, server }) => {

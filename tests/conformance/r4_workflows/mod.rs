@@ -9,7 +9,7 @@ mod values;
 
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn r4_2_steps_exports_expressions_summary_and_exit() {
@@ -98,6 +98,51 @@ async fn r2_19_a_source_triggers_workflows_and_deployments_are_immutable() {
     server.put(&format!("/workflows/{id}"), &json!({ "steps": step(300) })).await.data();
     rollback().await;
     assert_eq!(draft().await, 301);
+}
+
+#[tokio::test]
+async fn r2_19_a_draft_is_discarded_for_what_is_live_with_its_secrets() {
+    let server = Server::start().await;
+    let code = "export default defineComponent({ props: { token: { type: 'string', secret: true, optional: true } }, run() { return this.token?.length; } });";
+    let step = |props: Value| json!([{ "namespace": "a", "code": code, "props": props }]);
+    let new = json!({ "name": "w", "triggers": [{ "type": "http" }], "steps": step(json!({ "token": "hunter2" })), "settings": { "auto_deploy": false } });
+    let path = format!("/workflows/{}", server.post("/workflows", &new).await.data()["id"].as_str().expect("an id"));
+    assert_eq!(server.post(&format!("{path}/discard"), &json!({})).await.refusal(), (409, "not_deployed"));
+    server.post(&format!("{path}/deploy"), &json!({})).await.data();
+    let live = server.get(&path).await.data();
+    server.put(&path, &json!({ "triggers": [], "steps": step(json!({})), "settings": { "timeout_ms": 1000 } })).await.data();
+    let back = server.post(&format!("{path}/discard"), &json!({})).await.data();
+    for part in ["triggers", "steps", "settings"] {
+        // The times of triggers are those of the record.
+        let known = |record: &Value| record[part].to_string().replace(&record["updated_at"].to_string(), "");
+        assert_eq!(known(&back), known(&live));
+    }
+    let run = server.post(&format!("{path}/test"), &json!({})).await.data();
+    assert_eq!(run["steps"][0]["exports"]["$return_value"], 7);
+}
+
+#[tokio::test]
+async fn r2_19_an_endpoint_that_is_named_by_its_id_keeps_its_address_and_whether_it_answers() {
+    let server = Server::start().await;
+    let first = json!([{ "type": "http" }, { "type": "http", "custom_response": true }, { "type": "timer", "props": { "intervalSeconds": 600 } }]);
+    let made = server.post("/workflows", &json!({ "name": "w", "triggers": first, "steps": [] })).await.data();
+    let path = format!("/workflows/{}", made["id"].as_str().expect("an id"));
+    let shown = |record: &Value, at: usize| (record["triggers"][at]["endpoint_url"].clone(), record["triggers"][at]["custom_response"].clone());
+    // The first one goes, and a new one comes behind.
+    let second = json!([{ "type": "http", "id": made["triggers"][1]["id"] }, { "type": "http" }]);
+    let changed = server.put(&path, &json!({ "triggers": second })).await.data();
+    assert_eq!(shown(&changed, 0), shown(&made, 1));
+    assert_eq!(shown(&changed, 0).1, true);
+    // What names no id takes what is left.
+    assert_eq!(shown(&changed, 1), shown(&made, 0));
+    // In another order, and told otherwise.
+    let third = json!([{ "type": "http", "id": made["triggers"][0]["id"] }, { "type": "http", "id": made["triggers"][1]["id"], "custom_response": false }]);
+    let turned = server.put(&path, &json!({ "triggers": third })).await.data();
+    assert_eq!((shown(&turned, 0), &shown(&turned, 1).0), (shown(&made, 0), &shown(&made, 1).0));
+    assert_eq!(shown(&turned, 1).1, false);
+    // An id that is none is no error: what was read of one workflow makes another.
+    let foreign = json!([{ "type": "http", "id": "hi_none" }]);
+    assert_eq!(shown(&server.put(&path, &json!({ "triggers": foreign })).await.data(), 0).0, shown(&made, 0).0);
 }
 
 #[tokio::test]

@@ -8,8 +8,10 @@ import { WorkflowBuilder } from "~/features/workflows/builder";
 import type { FormGiven, Parts } from "~/features/workflows/parts";
 
 export const Route = createFileRoute("/_app/workflows/$id/edit")({
-  validateSearch: (given: Record<string, unknown>): { step?: string } =>
-    typeof given.step === "string" ? { step: given.step } : {},
+  validateSearch: (given: Record<string, unknown>): { step?: string; run?: string } => ({
+    ...(typeof given.step === "string" ? { step: given.step } : {}),
+    ...(typeof given.run === "string" ? { run: given.run } : {}),
+  }),
   component: Edit,
 });
 
@@ -21,13 +23,18 @@ const parts: Parts = {
 };
 
 function Edit() {
-  const { step } = Route.useSearch();
+  const { step, run } = Route.useSearch();
   const navigate = Route.useNavigate();
   return (
     <WorkflowBuilder
       open={step}
+      run={run}
       onOpen={(next) =>
-        void navigate({ search: { step: next }, replace: true, resetScroll: false })
+        void navigate({
+          search: (had) => ({ ...had, step: next }),
+          replace: true,
+          resetScroll: false,
+        })
       }
       parts={parts}
     />

@@ -74,6 +74,11 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(work
     Ok(Fields::default().data(wire::deployment(&deployment)))
 }
 
+pub(crate) async fn discard(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let view = app.engine.discard_draft(&caller, &id("workflow", &workflow)?).await?;
+    Ok(Fields::of(&query.params).data(wire::workflow(&view, &app.config)))
+}
+
 pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
     let listing = app.engine.list_deployments(&caller, &id("workflow", &workflow)?, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |d| wire::deployment(&d)))

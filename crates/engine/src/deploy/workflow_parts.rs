@@ -6,6 +6,7 @@ use millrace_model::component::{Artifact, Responds, SavedComponent};
 use millrace_model::ids::{HttpInterfaceId, SourceId, StepId, TimerId, WorkflowId};
 use millrace_model::made_from::MadeFrom;
 use millrace_model::props::{self, Site};
+use millrace_model::schedule::Schedule;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Step, Trigger, WorkflowVersion};
 use serde::Deserialize;
@@ -239,32 +240,52 @@ impl Engine {
         if requests.len() > TRIGGERS_MAX {
             return Err(EngineError::invalid("triggers", format!("a workflow has at most {TRIGGERS_MAX} triggers, {} were given", requests.len())));
         }
-        let mut kept_http = before.triggers.iter().filter_map(|t| match t {
-            Trigger::Http { id, key, auth, .. } => Some((id.clone(), key.clone(), auth.clone())),
-            _ => None,
-        });
-        let mut kept_timers = before.triggers.iter().filter_map(|t| match t {
-            Trigger::Timer { id, schedule } => Some((id.clone(), schedule.clone())),
-            _ => None,
-        });
+        // What a request names belongs to it; triggers that name nothing take the others in their order.
+        let named: BTreeSet<&str> = requests.iter().filter_map(|r| r.id.as_deref()).collect();
+        let mut kept_http: Vec<_> = before
+            .triggers
+            .iter()
+            .filter_map(|t| match t {
+                Trigger::Http { id, key, auth, asked, custom_response, .. } => Some((id.clone(), key.clone(), auth.clone(), *asked, *custom_response)),
+                _ => None,
+            })
+            .collect();
+        let mut kept_timers: Vec<_> = before
+            .triggers
+            .iter()
+            .filter_map(|t| match t {
+                Trigger::Timer { id, schedule } => Some((id.clone(), schedule.clone())),
+                _ => None,
+            })
+            .collect();
         let mut triggers = Vec::with_capacity(requests.len());
         for (index, request) in requests.iter().enumerate() {
             let field = format!("triggers[{index}]");
             triggers.push(match request.kind.as_str() {
                 "http" => {
-                    let asked = ["customResponse", "custom_response"].iter().any(|k| request.settings().get(*k) == Some(&Value::Bool(true)));
-                    let (id, key, auth) = kept_http.next().unwrap_or_else(|| (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key(), None));
-                    let auth = self.endpoint_auth(&field, workflow, request.settings().get("auth"), auth.as_ref())?;
-                    Trigger::Http { id, key, custom_response: asked, asked: Some(asked), may_respond: false, auth }
+                    let by_id = request.id.as_deref().and_then(|given| kept_http.iter().position(|kept| kept.0.as_str() == given));
+                    let at = by_id.or_else(|| kept_http.iter().position(|kept| !named.contains(kept.0.as_str())));
+                    let (id, key, auth, was_asked, did_respond) = match at {
+                        Some(at) => kept_http.remove(at),
+                        None => (HttpInterfaceId::generate(&self.0.ids), self.new_endpoint_key(), None, Some(false), false),
+                    };
+                    let settings = request.settings();
+                    let given = ["customResponse", "custom_response"].iter().find_map(|name| settings.get(*name));
+                    let (asked, custom_response) = match given {
+                        None if by_id.is_some() => (was_asked, did_respond),
+                        given => (Some(given == Some(&Value::Bool(true))), false),
+                    };
+                    let auth = self.endpoint_auth(&field, workflow, settings.get("auth"), auth.as_ref())?;
+                    Trigger::Http { id, key, custom_response, asked, may_respond: false, auth }
                 }
                 "timer" => {
                     let schedule = props::parse_timer(&Value::Object(request.settings()), self.now())?.ok_or_else(|| {
                         EngineError::missing(&format!("{field}.props"), "a timer needs `intervalSeconds` or `cron`, such as {\"intervalSeconds\": 60}")
                     })?;
-                    let id = match kept_timers.next() {
-                        Some((id, before)) if before == schedule => id,
-                        _ => TimerId::generate(&self.0.ids),
-                    };
+                    let same = |kept: &(TimerId, Schedule)| kept.1 == schedule;
+                    let by_id = request.id.as_deref().and_then(|given| kept_timers.iter().position(|kept| kept.0.as_str() == given && same(kept)));
+                    let at = by_id.or_else(|| kept_timers.iter().position(|kept| !named.contains(kept.0.as_str()) && same(kept)));
+                    let id = at.map_or_else(|| TimerId::generate(&self.0.ids), |at| kept_timers.remove(at).0);
                     Trigger::Timer { id, schedule }
                 }
                 "source" => {

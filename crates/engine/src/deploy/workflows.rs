@@ -157,6 +157,25 @@ impl Engine {
         Ok(deployment)
     }
 
+    /// Makes the draft what is live, secrets included.
+    pub async fn discard_draft(&self, caller: &Caller, id: &WorkflowId) -> Result<WorkflowView, EngineError> {
+        let mut workflow = self.owned_workflow(caller, id).await?;
+        let live = match &workflow.deployment_id {
+            Some(live) => self.0.store.deployment(&caller.org_id, live).await?,
+            None => None,
+        };
+        let live = live.ok_or_else(|| EngineError::Conflict {
+            code: "not_deployed",
+            message: format!("the workflow `{id}` has no deployment that its draft could go back to; deploy it first: POST /v1/workflows/{id}/deploy"),
+        })?;
+        workflow.draft = live.content;
+        workflow.made_from = marked(None, workflow.made_from)?;
+        workflow.updated_at = self.now();
+        self.0.store.update_workflow(workflow, None).await?;
+        self.0.cache.forget_owner(id.as_str());
+        self.workflow(caller, id).await
+    }
+
     /// Deletes a workflow; its history stays.
     pub async fn delete_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<(), EngineError> {
         self.owned_workflow(caller, id).await?;

@@ -49,9 +49,14 @@ export function HomePage() {
     <>
       <PageHead
         acts={
-          <Link to="/sources/new" className={buttonClass({})}>
-            New source
-          </Link>
+          <>
+            <Link to="/sources/new" className={buttonClass({})}>
+              New source
+            </Link>
+            <Link to="/workflows/new" className={buttonClass({})}>
+              New workflow
+            </Link>
+          </>
         }
       >
         <h1>Home</h1>
@@ -88,7 +93,10 @@ export function HomePage() {
               <SkeletonRows rows={6} />
             ) : lately.data?.rows.length === 0 ? (
               <Empty title="Nothing ran yet.">
-                <Link to="/sources/new" className={buttonClass({ look: "primary" })}>
+                <Link to="/workflows/new" className={buttonClass({ look: "primary" })}>
+                  Make a workflow
+                </Link>
+                <Link to="/sources/new" className={buttonClass({})}>
                   Deploy a source
                 </Link>
               </Empty>

@@ -2,8 +2,15 @@
 
 import "./run-page.css";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { CircleSlash, ClipboardCopy, Link2, RotateCcw, StepForward } from "lucide-react";
+import { Link, useNavigate } from "@tanstack/react-router";
+import {
+  CircleSlash,
+  ClipboardCopy,
+  Link2,
+  PencilLine,
+  RotateCcw,
+  StepForward,
+} from "lucide-react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { textOf } from "~/api/json";
@@ -89,6 +96,7 @@ async function copyLink(): Promise<void> {
 }
 
 function Acts({ run }: { run: RunDetail }) {
+  const navigate = useNavigate();
   const replay = useReplay();
   const queries = useQueryClient();
   const refused = useRefusal("invoke");
@@ -99,10 +107,20 @@ function Acts({ run }: { run: RunDetail }) {
     onSuccess: () => void queries.invalidateQueries({ queryKey: runQuery(run.id).queryKey }),
     onError: (error) => say({ title: "The run was not cancelled", about: sentence(error) }),
   });
+  const edit = () =>
+    void navigate({
+      to: "/workflows/$id/edit",
+      params: { id: run.ownerId },
+      search: {
+        run: run.id,
+        ...(run.error?.step === undefined ? {} : { step: run.error.step }),
+      },
+    });
   const cancels = run.status === "queued" || run.status === "paused";
   useShortcuts({
     replay: isFinal(run.status) && refused === undefined ? open : () => {},
     link: () => void copyLink(),
+    edit: run.isWorkflow ? edit : undefined,
   });
   return (
     <>
@@ -116,6 +134,11 @@ function Acts({ run }: { run: RunDetail }) {
           },
         ]}
       />
+      {run.isWorkflow && (
+        <Button icon={PencilLine} keys="e" className="only-wide" onClick={edit}>
+          Open in the editor
+        </Button>
+      )}
       {cancels && (
         <Button
           icon={CircleSlash}

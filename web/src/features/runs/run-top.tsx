@@ -26,13 +26,13 @@ export function RunTop({
       <div className="run-title">
         <StatusPill status={run.status} />
         <h2>
-          {run.isWorkflow ? (
-            name
-          ) : (
-            <Link to="/sources/$id" params={{ id: run.ownerId }} className="quiet-link">
-              {name}
-            </Link>
-          )}
+          <Link
+            to={run.isWorkflow ? "/workflows/$id/runs" : "/sources/$id"}
+            params={{ id: run.ownerId }}
+            className="quiet-link"
+          >
+            {name}
+          </Link>
         </h2>
         {run.error?.step !== undefined && (
           <span className="mid">

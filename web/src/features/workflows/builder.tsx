@@ -1,8 +1,11 @@
 /** The builder: cards on the left, the chosen trigger or step in the middle, its data on the right. */
 
-import { useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { sentence } from "~/api/errors";
 import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
+import { say } from "~/ui/toast";
 import { AddStep } from "./add-step";
 import { Cards } from "./cards";
 import { DataPane } from "./data-pane";
@@ -13,6 +16,7 @@ import { newKey } from "./state";
 import { StepEditor } from "./step-editor";
 import { TriggerEditor } from "./trigger-editor";
 import { useBuilder } from "./use-builder";
+import { eventOfRunQuery, type TestOf } from "./use-test";
 
 /** What is open: `trigger`, `trigger.1`, …, or the name of a step. */
 export type Open = string;
@@ -22,12 +26,34 @@ const triggerAt = (open: Open): number | undefined => {
   return found === null ? undefined : Number(found[1] ?? 0);
 };
 
+/** The event of a run that the address names is the one to test with. */
+function useEventOfRun(run: string | undefined): void {
+  const { test } = useBuilder();
+  const { data, error } = useQuery({
+    ...eventOfRunQuery(run ?? ""),
+    enabled: run !== undefined,
+    retry: false,
+  });
+  const choose = useRef(test.choose);
+  choose.current = test.choose;
+  useEffect(() => {
+    if (data !== undefined) choose.current(data);
+  }, [data]);
+  useEffect(() => {
+    if (error !== null)
+      say({ title: "The event of the run could not be read", about: sentence(error) });
+  }, [error]);
+}
+
 export function WorkflowBuilder({
   open: asked,
+  run,
   onOpen,
   parts,
 }: {
   open: Open | undefined;
+  /** Run whose event is tested with. */
+  run: string | undefined;
   onOpen: (open: Open) => void;
   parts: Parts;
 }) {
@@ -62,23 +88,24 @@ export function WorkflowBuilder({
     if (step === undefined || steps.every((each, index) => each === draft.steps[index])) return;
     builder.edit({ ...draft, steps }, `move ${step.namespace}`);
   };
-  const test = (upTo: string | undefined) => {
-    if (refused === undefined && !builder.test.run.isPending) builder.test.run.mutate(upTo);
+  const test = (of: TestOf) => {
+    if (refused === undefined && !builder.test.run.isPending) builder.test.run.mutate(of);
   };
+  useEventOfRun(run);
   useShortcuts({
     stepAdd:
       refused === undefined
         ? () => setAdds({ after: at < 0 ? draft.steps.length - 1 : at })
         : undefined,
-    testTo: () => test(step?.namespace),
-    testAll: () => test(undefined),
+    testTo: () => test(step === undefined ? { kind: "all" } : { kind: "to", key: step.key }),
+    testAll: () => test({ kind: "all" }),
     moveUp: at < 0 || refused !== undefined ? undefined : () => move(at, -1),
     moveDown: at < 0 || refused !== undefined ? undefined : () => move(at, 1),
   });
 
   return (
     <>
-      <EventBar onTest={() => test(undefined)} />
+      <EventBar onTest={() => test({ kind: "all" })} />
       <div className="bld">
         <Cards
           open={trigger === undefined ? open : `trigger.${trigger}`}
@@ -96,7 +123,7 @@ export function WorkflowBuilder({
               step={step}
               at={at}
               parts={parts}
-              onTest={() => test(step.namespace)}
+              onTest={(kind) => test({ kind, key: step.key })}
               onMove={(by) => move(at, by)}
               onRename={onOpen}
               onGone={() =>

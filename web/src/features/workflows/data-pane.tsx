@@ -4,15 +4,13 @@ import { JsonInspector } from "~/ui/json/json-inspector";
 import { PaneHead } from "~/ui/pane";
 import { When } from "~/ui/time";
 import type { StepDraft } from "./model";
-import { savedStepsOf } from "./model";
 import type { Parts } from "./parts";
 import { useBuilder } from "./use-builder";
 
 export function DataPane({ step, parts }: { step: StepDraft | undefined; parts: Parts }) {
-  const { state, test } = useBuilder();
-  const { tested, event } = test;
-  const name = tested?.of.steps.find(({ key }) => key === step?.key)?.namespace;
-  const saved = savedStepsOf(state.base.steps);
+  const { test, draft } = useBuilder();
+  const { event } = test;
+  const said = step === undefined ? undefined : test.said(step.key);
   return (
     <aside className="bld-data" aria-label="Data">
       <div className="bld-event">
@@ -28,32 +26,27 @@ export function DataPane({ step, parts }: { step: StepDraft | undefined; parts: 
         <PaneHead
           title="Result"
           hint={
-            tested === undefined ? undefined : (
+            said === undefined ? undefined : (
               <>
-                {tested.upTo === undefined ? "test of all steps" : `test up to ${tested.upTo}`},{" "}
-                <When at={tested.at} />
+                {said.says}, <When at={said.at} />
               </>
             )
           }
         />
-        {tested === undefined || (step !== undefined && name === undefined) ? (
+        {said === undefined ? (
           <p className="bld-none dim">
-            {tested === undefined
-              ? "Test the step to see what it gives."
-              : "The last test did not have this step."}
+            {step === undefined
+              ? "A step that you choose shows here what it gave."
+              : "Test the step to see what it gives."}
           </p>
         ) : (
           parts.renderResult({
-            run: tested.run,
-            step: name ?? "$trigger",
-            steps: tested.of.steps.map((each) => {
-              const known = saved.find(({ namespace }) => namespace === each.savedAs);
-              return {
-                name: each.namespace,
-                code: each.runs.kind === "code" ? each.runs.code : (known?.code ?? ""),
-                entry: known?.entry ?? `${each.namespace}.mjs`,
-                disabled: each.disabled,
-              };
+            run: said.run,
+            step: said.name,
+            steps: draft.steps.flatMap((each) => {
+              const { runs, namespace, disabled } = each;
+              const code = runs.kind === "code" ? runs.code : "";
+              return { name: namespace, code, entry: `${namespace}.mjs`, disabled };
             }),
           })
         )}

@@ -1,15 +1,16 @@
 /** Before a deploy: what changes against the live version. */
 
-import { useQuery } from "@tanstack/react-query";
-import { Rocket } from "lucide-react";
-import { useRef } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Rocket, Trash2 } from "lucide-react";
+import { useRef, useState } from "react";
+import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject } from "~/api/json";
 import type { Workflow } from "~/api/schema";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
-import { Dialog } from "~/ui/dialog";
+import { Confirm, Dialog } from "~/ui/dialog";
 import { say } from "~/ui/toast";
 import { type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery } from "./queries";
@@ -98,6 +99,8 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
       onSubmit={submit}
       foot={
         <>
+          {!first && found.length > 0 && <Discard onDone={onClose} />}
+          <span className="grow" />
           <Button onClick={onClose} keys="escape">
             Close
           </Button>
@@ -143,6 +146,40 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
         )}
       </div>
     </Dialog>
+  );
+}
+
+/** The draft becomes what is live, secrets included. */
+function Discard({ onDone }: { onDone: () => void }) {
+  const builder = useBuilder();
+  const { base } = builder.state;
+  const [asks, setAsks] = useState(false);
+  const discard = useMutation({
+    mutationFn: () =>
+      data(client.POST("/v1/workflows/{id}/discard", { params: { path: { id: base.id } } })),
+    onSuccess: (record) => {
+      builder.read(record);
+      onDone();
+      say({ title: "The draft is what is live", about: base.name });
+    },
+  });
+  return (
+    <>
+      <Button look="danger" icon={Trash2} onClick={() => setAsks(true)}>
+        Discard the draft…
+      </Button>
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title="Discard the draft?"
+        act="Discard the draft"
+        busy={discard.isPending && "Discarding…"}
+        error={discard.error === null ? undefined : sentence(discard.error)}
+        onConfirm={() => discard.mutate()}
+      >
+        <p>What differs from the live version is lost, here and on the server.</p>
+      </Confirm>
+    </>
   );
 }
 

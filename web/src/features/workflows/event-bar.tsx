@@ -1,8 +1,8 @@
 /** The event that tests run with: which, from where, another one, or an edited copy. */
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { ChevronsUpDown, PencilLine, Play } from "lucide-react";
-import { useState } from "react";
+import { ChevronsUpDown, Hourglass, PencilLine, Play } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
 import { sentence } from "~/api/errors";
 import { statusOf } from "~/api/runs";
 import { useRefusal } from "~/shell/session";
@@ -19,6 +19,8 @@ import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { sampleOf } from "./test-event";
 import { useBuilder } from "./use-builder";
 import { eventOfRunQuery } from "./use-test";
+
+const ASK_MS = 1_000;
 
 export function EventBar({ onTest }: { onTest: () => void }) {
   const { test } = useBuilder();
@@ -43,6 +45,7 @@ export function EventBar({ onTest }: { onTest: () => void }) {
       <Button size="sm" look="quiet" icon={PencilLine} onClick={() => setEdits(true)}>
         Edit a copy
       </Button>
+      <WaitForNext />
       <span className="grow" />
       {run.error !== null && !run.isPending && (
         <span className="failed-text cut" role="alert">
@@ -61,6 +64,41 @@ export function EventBar({ onTest }: { onTest: () => void }) {
       </Button>
       {edits && <EditEvent onClose={() => setEdits(false)} />}
     </div>
+  );
+}
+
+/** The event of the next run that comes: a request that is sent meanwhile. */
+function WaitForNext() {
+  const { id, state, draft, test } = useBuilder();
+  const [before, setBefore] = useState<string | null | undefined>(undefined);
+  const waits = before !== undefined;
+  const { data: runs } = useQuery({
+    ...recentRunsQuery(id),
+    refetchInterval: waits ? ASK_MS : false,
+  });
+  const newest = runs?.find(({ kind }) => kind === "live")?.id;
+  const came = waits && newest !== undefined && newest !== before ? newest : undefined;
+  const { data: event } = useQuery({ ...eventOfRunQuery(came ?? ""), enabled: came !== undefined });
+  const take = useRef(test.choose);
+  take.current = test.choose;
+  useEffect(() => {
+    if (event === undefined) return;
+    setBefore(undefined);
+    take.current(event);
+    say({ title: "An event came", about: event.from, shape: "succeeded" });
+  }, [event]);
+  if (draft.triggers.length === 0 || state.base.deployment_id === null) return null;
+  return (
+    <Button
+      size="sm"
+      look="quiet"
+      icon={Hourglass}
+      className="only-wide"
+      aria-pressed={waits}
+      onClick={() => setBefore(waits ? undefined : (newest ?? null))}
+    >
+      {waits ? "Waiting, press to stop" : "Wait for the next"}
+    </Button>
   );
 }
 

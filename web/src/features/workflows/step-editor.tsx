@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import {
   ArrowDown,
   ArrowUp,
+  ChevronDown,
   Copy as CopyIcon,
   Ellipsis,
   Pencil,
@@ -32,7 +33,7 @@ type Given = {
   step: StepDraft;
   at: number;
   parts: Parts;
-  onTest: () => void;
+  onTest: (kind: "to" | "alone") => void;
   onMove: (by: -1 | 1) => void;
   onRename: (name: string) => void;
   onGone: () => void;
@@ -67,7 +68,7 @@ export function StepEditor(given: Given) {
         </Tabs.List>
         <span className="grow" />
         <StepMenu {...given} />
-        <TestButton onTest={given.onTest} />
+        <TestButton step={step} at={given.at} onTest={given.onTest} />
       </div>
       {refusal !== undefined && (
         <div className="bld-wrong">
@@ -94,19 +95,31 @@ export function StepEditor(given: Given) {
   );
 }
 
-function TestButton({ onTest }: { onTest: () => void }) {
+function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "onTest">) {
   const { test } = useBuilder();
   const refused = useRefusal("deploy");
+  const alone = test.standsAlone(step.key);
   return (
-    <Button
-      icon={Play}
-      keys={shortcuts.testTo.keys}
-      refused={refused}
-      busy={test.run.isPending && "Testing…"}
-      onClick={onTest}
-    >
-      Test to here
-    </Button>
+    <span className="row bld-test">
+      <Button
+        icon={Play}
+        keys={shortcuts.testTo.keys}
+        refused={refused}
+        busy={test.run.isPending && "Testing…"}
+        onClick={() => onTest("to")}
+      >
+        Test to here
+      </Button>
+      {at > 0 && refused === undefined && (
+        <Menu label="Other tests" trigger={<IconButton icon={ChevronDown} label="Other tests" />}>
+          <MenuItem disabled={!alone || test.run.isPending} onSelect={() => onTest("alone")}>
+            {alone
+              ? "Test this step alone"
+              : "Test this step alone, once those before have results"}
+          </MenuItem>
+        </Menu>
+      )}
+    </span>
   );
 }
 

@@ -1,11 +1,14 @@
 /** Events that a workflow is tested with: made up by the kind of its trigger, or real ones. Pure. */
 
+import type { JsonObject } from "~/api/json";
 import type { TriggerDraft } from "./model";
 
 export type TestEvent = {
   /** Where it is from, in words. */
   from: string;
   value: unknown;
+  /** Exports of the steps of the run that it is of, by their names. */
+  results?: Readonly<Record<string, JsonObject>>;
   /** Identity among the events that can be chosen. */
   id: string;
 };

@@ -4,17 +4,20 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
-import { errorOf, runOf, stepOf } from "~/api/runs";
+import type { JsonObject } from "~/api/json";
+import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
+import { clock } from "~/ui/format";
 import { type Draft, requestOf, savedStepsOf } from "./model";
 import { recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
 import { sampleOf, type TestEvent } from "./test-event";
 
-export type Tested = { run: Run; of: Draft; at: number; upTo: string | undefined };
+/** What a test said of one step, and the step as it was then. */
+type Said = { run: Run; name: string; text: string; says: string; at: number };
 
-/** State of a step in the newest test. */
+/** State of a step in the newest test that ran it. */
 export type StepTest = {
   status: "succeeded" | "failed" | "waiting";
   durationMs: number | undefined;
@@ -25,10 +28,13 @@ export type StepTest = {
   line: number | undefined;
 };
 
+/** All steps, those up to one, or one alone with the results that those before it had. */
+export type TestOf = { kind: "all" } | { kind: "to" | "alone"; key: string };
+
 export function useTest(state: State, onRefused: (error: Error, sent: Draft) => void) {
   const queries = useQueryClient();
   const [chosen, setChosen] = useState<TestEvent | undefined>(undefined);
-  const [tested, setTested] = useState<Tested | undefined>(undefined);
+  const [said, setSaid] = useState<Readonly<Record<string, Said>>>({});
   const { now } = state.history;
   const { data: runs } = useQuery(recentRunsQuery(state.base.id));
   const newest = runs?.find(({ kind }) => kind === "live");
@@ -37,39 +43,94 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     enabled: chosen === undefined && newest !== undefined,
   });
   const event = chosen ?? newestRun ?? sampleOf(now.triggers[0]);
+
+  /** Exports of a step as it was last tested, or as the run of the chosen event had them. */
+  const exportsOf = (key: string): JsonObject | undefined => {
+    const step = now.steps.find((each) => each.key === key);
+    const entry = said[key];
+    const tested = entry?.run.steps.flatMap(stepOf).find(({ name }) => name === entry.name);
+    if (tested !== undefined && tested.status !== "failed") return tested.exports;
+    return step === undefined ? undefined : event.results?.[step.namespace];
+  };
+
   const run = useMutation({
-    mutationFn: async (upTo: string | undefined) => {
+    mutationFn: async (of: TestOf) => {
       const sent = now;
+      const to = of.kind === "all" ? sent.steps.length - 1 : placeOf(sent, of.key);
       const request = requestOf(toSend(state), savedStepsOf(state.base.steps));
+      const steps = request.steps.slice(0, to + 1).map((step, at) => {
+        const key = sent.steps[at]?.key ?? "";
+        const pinned = of.kind === "alone" && at < to ? exportsOf(key) : undefined;
+        return pinned === undefined ? step : pinOf(String(step.namespace), pinned);
+      });
       try {
         const made = await data(
           client.POST("/v1/workflows/test", {
             body: {
               workflow_id: state.base.id,
-              ...request,
+              triggers: request.triggers,
+              steps,
               event: event.value,
-              ...(upTo === undefined ? {} : { up_to: upTo }),
             },
           }),
         );
-        return { run: await withLogs(made), of: sent, at: Date.now(), upTo };
+        return { run: await withLogs(made), sent, of, to };
       } catch (error) {
         if (error instanceof Error) onRefused(error, sent);
         throw error;
       }
     },
-    onSuccess: (made) => {
-      setTested(made);
+    onSuccess: ({ run, sent, of, to }) => {
+      const at = Date.now();
+      const says =
+        of.kind === "all"
+          ? "test of all steps"
+          : of.kind === "alone"
+            ? "test of it alone"
+            : `test up to ${sent.steps[to]?.namespace}`;
+      const tested =
+        of.kind === "alone" ? sent.steps.slice(to, to + 1) : sent.steps.slice(0, to + 1);
+      const news = tested.map((step): [string, Said] => [
+        step.key,
+        { run, name: step.namespace, text: stepText(step), says, at },
+      ]);
+      setSaid((before) => ({ ...before, ...Object.fromEntries(news) }));
       void queries.invalidateQueries({ queryKey: ["runs"] });
     },
   });
   return {
     event,
-    /** The event was not chosen by hand: a real one that comes takes its place. */
     choose: (next: TestEvent) => setChosen(next),
-    tested,
     run,
-    ofStep: (key: string) => stepTest(tested, now, key),
+    said: (key: string) => said[key],
+    exportsOf,
+    ofStep: (key: string) => stepTest(said[key], now, key),
+    /** Whether a step can be tested alone: those before it have results. */
+    standsAlone(key: string): boolean {
+      const before = now.steps.slice(0, placeOf(now, key)).filter(({ disabled }) => !disabled);
+      return before.length > 0 && before.every((step) => exportsOf(step.key) !== undefined);
+    },
+  };
+}
+
+function placeOf(draft: Draft, key: string): number {
+  return draft.steps.findIndex((step) => step.key === key);
+}
+
+/** A step that gives what was recorded, in the place of one that ran before. */
+function pinOf(namespace: string, exports: JsonObject): Record<string, unknown> {
+  const recorded = JSON.stringify(JSON.stringify(exports));
+  return {
+    namespace,
+    code: `const recorded = JSON.parse(${recorded});
+export default defineComponent({
+  run({ $ }) {
+    const { $return_value, ...exports } = recorded;
+    for (const [name, value] of Object.entries(exports)) $.export(name, value);
+    return $return_value;
+  },
+});
+`,
   };
 }
 
@@ -89,28 +150,34 @@ export const eventOfRunQuery = (id: string) => ({
     const run = runOf(
       await data(client.GET("/v1/runs/{id}", { params: { path: { id } }, signal })),
     );
-    return { id, from: `Run ${run.status}`, value: run.event };
+    const results = run.steps.flatMap((step): [string, JsonObject][] =>
+      step.status === "failed" ? [] : [[step.name, step.exports]],
+    );
+    return {
+      id,
+      from: `${isFinal(run.status) ? "Run that" : "Run that is"} ${run.status}, ${clock(run.acceptedAt)}`,
+      value: run.event,
+      results: Object.fromEntries(results),
+    };
   },
   staleTime: Number.POSITIVE_INFINITY,
   gcTime: 60_000,
 });
 
-function stepTest(tested: Tested | undefined, now: Draft, key: string): StepTest | undefined {
-  const step = tested?.of.steps.find((each) => each.key === key);
-  if (tested === undefined || step === undefined) return undefined;
+function stepTest(said: Said | undefined, now: Draft, key: string): StepTest | undefined {
+  if (said === undefined) return undefined;
   const present = now.steps.find((each) => each.key === key);
-  const changed = present === undefined || stepText(present) !== stepText(step);
-  const steps = tested.run.steps.flatMap(stepOf);
-  const result = steps.find(({ name }) => name === step.namespace);
-  const error = errorOf(tested.run.error, steps);
-  if (error?.step === step.namespace) {
-    const frame = ownFrame(framesOf(error.stack));
+  const changed = present === undefined || stepText(present) !== said.text;
+  const steps = said.run.steps.flatMap(stepOf);
+  const result = steps.find(({ name }) => name === said.name);
+  const error = errorOf(said.run.error, steps);
+  if (error?.step === said.name) {
     return {
       status: "failed",
       durationMs: result?.durationMs,
       changed,
       message: `${error.code}: ${error.message}`,
-      line: frame?.line,
+      line: ownFrame(framesOf(error.stack))?.line,
     };
   }
   return {

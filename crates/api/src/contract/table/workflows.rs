@@ -11,7 +11,10 @@ use crate::v1::{events, mail, replays, run_stream, runs, sse, stream, workflows}
 
 pub(super) fn of_workflows() -> Vec<Route> {
     let parts = [
-        objects("triggers", "Each `{type: http | timer | source, props, …}`"),
+        objects(
+            "triggers",
+            "Each `{type: http | timer | source, props, …}`. The `id` that a record shows of an endpoint or a timer keeps that one: its address, who may call it, whether it answers by itself",
+        ),
         objects(
             "steps",
             "Each `{namespace, component_key | component_id | code, props}`, with the `dynamic_props_id` of the form that `props` were filled in with, if there was one. `keep_secrets_of` names a step of the draft whose secrets stay where `props` leaves them out",
@@ -52,6 +55,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         .one("Workflow"),
         delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove),
         post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy).gives(Gives::One("Deployment")),
+        post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).one("Workflow"),
         get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments).page("Deployment"),
         get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One("Deployment")),
         post(
