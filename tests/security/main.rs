@@ -3,10 +3,12 @@
 
 mod answers;
 mod bundling;
+mod command_line;
 mod corners;
 mod damaged;
 mod doctor;
 mod egress;
+mod endless;
 mod groups;
 mod keys;
 mod memory;

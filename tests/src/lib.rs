@@ -9,6 +9,7 @@ pub mod disk;
 pub mod flow;
 pub mod kills;
 pub mod openapi;
+pub mod peer;
 pub mod receiver;
 pub mod registry;
 pub mod schedule;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use millrace_model::bounded_body::BodyTooLarge;
 use serde_json::Value;
 
 /// An error of a command. Its text follows `error:`, the hint stands on the next line.
@@ -13,6 +14,12 @@ pub(crate) enum CliError {
     Unreachable { url: String, source: reqwest::Error },
     #[error("could not make an HTTP client: {0}")]
     HttpClient(#[source] reqwest::Error),
+    #[error("the server at `{url}` did not end its answer: {source}")]
+    AnswerTooLarge { url: String, source: BodyTooLarge },
+    #[error("the list `{path}` has more than {items_max} items, the most that are read")]
+    ListTooLong { path: String, items_max: usize },
+    #[error("the export has a line of more than {bytes_max} bytes, the most that is read; what was written is not all")]
+    LineTooLong { bytes_max: usize },
     #[error("the stream sent an event of more than {bytes_max} bytes")]
     StreamTooLarge { bytes_max: usize },
     #[error("there is no source or workflow `{0}`")]
@@ -43,8 +50,16 @@ pub(crate) enum CliError {
     NoVariable { name: String, path: PathBuf },
     #[error("`{}` is there and is not the same", .0.display())]
     WouldOverwrite(PathBuf),
-    #[error("the server names the file `{0}`, which is outside of the folder")]
-    OutsidePath(String),
+    #[error("the server names the file or folder `{name}`, which is not written: {why}")]
+    BadName { name: String, why: &'static str },
+    #[error("`{}` {why}: what a server sends is not written there", path.display())]
+    Unsafe { path: PathBuf, why: &'static str },
+    #[error("the server's workflow has the value `{{\"$env\": \"{name}\"}}`, which a later deploy would replace by a variable of this machine")]
+    ServedVariable { name: String },
+    #[error("where the registry `{name}` is read from is not known on this machine; the server says `{origin}`")]
+    UnknownOrigin { name: String, origin: String },
+    #[error("the server at `{url}` answered with what is no answer of a Millrace server")]
+    NoAnswer { url: String },
     #[error("the workflow `{name}` is not deployed on this server")]
     NotDeployed { name: String },
     /// What is compared is not the same: no failure, but told by the exit status.
@@ -102,6 +117,9 @@ impl CliError {
             Self::Refused { status: 404, details, .. } => return where_to_look(details).map(str::to_owned),
             Self::Refused { details, .. } => return missing_props(details).or_else(|| thrown_at(details)),
             Self::Unreachable { .. } => "is the server running? start one with `millrace serve`, or name another with --url",
+            Self::AnswerTooLarge { .. } | Self::ListTooLong { .. } => {
+                "ask for less, with -n or a filter; an answer without an end is no Millrace server's: check --url"
+            }
             Self::Unknown(_) => "`millrace list sources` and `millrace list workflows` show what there is",
             Self::UnknownRegistry(_) => "`millrace registry list` shows what there is",
             Self::Tree { .. } => "name a folder, a git repository, the address of a .tar.gz or npm:PACKAGE",
@@ -116,6 +134,13 @@ impl CliError {
             Self::File { .. } => "`millrace workflows schema` prints the form of workflow files; docs/workflows.md explains it",
             Self::NoWorkflowFile(_) => "`millrace workflows init NAME` writes one to begin with",
             Self::WouldOverwrite(_) => "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows what is not the same",
+            Self::BadName { .. } => {
+                "taken are names of code files without dot folders; rename it in the workflow, or write it by hand if you trust who made it"
+            }
+            Self::Unsafe { .. } => "move it away, or write elsewhere with --to FOLDER",
+            Self::ServedVariable { .. } => "change the value on the server; it is written by hand only",
+            Self::UnknownOrigin { .. } => "name it: `millrace registry update NAME ORIGIN`; it is remembered on this machine from then on",
+            Self::NoAnswer { .. } => "check --url: is another program listening there?",
             Self::NotDeployed { .. } => "`millrace workflows deploy FOLDER` does it",
             Self::NoVariable { .. } => "set it, or write the value into the file",
             Self::EmptyProject(_) => "docs/workflows.md shows how a project is laid out; where nothing is to be left of one, millrace.yaml names it",

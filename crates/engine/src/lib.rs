@@ -3,6 +3,7 @@
 //! Knows no SQL and no HTTP. Start at [`Engine::handle_endpoint`] (accept), then `execute` (run) and `settle`.
 
 mod accept;
+mod answers;
 mod cache;
 mod deliver;
 mod deploy;

@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod audit;
+pub mod bounded_body;
 pub mod clock;
 pub mod component;
 pub mod data_store;

@@ -18,6 +18,8 @@ use crate::ask::{Asks, Desk};
 use crate::types::{CallDone, CallFailure, CallPaused, Effect, EffectSink, FailureKind, HttpResponse, LateSink};
 use crate::wire::{FromHost, StepState, WireError, WireFailure, WirePause};
 
+/// The most characters of an error's class.
+const CODE_CHARS_MAX: usize = 200;
 /// The most bytes of an error's text that are kept.
 const STACK_BYTES_MAX: usize = 64 << 10;
 
@@ -273,10 +275,12 @@ fn checked_object(object: &RawValue, what: &str) -> Result<(), WireError> {
 
 /// An error that the code threw.
 pub(crate) fn thrown(error: WireFailure, namespace: Option<String>) -> CallFailure {
-    let code: String = error.code.chars().take(200).collect();
+    // A class has one line, whatever code gave its error as a name.
+    let code: String = error.code.chars().take(CODE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let code = code.trim();
     CallFailure {
         kind: FailureKind::Thrown,
-        code: if code.is_empty() { "Error".into() } else { code },
+        code: if code.is_empty() { "Error".into() } else { code.to_owned() },
         message: cut(error.message),
         stack: cut(error.stack),
         namespace,

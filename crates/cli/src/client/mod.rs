@@ -1,7 +1,10 @@
 //! Requests to `/v1`, and refusals as the server says them.
 
+pub(crate) mod answer;
+pub(crate) mod origins;
 pub(crate) mod profile;
 pub(crate) mod stream;
+pub(crate) mod value;
 
 use std::time::{Duration, Instant};
 
@@ -9,6 +12,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::client::answer::AnswerError;
 use crate::client::profile::Profile;
 use crate::error::CliError;
 use crate::terminal::printer;
@@ -20,6 +24,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TURN_PATIENCE: Duration = Duration::from_secs(120);
 /// Items that the server puts on a page at most (reference 1).
 const PAGE_MAX: usize = 100;
+/// The largest answer that is read: a page of a hundred runs with all that they returned is smaller.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// The largest refusal that is read.
+const REFUSAL_BYTES_MAX: usize = 1 << 20;
+/// Items of a list that are read, over all its pages.
+const ITEMS_MAX: usize = 100_000;
+/// How often a list is read from its beginning, because what a page follows was deleted.
+const STARTS_MAX: u32 = 10;
 /// What may stand in a path without being escaped.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
@@ -129,8 +141,12 @@ impl Client {
             let next = request.try_clone();
             let response = printer::waiting("waiting for the server", request.send()).await.map_err(|e| self.unreachable(e))?;
             if response.status().is_success() {
-                let text = response.text().await.map_err(|e| self.unreachable(e))?;
-                return Ok(millrace_model::json::read(&text).unwrap_or(Value::Null));
+                let bytes = self.whole_answer(response, ANSWER_BYTES_MAX).await?;
+                return match millrace_model::json::read(&String::from_utf8_lossy(&bytes)) {
+                    Ok(Value::Null) | Err(_) if bytes.trim_ascii().is_empty() => Ok(Value::Null),
+                    Ok(answer @ Value::Object(_)) => Ok(answer),
+                    _ => Err(CliError::NoAnswer { url: self.profile.url.clone() }),
+                };
             }
             let pause = retry_after(&response);
             let refusal = self.refusal(response).await;
@@ -141,24 +157,33 @@ impl Client {
         }
     }
 
-    /// An answer that is no JSON.
-    pub(crate) async fn bytes(&self, request: reqwest::RequestBuilder) -> Result<Vec<u8>, CliError> {
+    /// An answer that is no JSON, of at most `bytes_max` bytes.
+    pub(crate) async fn bytes(&self, request: reqwest::RequestBuilder, bytes_max: usize) -> Result<Vec<u8>, CliError> {
         let response = printer::waiting("waiting for the server", request.timeout(ANSWER_TIMEOUT).send()).await.map_err(|e| self.unreachable(e))?;
         if response.status().is_success() {
-            return Ok(response.bytes().await.map_err(|e| self.unreachable(e))?.to_vec());
+            return self.whole_answer(response, bytes_max).await;
         }
         Err(self.refusal(response).await)
+    }
+
+    async fn whole_answer(&self, response: reqwest::Response, bytes_max: usize) -> Result<Vec<u8>, CliError> {
+        answer::whole(response, bytes_max).await.map_err(|error| match error {
+            AnswerError::TooLarge(source) => CliError::AnswerTooLarge { url: self.profile.url.clone(), source },
+            AnswerError::Broken(source) => self.unreachable(source),
+        })
     }
 
     pub(crate) async fn refusal(&self, response: reqwest::Response) -> CliError {
         let status = response.status();
         // An answer that is not ours, such as a proxy's page, has only its status to say.
-        let mut body: Value = response.json().await.unwrap_or(Value::Null);
+        let bytes = answer::whole(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+        let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let details = value::take(&mut body, "details");
         CliError::Refused {
             status: status.as_u16(),
             code: body["code"].as_str().unwrap_or("").to_owned(),
             sentence: body["error"].as_str().map_or_else(|| format!("the server at `{}` answered {status}", self.profile.url), str::to_owned),
-            details: body.get_mut("details").map(Value::take).unwrap_or_default(),
+            details,
         }
     }
 
@@ -168,7 +193,7 @@ impl Client {
 
     /// All items of a list.
     pub(crate) async fn all(&self, path: &str) -> Result<Vec<Value>, CliError> {
-        let Value::Array(all) = self.first(path, u32::MAX).await?["data"].take() else { return Ok(Vec::new()) };
+        let Value::Array(all) = value::take(&mut self.first(path, u32::MAX).await?, "data") else { return Ok(Vec::new()) };
         Ok(all)
     }
 
@@ -181,24 +206,33 @@ impl Client {
     pub(crate) async fn first(&self, path: &str, count: u32) -> Result<Value, CliError> {
         let joint = if path.contains('?') { '&' } else { '?' };
         let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let (mut items, mut after) = (Vec::new(), String::new());
+        let (mut items, mut after, mut starts) = (Vec::new(), String::new(), 1);
         loop {
             let limit = PAGE_MAX.min(count - items.len());
             let mut page = match self.get(&format!("{path}{joint}limit={limit}{after}")).await {
                 // What the page follows was deleted meanwhile.
-                Err(error) if error.is_unknown_cursor() => {
-                    (items, after) = (Vec::new(), String::new());
+                Err(error) if error.is_unknown_cursor() && starts < STARTS_MAX => {
+                    (items, after, starts) = (Vec::new(), String::new(), starts + 1);
                     continue;
                 }
                 page => page?,
             };
-            let Value::Array(found) = page["data"].take() else { return Ok(page) };
+            let Value::Array(found) = value::take(&mut page, "data") else { return Ok(page) };
             let is_last = found.len() < limit;
-            items.extend(found);
+            items.extend(found.into_iter().take(limit));
+            if items.len() > ITEMS_MAX {
+                return Err(CliError::ListTooLong { path: path.to_owned(), items_max: ITEMS_MAX });
+            }
             match page["page_info"]["end_cursor"].as_str().filter(|_| !is_last && items.len() < count) {
-                Some(cursor) => after = format!("&after={}", segment(cursor)),
+                Some(cursor) => {
+                    let next = format!("&after={}", segment(cursor));
+                    if next == after {
+                        return Err(CliError::NoAnswer { url: self.profile.url.clone() });
+                    }
+                    after = next;
+                }
                 None => {
-                    page["data"] = items.into();
+                    value::set(&mut page, "data", items);
                     return Ok(page);
                 }
             }

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use crate::args::AccountCommand;
-use crate::client::{Client, segment};
+use crate::client::{Client, segment, value};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
 use crate::terminal::prompt;
@@ -57,7 +57,7 @@ pub(super) async fn connect(client: &Client, app: &str, name: Option<String>) ->
     let credentials = credentials(client, app).await?;
     let mut answer = client.call(Method::POST, "/accounts", &json!({ "app": app, "name": name, "credentials": credentials })).await?;
     warn(&answer["data"]);
-    Ok(answer["data"].take())
+    Ok(value::take(&mut answer, "data"))
 }
 
 /// Tells what is doubtful about values that were just given.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{code_body, parse_props};
 use crate::args::Parallel;
-use crate::client::{Client, Kind, segment};
+use crate::client::{Client, Kind, segment, value};
 use crate::error::{CliError, prop_problems};
 use crate::files::Code;
 use crate::terminal::printer::{self, Show};
@@ -50,7 +50,7 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
             return Err(error);
         }
         if component.is_null() {
-            component = client.call(Method::POST, "/components?exclude=code,files", &body).await?["data"].take();
+            component = value::take(&mut client.call(Method::POST, "/components?exclude=code,files", &body).await?, "data");
         }
         for (name, problem) in problems {
             if !asked.insert(name.to_owned()) {
@@ -63,7 +63,7 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
                 Choice::Made(value) => value,
                 Choice::Typed => prompt::prop(name, &def)?,
                 Choice::Of(options) => {
-                    def["options"] = options;
+                    value::set(&mut def, "options", options);
                     prompt::prop(name, &def)?
                 }
             };
@@ -79,9 +79,9 @@ async fn definition(client: &Client, component: &Value, name: &str, body: &mut V
         return Ok(def);
     }
     let question = json!({ "id": component["id"], "configured_props": body["configured_props"], "dynamic_props_id": body["dynamic_props_id"] });
-    let mut answer = client.call(Method::POST, "/components/props", &question).await?;
+    let answer = client.call(Method::POST, "/components/props", &question).await?;
     if answer["dynamic_props"]["id"].is_string() {
-        body["dynamic_props_id"] = answer["dynamic_props"]["id"].take();
+        body["dynamic_props_id"] = answer["dynamic_props"]["id"].clone();
     }
     Ok(of(&answer["dynamic_props"]["configurable_props"]).unwrap_or_default())
 }
@@ -122,7 +122,7 @@ async fn choice(client: &Client, component: &Value, def: &Value, body: &Value) -
             printer::note(&format!("the options could not be had ({error}); type the value"));
         }
         let new: Vec<Value> = answer["options"].as_array().into_iter().flatten().filter(|o| !all.contains(o)).cloned().collect();
-        context = answer["context"].take();
+        context = value::take(&mut answer, "context");
         // A method that knows of no pages gives no context, or the same again.
         let is_last = new.is_empty() || context.as_object().is_none_or(serde_json::Map::is_empty);
         all.extend(new);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::prop_value;
 use crate::args::DataStoreCommand;
-use crate::client::{Client, segment};
+use crate::client::{Client, segment, value};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
 
@@ -25,7 +25,9 @@ pub(super) async fn data_stores(client: &Client, show: Show, command: DataStoreC
             if total > first.len() as u64 {
                 printer::note(&format!("the first {} of {total} keys; -n shows more", first.len()));
             }
-            answer["data"]["first_keys"] = first.into();
+            if let Some(data) = answer.get_mut("data") {
+                value::set(data, "first_keys", first);
+            }
             show.record(&answer)
         }
         DataStoreCommand::Get { store, key } => {

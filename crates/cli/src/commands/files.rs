@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use millrace_model::file::FILE_BYTES_MAX;
 use reqwest::Method;
 use serde_json::json;
 
@@ -22,7 +23,7 @@ pub(super) async fn files(client: &Client, show: Show, command: FileCommand) -> 
         }
         FileCommand::Get { store, path, output } => {
             let request = client.request(Method::GET, &format!("{}/content", base(&store))).query(&[("path", path)]);
-            let bytes = client.bytes(request).await?;
+            let bytes = client.bytes(request, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX)).await?;
             match output {
                 Some(file) => std::fs::write(&file, bytes).map_err(|source| CliError::Write { path: file, source }),
                 None => std::io::stdout().write_all(&bytes).map_err(CliError::Output),

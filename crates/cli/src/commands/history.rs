@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::args::RunCommand;
 use crate::client::stream::{self, Follow};
-use crate::client::{Client, segment};
+use crate::client::{Client, segment, value};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
 
@@ -47,7 +47,8 @@ fn event_line(show: Show, summary: &Value) -> String {
 
 /// A streamed event in the form of lists.
 pub(crate) fn summary_of(mut event: Value) -> Value {
-    json!({ "id": event["id"].take(), "indexed_at_ms": event["ts"].take(), "event": event["e"].take(), "metadata": { "name": event["name"].take() } })
+    let mut of = |field| value::take(&mut event, field);
+    json!({ "id": of("id"), "indexed_at_ms": of("ts"), "event": of("e"), "metadata": { "name": of("name") } })
 }
 
 pub(super) async fn logs(client: &Client, show: Show, name: &str, follow: bool) -> Result<(), CliError> {

@@ -8,11 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
 use crate::client::stream::next_of;
-use crate::client::{Client, segment};
+use crate::client::{Client, segment, value};
 use crate::error::CliError;
 use crate::terminal::line::escaped;
 use crate::terminal::printer::{self, Show};
 
+/// The longest line of an export that is read.
+const LINE_BYTES_MAX: usize = 64 << 20;
 /// Lines between two notes of how far it is.
 const NOTE_EVERY: u64 = 100_000;
 
@@ -33,6 +35,9 @@ pub(super) async fn export(client: &Client, args: ExportArgs) -> Result<(), CliE
     while let Some(chunk) = next_of(&mut chunks).await {
         let chunk = chunk.map_err(|_| CliError::ExportBrokeOff { lines })?;
         for part in chunk.split_inclusive(|byte| *byte == b'\n') {
+            if last.len() + part.len() > LINE_BYTES_MAX {
+                return Err(CliError::LineTooLong { bytes_max: LINE_BYTES_MAX });
+            }
             last.extend_from_slice(part);
             if last.last() == Some(&b'\n') {
                 if is_end(&last) {
@@ -134,11 +139,11 @@ pub(super) async fn retention(client: &Client, show: Show, args: RetentionArgs) 
 /// Who changed what, the newest of it, oldest first as a log is read.
 pub(super) async fn audit(client: &Client, show: Show, count: u32) -> Result<(), CliError> {
     let mut answer = client.first("/audit", count).await?;
-    if let Some(records) = answer["data"].as_array_mut() {
+    if let Some(records) = answer.get_mut("data").and_then(Value::as_array_mut) {
         records.reverse();
         for record in records.iter_mut().filter(|_| !show.json) {
             let at = millrace_model::Timestamp(record["created_at_ms"].as_i64().unwrap_or(0));
-            record["at"] = json!(at.iso());
+            value::set(record, "at", at.iso());
         }
     }
     show.table(&answer, &[("AT", "at"), ("KEY", "key_id"), ("ACTION", "action"), ("TARGET", "target"), ("FIELDS", "fields"), ("DONE", "done")])

@@ -4,7 +4,7 @@ use reqwest::{Method, header};
 use serde_json::json;
 
 use crate::args::RegistryCommand;
-use crate::client::{Client, segment};
+use crate::client::{Client, origins, segment};
 use crate::error::CliError;
 use crate::files::tree::{self, Tree};
 use crate::terminal::printer::{self, Show};
@@ -15,7 +15,7 @@ pub(super) async fn registries(client: &Client, show: Show, command: RegistryCom
             let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry)).await?;
             let name = name.unwrap_or_else(|| tree::name_of(&tree.origin));
             let request = client.request(Method::POST, "/registries").query(&[("name", name.as_str())]);
-            upload(client, show, request, tree).await
+            upload(client, show, request, &name, tree).await
         }
         RegistryCommand::Update { name, what, npm_registry } => {
             let what = match what {
@@ -23,7 +23,7 @@ pub(super) async fn registries(client: &Client, show: Show, command: RegistryCom
                 None => origin(client, &name).await?,
             };
             let tree = printer::waiting("reading the components", Tree::read(&what, &npm_registry)).await?;
-            upload(client, show, client.request(Method::PUT, &format!("/registries/{}", segment(&name))), tree).await
+            upload(client, show, client.request(Method::PUT, &format!("/registries/{}", segment(&name))), &name, tree).await
         }
         RegistryCommand::List => {
             let columns = [("NAME", "name"), ("COMPONENTS", "component_count"), ("FILES", "file_count"), ("REVISION", "revision"), ("ORIGIN", "origin")];
@@ -41,19 +41,26 @@ pub(super) async fn registries(client: &Client, show: Show, command: RegistryCom
     }
 }
 
-async fn upload(client: &Client, show: Show, request: reqwest::RequestBuilder, tree: Tree) -> Result<(), CliError> {
-    let query = [("origin", tree.origin), ("revision", tree.revision)];
+async fn upload(client: &Client, show: Show, request: reqwest::RequestBuilder, name: &str, tree: Tree) -> Result<(), CliError> {
+    let query = [("origin", tree.shown), ("revision", tree.revision)];
     let request = request.query(&query).header(header::CONTENT_TYPE, "application/gzip").body(tree.archive);
     let answer = client.send(request).await?;
+    if let Err(error) = origins::remember(client.url(), name, &tree.origin) {
+        printer::note(&format!("warning: {error}; name the origin with the next `registry update`"));
+    }
     if let Some(count) = answer["data"]["unindexed_count"].as_u64().filter(|count| *count > 0) {
         printer::note(&format!("{count} files look like components and could not be read as one; --json names them"));
     }
     show.record(&answer)
 }
 
-/// Where a registry came from.
+/// Where a registry is read from: what this machine remembers. Of the server's word only the name of an npm package is taken, which is public.
 async fn origin(client: &Client, name: &str) -> Result<String, CliError> {
     let registries = client.all("/registries").await?;
     let found = registries.iter().find(|r| r["name"] == name);
-    found.and_then(|r| r["origin"].as_str()).map(str::to_owned).ok_or_else(|| CliError::UnknownRegistry(name.to_owned()))
+    let origin = found.and_then(|r| r["origin"].as_str()).ok_or_else(|| CliError::UnknownRegistry(name.to_owned()))?;
+    if let Some(known) = origins::of(client.url(), name) {
+        return Ok(known);
+    }
+    if origin.starts_with("npm:") { Ok(origin.to_owned()) } else { Err(CliError::UnknownOrigin { name: name.to_owned(), origin: origin.to_owned() }) }
 }

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::args::ReplayCommand;
-use crate::client::{Client, Kind, segment};
+use crate::client::{Client, Kind, segment, value};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
 
@@ -70,7 +70,7 @@ async fn follow(client: &Client, show: Show, made: Value) -> Result<(), CliError
 fn progress(replay: &Value) -> String {
     let runs = &replay["runs"];
     let number = |value: &Value| value.as_i64().unwrap_or(0);
-    let done = number(&runs["succeeded"]) + number(&runs["failed"]) + number(&runs["cancelled"]);
+    let done = number(&runs["succeeded"]).saturating_add(number(&runs["failed"])).saturating_add(number(&runs["cancelled"]));
     let total = replay["total"].as_i64().map_or_else(|| "more than 100000".to_owned(), |total| total.to_string());
     format!(
         "{} {}: {done} of {total} done, {} failed, {} skipped",
@@ -89,12 +89,13 @@ pub(super) async fn groups(client: &Client, show: Show, name: Option<&str>) -> R
     };
     let mut answer = client.whole(&path).await?;
     if !show.json {
-        for group in answer["data"].as_array_mut().into_iter().flatten() {
+        for group in answer.get_mut("data").and_then(Value::as_array_mut).into_iter().flatten() {
             for field in ["first_seen_ms", "last_seen_ms"] {
-                group[field] = json!(group[field].as_i64().map(|ms| Timestamp(ms).iso()));
+                let at = json!(group[field].as_i64().map(|ms| Timestamp(ms).iso()));
+                value::set(group, field, at);
             }
             let owner = [&group["workflow_id"], &group["source_id"]].into_iter().find(|id| id.is_string()).cloned();
-            group["owner"] = json!(owner);
+            value::set(group, "owner", json!(owner));
         }
     }
     let columns = [

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{event, follow, history};
 use crate::args::WorkflowCommand;
-use crate::client::{Client, Kind, Target, segment};
+use crate::client::{Client, Kind, Target, segment, value};
 use crate::error::CliError;
 use crate::files::schema;
 use crate::terminal::printer::{self, Show};
@@ -44,11 +44,12 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
         WorkflowCommand::Runs { name, n } => history::list_runs(client, show, &format!("{}/runs", named(client, &name).await?.path()), n).await,
         WorkflowCommand::Deployments { name } => {
             let path = named(client, &name).await?.path();
-            let live = client.get(&format!("{path}?include=deployment_id")).await?["data"]["deployment_id"].take();
+            let live = client.get(&format!("{path}?include=deployment_id")).await?["data"]["deployment_id"].clone();
             let mut answer = client.whole(&format!("{path}/deployments")).await?;
             if !show.json {
-                for deployment in answer["data"].as_array_mut().into_iter().flatten() {
-                    deployment["live"] = json!(if deployment["id"] == live { "live" } else { "" });
+                for deployment in answer.get_mut("data").and_then(Value::as_array_mut).into_iter().flatten() {
+                    let mark = if deployment["id"] == live { "live" } else { "" };
+                    value::set(deployment, "live", mark);
                 }
             }
             show.table(&answer, &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at"), ("", "live")])
@@ -153,11 +154,11 @@ async fn earlier(client: &Client, target: &Target, named: Option<&str>) -> Resul
         return Ok(id.to_owned());
     }
     let deployments = client.all(&format!("{}/deployments", target.path())).await?;
-    let live = client.get(&target.path()).await?["data"]["deployment_id"].take();
+    let live = client.get(&target.path()).await?["data"]["deployment_id"].clone();
     let live = deployments.iter().find(|d| d["id"] == live).and_then(|d| d["version"].as_i64());
     let wanted = match named {
         Some(version) => version.trim_start_matches('v').parse::<i64>().ok(),
-        None => live.map(|version| version - 1),
+        None => live.map(|version| version.saturating_sub(1)),
     };
     let found = deployments.iter().find(|d| wanted.is_some() && d["version"].as_i64() == wanted).and_then(|d| d["id"].as_str());
     found.map(str::to_owned).ok_or_else(|| CliError::Usage {

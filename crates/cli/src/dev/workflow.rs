@@ -105,7 +105,7 @@ fn tell(workflow: &Value, took: Duration, deployed: &watch::Sender<Option<Deploy
         }
         printer::note("watching for saves; Ctrl-C ends this, the workflow stays deployed");
         // Nobody else sends.
-        let at_ms = workflow["updated_at"].as_i64().unwrap_or(0) * 1000;
+        let at_ms = workflow["updated_at"].as_i64().unwrap_or(0).saturating_mul(1000);
         let _ = deployed.send(Some(Deployed { id, at_ms }));
     }
 }

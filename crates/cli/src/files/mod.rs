@@ -1,6 +1,7 @@
 //! A component on disk, with the files that its relative imports reach.
 
 pub(crate) mod init;
+pub(crate) mod names;
 pub(crate) mod project;
 pub(crate) mod schema;
 pub(crate) mod tree;

@@ -14,10 +14,11 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use sha2::{Digest as _, Sha512};
 
+use crate::client::answer::{self, AnswerError};
 use crate::error::CliError;
 
 /// What components are made of; the server takes nothing else.
-const ENDINGS: [&str; 9] = ["mjs", "js", "ts", "cjs", "json", "mts", "tsx", "jsx", "cts"];
+pub(crate) const ENDINGS: [&str; 9] = ["mjs", "js", "ts", "cjs", "json", "mts", "tsx", "jsx", "cts"];
 /// Folders that hold nothing of the author's.
 const SKIPPED: [&str; 2] = ["node_modules", ".git"];
 /// The largest archive that is fetched.
@@ -25,8 +26,10 @@ const ARCHIVE_BYTES_MAX: usize = 96 << 20;
 
 /// An archive, and where it came from.
 pub(crate) struct Tree {
-    /// What `registry update` reads again.
+    /// What `registry update` reads again on this machine.
     pub(crate) origin: String,
+    /// What the server is told of it: of a place on this machine its last part.
+    pub(crate) shown: String,
     /// A commit or version; empty where there is none.
     pub(crate) revision: String,
     /// A `.tar.gz`.
@@ -41,7 +44,7 @@ impl Tree {
         if path.is_dir() {
             let folder = path.canonicalize().map_err(|source| CliError::Read { path: path.to_path_buf(), source })?;
             let origin = folder.to_string_lossy().into_owned();
-            return Ok(Self { revision: revision(&folder), archive: packed(&folder)?, origin });
+            return Ok(Self { revision: revision(&folder), archive: packed(&folder)?, shown: on_this_machine(&origin), origin });
         }
         if is_git(what) {
             let url = what.to_owned();
@@ -49,7 +52,8 @@ impl Tree {
             return tokio::task::spawn_blocking(move || cloned(&url)).await.map_err(failed)?;
         }
         if what.starts_with("https://") || what.starts_with("http://") {
-            return Ok(Self { origin: without_credentials(what), revision: String::new(), archive: fetched(what).await? });
+            let origin = without_credentials(what);
+            return Ok(Self { shown: origin.clone(), origin, revision: String::new(), archive: fetched(what).await? });
         }
         match what.strip_prefix("npm:").or_else(|| what.starts_with('@').then_some(what)) {
             Some(package) => packaged(package, npm_registry.trim_end_matches('/')).await,
@@ -59,6 +63,11 @@ impl Tree {
             }),
         }
     }
+}
+
+/// What is told of a place that nobody else has.
+fn on_this_machine(origin: &str) -> String {
+    format!("{} (a folder of whoever added it)", name_of(origin))
 }
 
 /// The name that a registry gets from where it came from.
@@ -109,7 +118,8 @@ fn cloned(url: &str) -> Result<Tree, CliError> {
     let output = Command::new("git").args(["clone", "--quiet", "--depth", "1", "--"]).arg(url).arg(&folder).output();
     let output = output.map_err(|e| refused(format!("git could not be started: {e}")))?;
     let tree = if output.status.success() {
-        packed(&folder).map(|archive| Tree { origin: origin.clone(), revision: revision(&folder), archive })
+        let shown = if origin.starts_with("file:") { on_this_machine(&origin) } else { origin.clone() };
+        packed(&folder).map(|archive| Tree { shown, origin: origin.clone(), revision: revision(&folder), archive })
     } else {
         Err(refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
     };
@@ -121,10 +131,14 @@ fn cloned(url: &str) -> Result<Tree, CliError> {
 /// A package's archive, with the checksum that the registry names.
 async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
     let refused = |why: String| CliError::Tree { what: package.to_owned(), why };
-    let (name, version) = match package[1..].split_once('@') {
-        Some((name, version)) => (&package[..=name.len()], version),
-        None => (package, "latest"),
+    // The first `@` may belong to a scope.
+    let (name, version) = match package.rsplit_once('@') {
+        Some((name, version)) if !name.is_empty() => (name, version),
+        _ => (package, "latest"),
     };
+    if name.is_empty() {
+        return Err(refused("it names no package".into()));
+    }
     let document = fetched(&format!("{registry}/{}/{version}", name.replace('/', "%2f"))).await?;
     let document: Value = serde_json::from_slice(&document).map_err(|e| refused(format!("the registry's answer is not JSON: {e}")))?;
     let tarball = document["dist"]["tarball"].as_str().ok_or_else(|| refused("the registry names no archive".into()))?;
@@ -133,24 +147,21 @@ async fn packaged(package: &str, registry: &str) -> Result<Tree, CliError> {
     if expected != format!("sha512-{}", STANDARD.encode(Sha512::digest(&archive))) {
         return Err(refused("the archive does not have the checksum that the registry names".into()));
     }
-    Ok(Tree { origin: format!("npm:{package}"), revision: document["version"].as_str().unwrap_or("").to_owned(), archive })
+    let origin = format!("npm:{package}");
+    Ok(Tree { shown: origin.clone(), origin, revision: document["version"].as_str().unwrap_or("").to_owned(), archive })
 }
 
 async fn fetched(url: &str) -> Result<Vec<u8>, CliError> {
     let refused = |why: String| CliError::Tree { what: without_credentials(url), why };
     let http = reqwest::Client::builder().user_agent(concat!("millrace-cli/", env!("CARGO_PKG_VERSION"))).build().map_err(CliError::HttpClient)?;
-    let mut response = http.get(url).send().await.map_err(|e| refused(e.without_url().to_string()))?;
+    let response = http.get(url).send().await.map_err(|e| refused(e.without_url().to_string()))?;
     if !response.status().is_success() {
         return Err(refused(format!("the server answered {}", response.status())));
     }
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|e| refused(e.without_url().to_string()))? {
-        body.extend_from_slice(&chunk);
-        if body.len() > ARCHIVE_BYTES_MAX {
-            return Err(refused(format!("it is larger than {ARCHIVE_BYTES_MAX} bytes, the limit")));
-        }
-    }
-    Ok(body)
+    answer::whole(response, ARCHIVE_BYTES_MAX).await.map_err(|error| match error {
+        AnswerError::TooLarge(error) => refused(error.to_string()),
+        AnswerError::Broken(error) => refused(error.to_string()),
+    })
 }
 
 /// A folder as an archive; of a checkout only its `components/`.

@@ -70,6 +70,8 @@ pub(crate) fn diff(text: &str) -> Result<(), CliError> {
     data(lines.unwrap_or_default())
 }
 
+/// Characters of a table's cell that are shown. The whole value is in the record and in `--json`; the width of a column has a limit in `format!` as well.
+const CELL_CHARS_MAX: usize = 200;
 /// How long something may take before it is said that it goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -212,7 +214,8 @@ fn table(columns: &[(&str, &str)], rows: &[Value]) -> String {
         let found = field.split('.').fold(row, |value, part| &value[part]);
         let name = field.rsplit('.').next().unwrap_or(field);
         let words = found.as_array().and_then(|all| all.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
-        words.map_or_else(|| shown(name, found), |words| words.join(", ")).lines().next().map(escaped).unwrap_or_default().into_owned()
+        let text = words.map_or_else(|| shown(name, found), |words| words.join(", "));
+        cut(&escaped(text.lines().next().unwrap_or_default()))
     };
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|(title, _)| (*title).to_owned()).collect()];
     lines.extend(rows.iter().map(|row| columns.iter().map(|(_, field)| cell(row, field)).collect()));
@@ -223,6 +226,14 @@ fn table(columns: &[(&str, &str)], rows: &[Value]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     lines.iter().map(padded).collect::<Vec<_>>().join("\n")
+}
+
+/// A text of a cell, with an ellipsis where it is longer than a cell may be.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(CELL_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// A value as people read it: a time is told by its name, and shown as one.
@@ -244,7 +255,10 @@ fn plain(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::{CELL_CHARS_MAX, Line};
 
     #[test]
     fn tables_line_up() {
@@ -265,5 +279,65 @@ mod tests {
         let value = json!({ "id": "p_1", "none": null, "settings": { "a": 1 }, "steps": [{ "n": "x", "m": { "k": true } }, { "n": "y" }], "tags": ["a"], "stack": "E\n at f" });
         let expected = "id: p_1\nsettings:\n  a: 1\nsteps:\n  - n: x\n    m:\n      k: true\n  - n: y\ntags: [\"a\"]\nstack:\n  E\n   at f";
         assert_eq!(super::record(&value), expected);
+    }
+
+    /// JSON as a server might send it: deep, long, and of characters that steer a terminal.
+    fn anything() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![
+            any::<String>(),
+            proptest::collection::vec(prop_oneof![Just('\0'), Just('\n'), Just('\r'), Just('\u{1b}'), Just('ä'), Just('👩')], 0..40)
+                .prop_map(String::from_iter),
+            (0..3_usize, prop_oneof![Just('\0'), Just('x'), Just('日')]).prop_map(|(times, c)| c.to_string().repeat(times * 70_000)),
+        ];
+        let name = prop_oneof![
+            any::<String>(),
+            proptest::sample::select(vec![
+                "created_at",
+                "until_ms",
+                "error",
+                "code",
+                "message",
+                "data",
+                "id",
+                "steps",
+                "exports",
+                "status",
+                "page_info",
+                "total_count"
+            ])
+            .prop_map(str::to_owned),
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            text.prop_map(Value::from)
+        ];
+        leaf.prop_recursive(4, 24, 4, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::vec((name.clone(), inner), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// Whatever a server sends, it is printed, within bounds in a table, and nothing of it steers the terminal.
+        #[test]
+        fn no_value_of_a_server_is_too_much_for_the_printers(value in anything(), fields in proptest::collection::vec("[a-z_.$]{0,12}", 1..4)) {
+            let record = Line::from(&super::record(&value));
+            let steers = record.as_str().contains(['\0', '\u{1b}', '\r']);
+            prop_assert!(!steers);
+            let rows = match &value {
+                Value::Array(items) => items.clone(),
+                other => vec![other.clone(), json!({ "error": { "code": other, "message": other }, "created_at": other })],
+            };
+            let mut columns: Vec<_> = fields.iter().map(|field| (field.as_str(), field.as_str())).collect();
+            columns.extend([("ERROR", "error.code"), ("MESSAGE", "error.message"), ("CREATED", "created_at")]);
+            let table = super::table(&columns, &rows);
+            prop_assert!(table.lines().all(|line| line.chars().count() <= columns.len() * (CELL_CHARS_MAX + 3)));
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::client::{Client, Kind, Target};
+use crate::client::{Client, Kind, Target, value};
 use crate::commands::party;
 use crate::error::CliError;
 use crate::terminal::printer;
@@ -63,7 +63,7 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
         let made_from = made_from(json!(file.fingerprints()));
         answer = client.call(Method::PUT, &workflow.path(), &json!({ "made_from": made_from })).await?;
     }
-    Ok(answer["data"].take())
+    Ok(value::take(&mut answer, "data"))
 }
 
 /// The triggers as the API takes them, and the ids of the sources that were deployed for them.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::deploy::trigger_fingerprint;
 use super::file::StepCode;
-use crate::client::{Client, Target, segment};
+use crate::client::{Client, Target, segment, value};
 use crate::error::CliError;
 use crate::files::{schema, yaml};
 
@@ -20,11 +20,11 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) async fn fetch(client: &Client, target: &Target) -> Result<Self, CliError> {
-        let workflow = client.get(&target.path()).await?["data"].take();
+        let workflow = value::take(&mut client.get(&target.path()).await?, "data");
         let Some(id) = workflow["deployment_id"].as_str() else {
             return Err(CliError::NotDeployed { name: workflow["name"].as_str().unwrap_or(&target.id).to_owned() });
         };
-        let deployment = client.get(&format!("{}/deployments/{}", target.path(), segment(id))).await?["data"].take();
+        let deployment = value::take(&mut client.get(&format!("{}/deployments/{}", target.path(), segment(id))).await?, "data");
         let mut stores = BTreeMap::new();
         if deployment["steps"].as_array().into_iter().flatten().any(|s| props_of(s).values().any(|v| v.as_str().is_some_and(|t| t.starts_with("ds_")))) {
             for store in client.all("/data_stores").await? {
@@ -88,6 +88,20 @@ impl Served {
         }
         files.insert("workflow.yaml".into(), yaml::write(&document));
         files
+    }
+
+    /// A variable of this machine that the workflow, once it is a folder, would be filled in with.
+    pub(crate) fn variable(&self) -> Option<String> {
+        fn within(value: &Value) -> Option<&str> {
+            match value {
+                Value::Object(object) if object.len() == 1 && object.contains_key("$env") => Some(object["$env"].as_str().unwrap_or("")),
+                Value::Object(object) => object.values().find_map(within),
+                Value::Array(items) => items.iter().find_map(within),
+                _ => None,
+            }
+        }
+        let props = self.steps().find_map(|step| props_of(step).values().find_map(within).map(str::to_owned));
+        props.or_else(|| within(&self.deployment).map(str::to_owned))
     }
 
     /// Steps with props whose values the server keeps to itself.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use millrace_model::ids::OrgId;
 use millrace_runner::{AskError, AskResult};
 use reqwest::Method;
@@ -11,6 +10,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::Engine;
+use crate::answers::{self, AnswerError};
 use crate::tenants::wrong_keys::ASKED_BY;
 
 /// How long an answer is waited for; streams are not for such requests.
@@ -54,13 +54,10 @@ impl Engine {
         let response = request.send().await.map_err(failed)?;
         let status = response.status().as_u16();
         let content_type = response.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or("application/json").to_owned();
-        let (mut body, mut chunks) = (Vec::new(), response.bytes_stream());
-        while let Some(chunk) = chunks.next().await {
-            body.extend_from_slice(&chunk.map_err(failed)?);
-            if body.len() > ANSWER_BYTES_MAX {
-                return Err(AskError::new("RangeError", format!("the answer has more than {ANSWER_BYTES_MAX} bytes; ask for less of it")));
-            }
-        }
+        let body = answers::whole(response, ANSWER_BYTES_MAX).await.map_err(|error| match error {
+            AnswerError::TooLarge(error) => AskError::new("RangeError", format!("{error}; ask for less of it")),
+            AnswerError::Broken(error) => failed(error),
+        })?;
         let answer = json!({ "status": status, "content_type": content_type, "body": String::from_utf8_lossy(&body) });
         to_raw_value(&answer).map(Some).map_err(failed)
     }

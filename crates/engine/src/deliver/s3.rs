@@ -14,6 +14,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
+use crate::answers;
 use crate::deliver::Tried;
 use crate::tenants::secrets::sha256_hex;
 
@@ -80,8 +81,7 @@ pub(crate) async fn put(client: &reqwest::Client, config: Option<&S3Config>, del
             if response.status().is_success() {
                 return Tried::Taken { status: Some(status) };
             }
-            let said = response.text().await.unwrap_or_default();
-            Tried::by_status(status.max(400), &format!(": {}", said.chars().take(REFUSAL_CHARS_MAX).collect::<String>()))
+            Tried::by_status(status.max(400), &format!(": {}", answers::start_of(response, REFUSAL_CHARS_MAX).await))
         }
         Err(error) => Tried::Later { status: None, error: error_chain(&error.without_url()) },
     }

@@ -21,6 +21,7 @@ use reqwest::StatusCode;
 use sha2::Sha256;
 use url::Url;
 
+use crate::answers;
 use crate::deliver::is_in_time;
 use crate::deliver::reach::{Reach, Unreachable};
 use crate::deliver::shares::Shares;
@@ -41,8 +42,6 @@ const SHARE: u32 = 32;
 /// Deliveries to one webhook at once, and batches before another webhook may have the lane; one where others have less than their share and no lane.
 const BATCH: u32 = 8;
 const BATCHES_MAX: u32 = 16;
-/// What is read of an answer; the rest is thrown away with the connection.
-const ANSWER_BYTES_MAX: usize = 16 << 10;
 /// How long a success may take to end its answer, whose body nobody needs.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Of a refusal's body, so much is kept with the error.
@@ -213,7 +212,7 @@ impl Engine {
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
         let retry_after_ms = header("retry-after").and_then(|secs| secs.trim().parse::<i64>().ok()).map(|secs| secs.saturating_mul(1000));
-        let body = tokio::time::timeout(ANSWER_TIMEOUT, start_of(response)).await.unwrap_or_default();
+        let body = tokio::time::timeout(ANSWER_TIMEOUT, answers::start_of(response, ERROR_CHARS_MAX)).await.unwrap_or_default();
         let error = match status {
             s if s.is_success() => None,
             s if s.is_redirection() => Some(format!("the receiver answered {}, a redirect, which is not followed", s.as_u16())),
@@ -226,20 +225,6 @@ impl Engine {
 /// What clients for webhooks have in common. An answer is taken as it is sent: a small one cannot become a large one here.
 fn common() -> reqwest::ClientBuilder {
     reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).timeout(TRY_TIMEOUT).no_gzip().user_agent(format!("Millrace-Webhooks/{VERSION}"))
-}
-
-/// The start of an answer's body, as text on one line.
-async fn start_of(mut response: reqwest::Response) -> String {
-    let mut bytes = Vec::new();
-    // A body that breaks off tells what it told so far.
-    while let Ok(Some(chunk)) = response.chunk().await {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > ANSWER_BYTES_MAX {
-            break;
-        }
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ERROR_CHARS_MAX).collect()
 }
 
 /// The signature of Standard Webhooks: HMAC-SHA256 over id, time and body, in base64.

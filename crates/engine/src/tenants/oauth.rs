@@ -1,6 +1,7 @@
 //! OAuth 2: the authorization code flow with PKCE by the operator's own client, refreshing, revoking.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,15 @@ use millrace_model::tenant::{Caller, Scope, Scopes};
 use millrace_store::StoreError;
 use oauth2::basic::{BasicErrorResponse, BasicErrorResponseType, BasicRevocationErrorResponse, BasicTokenIntrospectionResponse, BasicTokenType};
 use oauth2::{
-    AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet, ExtraTokenFields, PkceCodeChallenge, PkceCodeVerifier,
-    RedirectUrl, RefreshToken, RequestTokenError, Scope as ProviderScope, StandardRevocableToken, StandardTokenResponse, TokenResponse as _, TokenUrl,
+    AsyncHttpClient, AuthUrl, AuthorizationCode, Client, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet, ExtraTokenFields, HttpRequest,
+    HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope as ProviderScope, StandardRevocableToken,
+    StandardTokenResponse, TokenResponse as _, TokenUrl,
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::answers::{self, AnswerError};
 use crate::deliver::reach::Unreachable;
 use crate::tenants::accounts::AccountView;
 use crate::tenants::secrets::sha256_hex;
@@ -33,6 +36,8 @@ const AHEAD_MS: i64 = 5 * 60 * 1000;
 const AGAIN_MS: i64 = 10 * 1000;
 /// How long the provider may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// The largest answer of a provider, bytes.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
 /// For how long a server that began to refresh a token is waited for.
 const REFRESH_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked whether another server has refreshed a token.
@@ -180,7 +185,7 @@ impl Engine {
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;
         let request = request.exchange_code(AuthorizationCode::new(code.to_owned())).set_pkce_verifier(PkceCodeVerifier::new(state.verifier.clone()));
-        let http = self.provider_client(&client.token_url).await.map_err(|why| EngineError::Invalid {
+        let provider = self.provider_client(&client.token_url).await.map_err(|why| EngineError::Invalid {
             code: "provider_refused",
             message: format!("{} cannot be asked for a token: {why}", app.definition.name),
             details: serde_json::json!({}),
@@ -188,7 +193,7 @@ impl Engine {
         if !self.0.used_states.insert(used, state.until, self.now().ms()) {
             return Err(invalid("this answer came before, and each is good once; begin again"));
         }
-        let tokens = request.request_async(&http).await.map_err(|e| EngineError::Invalid {
+        let tokens = request.request_async(&BoundedClient(provider)).await.map_err(|e| EngineError::Invalid {
             code: "provider_refused",
             message: format!("{} did not give a token: {}", app.definition.name, reason(&e).0),
             details: serde_json::json!({}),
@@ -290,7 +295,7 @@ impl Engine {
             Ok(http) => http,
             Err(why) => return self.not_refreshed(account, &app, &why.to_string()).await,
         };
-        match provider.exchange_refresh_token(&token).request_async(&http).await {
+        match provider.exchange_refresh_token(&token).request_async(&BoundedClient(http)).await {
             Ok(tokens) => {
                 take_over(&mut credentials, client, &tokens);
                 let expires_at = self.end_of(&tokens);
@@ -391,6 +396,37 @@ pub(crate) fn common() -> reqwest::ClientBuilder {
     reqwest::Client::builder().timeout(TIMEOUT).user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
 }
 
+/// Why a provider gave no answer.
+#[derive(Debug, thiserror::Error)]
+enum AskFailed {
+    #[error("the request cannot be made or sent")]
+    Unsent(#[source] reqwest::Error),
+    #[error("the answer is none of HTTP")]
+    NoAnswer(#[source] oauth2::http::Error),
+    #[error(transparent)]
+    Unread(#[from] AnswerError),
+}
+
+/// The HTTP client of the OAuth client: what a provider answers has a bound.
+struct BoundedClient(reqwest::Client);
+
+impl<'c> AsyncHttpClient<'c> for BoundedClient {
+    type Error = AskFailed;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, AskFailed>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(async move {
+            let request = request.try_into().map_err(AskFailed::Unsent)?;
+            let response = self.0.execute(request).await.map_err(|error| AskFailed::Unsent(error.without_url()))?;
+            let mut answer = oauth2::http::Response::builder().status(response.status());
+            for (name, value) in response.headers() {
+                answer = answer.header(name, value);
+            }
+            answer.body(answers::whole(response, ANSWER_BYTES_MAX).await?).map_err(AskFailed::NoAnswer)
+        })
+    }
+}
+
 fn oauth_of(app: &App) -> Result<&OauthClient, EngineError> {
     match &app.definition.oauth {
         Some(client) => Ok(client),
@@ -423,12 +459,13 @@ fn take_over(credentials: &mut Map<String, Value>, client: &OauthClient, tokens:
 }
 
 /// What a provider's refusal says, and whether asking again is of no use. A token or secret is never part of it.
-fn reason<E: std::error::Error + 'static>(error: &RequestTokenError<E, BasicErrorResponse>) -> (String, bool) {
+fn reason(error: &RequestTokenError<AskFailed, BasicErrorResponse>) -> (String, bool) {
     match error {
         RequestTokenError::ServerResponse(said) => {
             let for_good = matches!(said.error(), BasicErrorResponseType::InvalidGrant | BasicErrorResponseType::UnauthorizedClient);
             (said.error().as_ref().to_owned(), for_good)
         }
+        RequestTokenError::Request(AskFailed::Unread(AnswerError::TooLarge(error))) => (error.to_string(), false),
         RequestTokenError::Request(_) => ("it could not be reached".into(), false),
         RequestTokenError::Parse(..) => ("its answer is not of the expected form".into(), false),
         RequestTokenError::Other(_) => ("its answer is not of the expected form".into(), false),

@@ -1,0 +1,137 @@
+//! Answers without an end, of all whom the server and the command line ask: each reader has a bound, and says so.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use millrace_tests::cli::Shell;
+use millrace_tests::peer::{Peer, Says};
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
+use serde_json::json;
+
+/// What fits into the kernel's buffers beside what was read.
+const BUFFERS: usize = 16 << 20;
+
+/// Waits until the peer has been asked so often and nobody takes anything more.
+async fn taken_of(server: &Server, peer: &Peer, requests: usize) -> usize {
+    while peer.requests() < requests {
+        // Each look is a request, which takes its time.
+        server.get("/users/me").await.data();
+    }
+    peer.taken()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_reads_no_answer_without_an_end() {
+    let peer = Peer::start(|head| Says::Endless(if head.starts_with("PUT") { "500 No" } else { "200 OK" }, ""));
+    // Other limits: what of it comes late is not counted with the others.
+    let code_peer = Peer::start(|_| Says::Endless("200 OK", ""));
+    let s3 = ["--s3-endpoint", &peer.url, "--s3-access-key-id", "a", "--s3-secret-access-key", "b", "--s3-region", "x"];
+    let server = Server::start_with(&[&s3[..], &["--npm-registry", &code_peer.url, "--otlp-url", &peer.url]].concat()).await;
+    let begun = peer.requests();
+
+    // A provider of accounts.
+    let oauth = json!({ "authorize_url": format!("{}/a", peer.url), "token_url": format!("{}/t", peer.url), "revoke_url": format!("{}/r", peer.url), "client_id": "c", "client_secret": "s" });
+    server.post("/apps", &json!({ "name_slug": "acme", "auth_type": "oauth", "name": "Acme", "oauth": oauth })).await.data();
+    let link = server.post("/accounts/connect", &json!({ "app": "acme" })).await.data();
+    let state = link["connect_url"].as_str().and_then(|url| url.split("state=").nth(1)).and_then(|rest| rest.split('&').next()).expect("a state").to_owned();
+    let page = answer(server.raw(Method::GET, &format!("/oauth/callback?code=x&state={state}"))).await;
+    assert!(page.text.contains("Acme did not give a token: the answer has more than 262144 bytes"), "{}", page.text);
+    assert!(peer.taken() < BUFFERS);
+
+    // A component's address, and npm's registry.
+    let refused = server.post("/sources", &json!({ "component_url": format!("{}/x.mjs", code_peer.url) })).await;
+    assert!(refused.status == 422 && refused.text.contains("bytes"), "{}", refused.text);
+    let url = code_peer.taken();
+    let code = "import x from 'endless'; export default { name: 'x', version: '1', run() { x(); } };";
+    let refused = server.post("/sources", &json!({ "component_code": code })).await;
+    assert!(refused.status == 422 && refused.text.contains("bytes"), "{}", refused.text);
+    let npm = code_peer.taken();
+    assert!(url < (32 << 20) + BUFFERS && npm < (128 << 20) + BUFFERS, "{url} of an address, {npm} of npm's registry");
+
+    // What code sends.
+    let webhook = server.post("/webhooks", &json!({ "name": "h", "url": peer.url })).await.data();
+    let source = server.source("export default { name: 's', version: '1', run() { this.$emit({}); } };", json!({})).await;
+    server.post(&format!("/subscriptions?emitter_id={}&listener_id={}", id(&source), id(&webhook)), &json!({})).await;
+    server.post(&format!("/sources/{}/run", id(&source)), &json!({})).await.data();
+    let delivered = format!("/webhooks/{}/deliveries?status=delivered", id(&webhook));
+    server.until("the webhook is delivered", &delivered, |l| l["page_info"]["total_count"] == 1).await;
+    assert!(peer.taken() < BUFFERS);
+    let sends = format!("$.send.http({{ method: 'POST', url: '{}', data: 1 }}); $.send.s3({{ bucket: 'logs', prefix: 'a', payload: 'x' }});", peer.url);
+    let sends = format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {sends} }} }});");
+    let made = server.workflow("sends", json!([{ "type": "http" }]), &[("sends", &sends)]).await;
+    answer(server.raw(Method::POST, &endpoint(&made))).await;
+    let runs = format!("/workflows/{}/runs", id(&made));
+    let listed = server.until("it has run", &runs, |l| l["data"][0]["status"] == "succeeded").await;
+    let run = format!("/runs/{}", id(&listed["data"][0]));
+    let run =
+        server.until("both were tried", &run, |r| r["data"]["deliveries"][0]["status"] == "delivered" && r["data"]["deliveries"][1]["attempts"] == 1).await;
+    let error = run["data"]["deliveries"][1]["last_error"].as_str().unwrap_or("");
+    assert!(error.contains("500") && error.len() < 1_000, "{error}");
+    assert!(peer.taken() < BUFFERS);
+
+    // Spans: the run was told of.
+    taken_of(&server, &peer, begun + 4).await;
+    assert!(peer.taken() < BUFFERS);
+    tokio::time::timeout(Duration::from_secs(60), server.get("/users/me")).await.expect("in time").data();
+}
+
+#[test]
+fn the_command_line_reads_no_answer_without_an_end() {
+    let start = |head: &str| match head {
+        _ if head.starts_with("GET /v1/export") => "{\"type\":\"run\"",
+        _ if head.contains("/sse") => "data: {",
+        _ if head.contains("/scoped") => "{\"dist\":",
+        _ => "{\"data\":[",
+    };
+    let peer = Peer::start(move |head| Says::Endless("200 OK", start(head)));
+    let refuses = Peer::start(move |head| Says::Endless("500 No", start(head)));
+    let shell = Shell::alone();
+    let run = |url: &str, args: &[&str]| shell.run(&[&["--url", url, "--api-key", "millrace_x"], args].concat());
+    for (args, limit) in [
+        (&["list", "sources"][..], 256 << 20),
+        (&["files", "get", "s", "p"], 64 << 20),
+        (&["workflows", "pull", "p_x"], 256 << 20),
+        (&["runs", "show", "run_x"], 256 << 20),
+        (&["export"], 64 << 20),
+        (&["events", "p_x"], 256 << 20),
+    ] {
+        let said = run(&peer.url, args).fails(1);
+        assert!(said.contains("bytes, the most that is read"), "{args:?}: {said}");
+        let taken = peer.taken();
+        assert!(taken < limit + BUFFERS, "{args:?}: {taken}");
+        let said = run(&refuses.url, args).fails(1);
+        assert!(said.contains("answered 500"), "{args:?}: {said}");
+        assert!(refuses.taken() < BUFFERS, "{args:?}");
+    }
+    let archive = format!("{}/x.tar.gz", peer.url);
+    let npm = ["registry", "add", "npm:@scoped/x", "--npm-registry", &peer.url];
+    for args in [&["registry", "add", &archive][..], &npm] {
+        let said = run(&peer.url, args).fails(1);
+        assert!(said.contains("bytes, the most that is read"), "{args:?}: {said}");
+        let taken = peer.taken();
+        assert!(taken < (96 << 20) + BUFFERS, "{args:?}: {taken}");
+    }
+}
+
+/// A stream is followed for as long as it goes on; it has no event without an end, and a list no page without an end.
+#[test]
+fn the_command_line_follows_no_event_and_no_list_without_an_end() {
+    let events = Peer::start(|head| if head.contains("/sse") { Says::Endless("200 OK", "data: {") } else { Says::Json("{\"data\":[]}".into()) });
+    let shell = Shell::alone();
+    let said = shell.run(&["--url", &events.url, "--api-key", "millrace_x", "logs", "dc_x", "-f"]).fails(1);
+    assert!(said.contains("an event of more than"), "{said}");
+    // Each page has another one behind it.
+    let count = AtomicUsize::new(0);
+    let pages = Peer::start(move |_| {
+        Says::Json(json!({ "data": vec![0; 100], "page_info": { "end_cursor": count.fetch_add(1, Ordering::SeqCst).to_string() } }).to_string())
+    });
+    let said = shell.run(&["--url", &pages.url, "--api-key", "millrace_x", "runs", "list", "p_x", "-n", "4000000000"]).fails(1);
+    assert!(said.contains("more than 100000 items"), "{said}");
+    // What a page follows is gone, always.
+    let gone = Peer::start(|head| match head {
+        _ if head.contains("after=") => Says::Status("404 Not Found"),
+        _ => Says::Json(json!({ "data": vec![json!({}); 100], "page_info": { "end_cursor": "more" } }).to_string()),
+    });
+    shell.run(&["--url", &gone.url, "--api-key", "millrace_x", "runs", "list", "p_x", "-n", "1000"]).fails(1);
+}

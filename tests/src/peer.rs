@@ -1,0 +1,94 @@
+//! A server of the test's own that answers as the test says, also without an end.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a peer answers to a request line and head.
+pub enum Says {
+    /// JSON, with 200.
+    Json(String),
+    /// Events of a stream, with 200, and then the end of the connection.
+    Events(String),
+    /// A status, with no body.
+    Status(&'static str),
+    /// A status, the beginning of a body, and blanks without an end.
+    Endless(&'static str, &'static str),
+}
+
+/// The most that is sent without an end, bytes: whoever took so much has no bound.
+pub const ENDLESS_MAX: usize = 1 << 30;
+
+/// The peer; it answers until the test ends.
+pub struct Peer {
+    /// Its address, without a slash at the end.
+    pub url: String,
+    sent: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Peer {
+    pub fn start(says: impl Fn(&str) -> Says + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let peer = Self { url, sent: Arc::default(), requests: Arc::default() };
+        let (says, sent, requests) = (Arc::new(says), peer.sent.clone(), peer.requests.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (says, sent, requests) = (says.clone(), sent.clone(), requests.clone());
+                std::thread::spawn(move || answer(stream, &*says, &sent, &requests));
+            }
+        });
+        peer
+    }
+
+    /// The most bytes that one answer without an end came to before the other side had enough. It starts again from 0.
+    pub fn taken(&self) -> usize {
+        self.sent.swap(0, Ordering::SeqCst)
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+}
+
+fn answer(mut stream: TcpStream, says: &(dyn Fn(&str) -> Says + Sync), sent: &AtomicUsize, requests: &AtomicUsize) {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 64 << 10];
+    let head = loop {
+        if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+            let length = head.lines().find_map(|l| l.to_ascii_lowercase().strip_prefix("content-length:").map(str::to_owned));
+            if bytes.len() >= end + 4 + length.and_then(|l| l.trim().parse().ok()).unwrap_or(0) {
+                break head;
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(0) | Err(_) => return,
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+        }
+    };
+    requests.fetch_add(1, Ordering::SeqCst);
+    let whole = |status: &str, kind: &str, body: &str| {
+        format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+    };
+    // A client that went away is what some tests are about.
+    let _ = match says(&head) {
+        Says::Json(body) => stream.write_all(whole("200 OK", "application/json", &body).as_bytes()),
+        Says::Events(body) => stream.write_all(whole("200 OK", "text/event-stream", &body).as_bytes()),
+        Says::Status(status) => stream.write_all(whole(status, "application/json", "").as_bytes()),
+        Says::Endless(status, start) => {
+            let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{start}");
+            let (mut done, blanks) = (stream.write_all(head.as_bytes()), vec![b' '; 64 << 10]);
+            let mut count = 0;
+            while done.is_ok() && count < ENDLESS_MAX {
+                done = stream.write_all(&blanks);
+                count += blanks.len();
+                sent.fetch_max(count, Ordering::SeqCst);
+            }
+            done
+        }
+    };
+}
