@@ -215,6 +215,73 @@ test("a failed run opens in the editor with its event; its step is tested alone;
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("total: 3");
 });
 
+test("an action takes expressions whose values are shown, a secret stays, and code is completed by the data at hand", async ({ page, server }) => {
+  const action = `export default { name: "Add", key: "math-add", version: "0.0.1", type: "action",
+    props: { a: { type: "integer", label: "First" }, note: { type: "string", label: "Note" }, token: { type: "string", secret: true, label: "Token" } },
+    run() { return [this.a + 1, this.note, this.token.length]; } };`;
+  await server.call("POST", "/components", { component_code: action, publish: true });
+  const made = await workflow(server, "Sums", { one: step("return { n: 41 };") });
+  await page.goto(`/workflows/${made.id}/edit`);
+  await page.getByRole("button", { name: "Test all" }).click();
+  await expect(page.getByRole("tree", { name: "Exports of one" })).toContainText("n: 41");
+
+  // The second layer of names is what the results hold.
+  const code = page.getByRole("textbox", { name: "Code of one" });
+  await code.click();
+  await page.keyboard.press("ControlOrMeta+End");
+  await page.keyboard.type("steps.trigger.event.body.");
+  await expect(page.getByRole("option", { name: /hello.*"world"/ })).toBeVisible();
+  await shot(page, "completion");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("ControlOrMeta+z");
+  await page.keyboard.press("ControlOrMeta+s");
+
+  await page.getByRole("button", { name: "Add a step" }).click();
+  await page.getByLabel("Search actions").fill("math add");
+  await expect(page.getByRole("button", { name: /math-add/ })).toBeVisible();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { name: "math_add" })).toBeVisible();
+  await page.getByRole("button", { name: "Use an expression" }).click();
+  await page.getByLabel("First").fill("{{steps.one.$return_value.n}}");
+  await expect(page.getByLabel("Value").first()).toHaveText("41");
+  await page.getByLabel("Note").fill("of {{steps.trigger.event.body.");
+  await expect(page.getByLabel("Value").nth(1)).toContainText("SyntaxError");
+  await page.getByLabel("Note").fill("of {{steps.trigger.event.body.hello}}");
+  await expect(page.getByLabel("Value").nth(1)).toHaveText('"of world"');
+  await page.getByLabel("Token").fill("hunter2");
+  await expectAccessible(page);
+  await shot(page, "expressions");
+  await page.getByRole("button", { name: "Test to here" }).click();
+  const exports = page.getByRole("tree", { name: "Exports of math_add" });
+  await expect(exports).toContainText("42");
+  await expect(exports).toContainText("of world");
+
+  // Saved, the secret is set, and stays where another value changes.
+  await page.keyboard.press("ControlOrMeta+s");
+  await expect(page.getByText("Set. Nobody can read it back.")).toBeVisible();
+  await page.getByLabel("Note").fill("again");
+  await page.keyboard.press("ControlOrMeta+s");
+  await expect(page.getByText(/^Saved/)).toBeVisible();
+  await page.getByRole("button", { name: "Test to here" }).click();
+  await expect(exports).toContainText("again");
+  await expect(exports).toContainText("7");
+});
+
+test("a schedule says its words and its next times", async ({ page }) => {
+  await page.goto("/workflows/new");
+  await page.getByRole("radio", { name: "A schedule" }).click();
+  await page.getByRole("button", { name: "Make workflow" }).click();
+  await page.getByRole("navigation", { name: "Trigger and steps" }).getByRole("button", { name: "Schedule" }).click();
+  await expect(page.getByText("Ticks every 15 minutes.")).toBeVisible();
+  await page.getByRole("button", { name: "Cron", exact: true }).click();
+  await expect(page.getByText(/At 09:00, Monday through Friday/)).toBeVisible();
+  await expect(page.getByRole("list", { name: /^Next times/ }).getByRole("listitem")).toHaveCount(5);
+  await expectAccessible(page);
+  await shot(page, "schedule");
+  await page.keyboard.press("ControlOrMeta+s");
+  await expect(page.getByText(/^Saved/)).toBeVisible();
+});
+
 test("what somebody else saved meanwhile is not overwritten without a word", async ({ page, server }) => {
   const made = await workflow(server, "Shared", { one: step("return 1;") });
   await page.goto(`/workflows/${made.id}/edit`);

@@ -146,6 +146,23 @@ async fn r2_19_an_endpoint_that_is_named_by_its_id_keeps_its_address_and_whether
 }
 
 #[tokio::test]
+async fn r3_the_next_times_of_a_schedule_are_shown_before_it_is_deployed() {
+    let server = Server::start().await;
+    let next = async |query: &str| server.get(&format!("/schedules/next?{query}")).await;
+    // Once a day at a time that clocks show once; between days lie 23 to 25 hours.
+    let daily = next("cron=30%209%20*%20*%20*&timezone=Europe/Berlin").await.data();
+    let times: Vec<i64> = daily["next_ms"].as_array().expect("a list").iter().filter_map(Value::as_i64).collect();
+    assert_eq!(times.len(), 5);
+    assert!(times.windows(2).all(|pair| (23 * 3_600_000..=25 * 3_600_000).contains(&(pair[1] - pair[0]))), "{times:?}");
+    let often = next("interval_seconds=90").await.data();
+    let times: Vec<i64> = often["next_ms"].as_array().expect("a list").iter().filter_map(Value::as_i64).collect();
+    assert!(times.len() == 5 && times.windows(2).all(|pair| pair[1] - pair[0] == 90_000), "{times:?}");
+    assert_eq!(next("cron=1%202").await.refusal(), (422, "invalid_schedule"));
+    assert_eq!(next("cron=*%20*%20*%20*%20*&timezone=Nowhere").await.refusal(), (422, "invalid_schedule"));
+    assert_eq!(next("").await.status, 422);
+}
+
+#[tokio::test]
 async fn r2_17_a_published_action_runs_in_a_step() {
     let server = Server::start().await;
     let code = "export default { name: 'Add', key: 'math-add', version: '0.0.1', type: 'action', props: { a: 'integer', b: 'integer' }, async run({ $ }) { $.export('$summary', 'added'); return this.a + this.b; } };";

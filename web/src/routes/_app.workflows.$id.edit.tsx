@@ -41,8 +41,10 @@ function Edit() {
   );
 }
 
-function Form({ target, props, stored, sealed, refused, readOnly, onValues }: FormGiven) {
-  const form = usePropForm({ target, props, stored, sealed });
+function Form(given: FormGiven) {
+  const { target, props, stored, sealed, refused, readOnly, renderValue, onValues } = given;
+  const expressions = renderValue !== undefined;
+  const form = usePropForm({ target, props, stored, sealed, expressions });
   const { refuse } = form;
   const wrong = JSON.stringify(refused);
   // biome-ignore lint/correctness/useExhaustiveDependencies: made anew by each drawing
@@ -61,7 +63,7 @@ function Form({ target, props, stored, sealed, refused, readOnly, onValues }: Fo
   }, [values]);
   return (
     <fieldset disabled={readOnly}>
-      <PropForm form={form} stored={stored} />
+      <PropForm form={form} stored={stored} renderValue={renderValue} />
     </fieldset>
   );
 }

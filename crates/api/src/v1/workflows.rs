@@ -137,3 +137,14 @@ pub(crate) async fn run_now(State(app): State<App>, Auth(caller): Auth, Path(wor
     let run = app.engine.run_workflow(&caller, &id("workflow", &workflow)?, event_of(&params), wait).await?;
     Ok(Fields::of(&params).data(wire::run(&run)))
 }
+
+/// When a timer would fire next; `interval_seconds` and `cron` as props of timers have them.
+pub(crate) async fn next_ticks(State(app): State<App>, Auth(_): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let timer = json!({
+        "cron": query.params.text("cron")?,
+        "timezone": query.params.text("timezone")?,
+        "interval_seconds": query.params.number::<i64>("interval_seconds")?,
+    });
+    let ticks: Vec<_> = app.engine.next_ticks(&timer)?.iter().map(|at| at.ms()).collect();
+    Ok(Fields::default().data(json!({ "next_ms": ticks })))
+}

@@ -1,14 +1,18 @@
 //! Workflows: made, changed, deployed as immutable versions, tested, rolled back, deleted.
 
+use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
+use millrace_model::props::parse_timer;
 use millrace_model::run::{NewRun, Run, RunResult, RunStatus, Start};
+use millrace_model::schedule::ScheduleError;
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Deployment, Trigger, Workflow, WorkflowVersion};
 use millrace_store::{Interfaces, NewDeployment, StoreError};
+use serde_json::Value;
 
 use crate::deploy::components::base_slug;
 use crate::deploy::marks::{checked, marked};
@@ -17,6 +21,9 @@ use crate::deploy::workflow_parts::{BuiltSteps, NewWorkflow, UpdateWorkflow};
 use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
 use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
+
+/// Ticks of a timer that are shown before it is deployed.
+const TICKS_SHOWN: usize = 5;
 
 /// Where a replay begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,6 +162,25 @@ impl Engine {
             self.0.store.update_workflow(workflow, None).await?;
         }
         Ok(deployment)
+    }
+
+    /// The next times at which a timer of this form would fire, were it deployed now.
+    pub fn next_ticks(&self, timer: &Value) -> Result<Vec<Timestamp>, EngineError> {
+        let now = self.now();
+        let schedule = parse_timer(timer, now)?
+            .ok_or_else(|| EngineError::missing("cron", "give `cron`, with a `timezone` where it is not UTC, or `interval_seconds`"))?;
+        let mut ticks = Vec::with_capacity(TICKS_SHOWN);
+        let mut last = now;
+        while ticks.len() < TICKS_SHOWN {
+            last = match schedule.next_after(last, last) {
+                Ok(next) => next,
+                // A date that comes only so often.
+                Err(ScheduleError::Never { .. }) if !ticks.is_empty() => break,
+                Err(error) => return Err(error.into()),
+            };
+            ticks.push(last);
+        }
+        Ok(ticks)
     }
 
     /// Makes the draft what is live, secrets included.

@@ -14,7 +14,7 @@ import { OptionsField } from "./options-field";
 import { DataStoreField, FileStoreField } from "./store-field";
 import { TimerField } from "./timer-field";
 import type { PropForm } from "./use-prop-form";
-import { hasOptions, isJson, isMadeByServer, rangeText } from "./values";
+import { hasOptions, isExpression, isJson, isMadeByServer, rangeText } from "./values";
 
 type Props = {
   form: PropForm;
@@ -29,6 +29,9 @@ export function Control({ form, prop, control, stored }: Props) {
     return <output className="input is-made mono">{JSON.stringify(prop.fixed)}</output>;
   }
   if (isMadeByServer(prop)) return <Made prop={prop} stored={stored} />;
+  if (form.expressions && isExpression(form.drafts[prop.name])) {
+    return <TextField form={form} prop={{ ...prop, type: "string" }} control={control} mono />;
+  }
   if (prop.type === "$.interface.timer") {
     return <TimerField form={form} prop={prop} control={control} />;
   }
@@ -56,7 +59,7 @@ function textIn(form: PropForm, prop: PropDef): string {
   return typeof draft.value === "string" ? draft.value : JSON.stringify(draft.value);
 }
 
-function TextField({ form, prop, control }: FieldProps) {
+function TextField({ form, prop, control, mono = false }: FieldProps & { mono?: boolean }) {
   const text = textIn(form, prop);
   const shared = {
     ...control,
@@ -85,7 +88,7 @@ function TextField({ form, prop, control }: FieldProps) {
       {...shared}
       className="is-line"
       rows={1}
-      mono={prop.type === "sql"}
+      mono={mono || prop.type === "sql"}
       onChange={(event) => set(event.target.value)}
     />
   );

@@ -1,7 +1,7 @@
 /** The form of props: one for sources, triggers and steps. Order and names are the component's. */
 
 import "./prop-form.css";
-import { useId } from "react";
+import { type ReactNode, useId } from "react";
 import type { JsonObject } from "~/api/json";
 import { isRequired, type PropDef } from "~/api/props";
 import { Banner } from "~/ui/banner";
@@ -11,7 +11,15 @@ import { bytes } from "~/ui/format";
 import { Markdown } from "~/ui/markdown";
 import { Control } from "./control";
 import type { PropForm as Form } from "./use-prop-form";
-import { bytesOf, isJson, isMadeByServer, read, VALUE_BYTES_MAX } from "./values";
+import {
+  bytesOf,
+  isExpression,
+  isJson,
+  isMadeByServer,
+  read,
+  takesExpression,
+  VALUE_BYTES_MAX,
+} from "./values";
 
 /** From here on the size of a value is said. */
 const COUNT_FROM = 0.75 * VALUE_BYTES_MAX;
@@ -39,7 +47,16 @@ function headOf(prop: PropDef): string | undefined {
   return prop.type.startsWith("$.") ? "Trigger and state" : "Settings";
 }
 
-export function PropForm({ form, stored = {} }: { form: Form; stored?: JsonObject }) {
+export function PropForm({
+  form,
+  stored = {},
+  renderValue,
+}: {
+  form: Form;
+  stored?: JsonObject;
+  /** The value of a text with expressions, where values may be such. */
+  renderValue?: ((text: string) => ReactNode) | undefined;
+}) {
   const shown = form.props.filter((prop) => !prop.hidden);
   const groups = groupsOf(shown);
   const headed = groups.length > 1 && groups.length <= GROUPS_MOST;
@@ -51,7 +68,13 @@ export function PropForm({ form, stored = {} }: { form: Form; stored?: JsonObjec
           {headed && <h2>{group.head}</h2>}
           {group.props.map((prop) =>
             prop.alert === undefined ? (
-              <PropRow key={prop.name} form={form} prop={prop} stored={stored[prop.name]} />
+              <PropRow
+                key={prop.name}
+                form={form}
+                prop={prop}
+                stored={stored[prop.name]}
+                renderValue={renderValue}
+              />
             ) : (
               <AlertRow key={prop.name} alert={prop.alert} />
             ),
@@ -88,8 +111,20 @@ export function fieldId(name: string): string {
   return `prop-${encodeURIComponent(name)}`;
 }
 
-function PropRow({ form, prop, stored }: { form: Form; prop: PropDef; stored: unknown }) {
+function PropRow({
+  form,
+  prop,
+  stored,
+  renderValue,
+}: {
+  form: Form;
+  prop: PropDef;
+  stored: unknown;
+  renderValue: ((text: string) => ReactNode) | undefined;
+}) {
   const id = useId();
+  const draft = form.drafts[prop.name];
+  const expression = form.expressions && draft?.kind === "text" && isExpression(draft);
   const problem = form.problemOf(prop);
   const control = {
     id,
@@ -110,9 +145,13 @@ function PropRow({ form, prop, stored }: { form: Form; prop: PropDef; stored: un
           {prop.type}
           {prop.secret && ", secret"}
         </span>
+        {form.expressions && takesExpression(prop) && (
+          <ExpressionSwitch form={form} prop={prop} on={expression} />
+        )}
       </div>
       <div className="prop-body">
         <Control form={form} prop={prop} control={control} stored={stored} />
+        {expression && draft?.kind === "text" && renderValue?.(draft.text)}
         <div id={`${id}-m`}>
           {problem !== undefined && <Message error={problem} />}
           {prop.description !== undefined && (
@@ -127,10 +166,25 @@ function PropRow({ form, prop, stored }: { form: Form; prop: PropDef; stored: un
   );
 }
 
+/** From a field that chooses to a text that is evaluated, and back. */
+function ExpressionSwitch({ form, prop, on }: { form: Form; prop: PropDef; on: boolean }) {
+  return (
+    <button
+      type="button"
+      className="link small"
+      onClick={() =>
+        form.choose(prop.name, on ? undefined : { kind: "text", text: "{{steps.trigger.event}}" })
+      }
+    >
+      {on ? "Use a value" : "Use an expression"}
+    </button>
+  );
+}
+
 function Size({ form, prop }: { form: Form; prop: PropDef }) {
   const draft = form.drafts[prop.name];
   if (draft === undefined) return null;
-  const result = read(prop, draft);
+  const result = read(prop, draft, form.expressions);
   const size = bytesOf("value" in result ? result.value : draft.kind === "text" ? draft.text : "");
   if (size < COUNT_FROM && !(isJson(prop) && size > 0)) return null;
   return (

@@ -1,4 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
+import { useDeferredValue } from "react";
+import { client, data as read } from "~/api/client";
 import { isObject, numberOf, textOf } from "~/api/json";
 import type { PropDef } from "~/api/props";
 import { Combobox } from "~/ui/combobox";
@@ -129,6 +131,40 @@ export function TimerField({ form, prop, control }: Props) {
   );
 }
 
+/** The next five times, as the server counts them: also where clocks change. */
+function NextTimes({ cron, zone }: { cron: string; zone: string }) {
+  const asked = useDeferredValue(cron);
+  const { data } = useQuery({
+    queryKey: ["schedule", asked, zone],
+    queryFn: ({ signal }) =>
+      read(
+        client.GET("/v1/schedules/next", {
+          params: { query: { cron: asked, timezone: zone } },
+          signal,
+        }),
+      ),
+    enabled: asked.trim() !== "",
+    staleTime: 60_000,
+    retry: false,
+  });
+  if (data === undefined) return null;
+  const times = new Intl.DateTimeFormat("en-GB", {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZone: zone,
+  });
+  return (
+    <ol className="next-times small dim num" aria-label={`Next times, in ${zone}`}>
+      {data.next_ms.map((at) => (
+        <li key={at}>{times.format(at)}</li>
+      ))}
+    </ol>
+  );
+}
+
 function CronWords({ cron, zone }: { cron: string; zone: string }) {
   const { data } = useQuery({
     queryKey: ["cron", cron],
@@ -149,6 +185,9 @@ function CronWords({ cron, zone }: { cron: string; zone: string }) {
       error={`${data.problem}. A cron line has five parts: minute, hour, day, month, day of the week.`}
     />
   ) : (
-    <Message hint={`${data.words}, in ${zone}.`} />
+    <>
+      <Message hint={`${data.words}, in ${zone}.`} />
+      <NextTimes cron={cron} zone={zone} />
+    </>
   );
 }

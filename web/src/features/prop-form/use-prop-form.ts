@@ -21,15 +21,25 @@ type Given = {
   sealed?: readonly string[];
   /** Under which name what is typed is kept in this browser; absent: whoever shows the form keeps it. */
   keepAs?: string;
+  /** Values may be `{{expressions}}`, as those of steps are. */
+  expressions?: boolean;
 };
 
 export type PropForm = ReturnType<typeof usePropForm>;
 
-export function usePropForm({ target, props: first, stored = {}, sealed = [], keepAs }: Given) {
+export function usePropForm({
+  target,
+  props: first,
+  stored = {},
+  sealed = [],
+  keepAs,
+  expressions = false,
+}: Given) {
   const [start] = useState(() => {
     const kept = keepAs === undefined ? undefined : keptOf(keepAs);
     const drafts: Record<string, Draft | undefined> = {};
-    for (const prop of first) drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default);
+    for (const prop of first)
+      drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
     return { drafts: { ...drafts, ...keptDrafts(kept?.value) }, keptAt: kept?.at };
   });
   const [props, setProps] = useState(first);
@@ -43,12 +53,12 @@ export function usePropForm({ target, props: first, stored = {}, sealed = [], ke
   const latest = useRef(drafts);
   latest.current = drafts;
 
-  const read = readAll(props, drafts);
+  const read = readAll(props, drafts, expressions);
   const missing = read.missing.filter((name) => !sealed.includes(name));
 
   const reload = useMutation({
     mutationFn: async () => {
-      const { values } = readAll(props, latest.current);
+      const { values } = readAll(props, latest.current, expressions);
       const signal = new AbortController().signal;
       return readProps({ target, values, form: formId.current }, signal);
     },
@@ -59,7 +69,7 @@ export function usePropForm({ target, props: first, stored = {}, sealed = [], ke
       const next: Record<string, Draft | undefined> = { ...latest.current };
       for (const prop of made.props) {
         if (next[prop.name] === undefined) {
-          next[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default);
+          next[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
         }
       }
       setDrafts(next);
@@ -90,6 +100,7 @@ export function usePropForm({ target, props: first, stored = {}, sealed = [], ke
     props,
     drafts,
     sealed,
+    expressions,
     values: read.values,
     formId: () => formId.current,
     changed,
@@ -155,7 +166,7 @@ export function usePropForm({ target, props: first, stored = {}, sealed = [], ke
       setTouched(new Set());
       const drafts: Record<string, Draft | undefined> = {};
       for (const prop of props)
-        drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default);
+        drafts[prop.name] = draftOf(prop, stored[prop.name] ?? prop.default, expressions);
       setDrafts(drafts);
     },
   };

@@ -80,3 +80,16 @@ it("shows stored values as they are typed", () => {
 it("counts lines and columns from 1", () => {
   expect(placeOf("a\nbc", 3)).toEqual({ line: 2, column: 2 });
 });
+
+it("takes expressions in the place of values of any type, where a step evaluates them", () => {
+  const whole = prop({ type: "integer" });
+  const draft = text("{{steps.trigger.event.n}}");
+  expect(read(whole, draft)).toHaveProperty("problem");
+  expect(read(whole, draft, true)).toEqual({ value: "{{steps.trigger.event.n}}" });
+  expect(draftOf(prop({ type: "boolean" }), "{{true}}", true)).toEqual(text("{{true}}"));
+  expect(readAll([whole], { p: draft }, true)).toEqual({
+    values: { p: "{{steps.trigger.event.n}}" },
+    problems: {},
+    missing: [],
+  });
+});

@@ -15,6 +15,11 @@ export type Draft =
   /** A list whose items are edited one by one. */
   | { kind: "items"; items: readonly string[] };
 
+/** Text that a step evaluates when it runs, whatever the type of the prop. */
+export function isExpression(draft: Draft | undefined): boolean {
+  return draft?.kind === "text" && draft.text.includes("{{");
+}
+
 export type Drafts = Readonly<Record<string, Draft | undefined>>;
 
 export type Read = { value: unknown } | { problem: string };
@@ -28,14 +33,24 @@ export function isMadeByServer(prop: PropDef): boolean {
   return GIVEN_BY_SERVER.includes(prop.type);
 }
 
+/** Whether an expression in the prop's place is typed elsewhere than in its own field: text fields take both. */
+export function takesExpression(prop: PropDef): boolean {
+  const plain = ["string", "sql"].includes(prop.type) && !hasOptions(prop);
+  const never = ["app", "app[]", "data_store", "datastore", "dir", "alert"].includes(prop.type);
+  return !plain && !never && !prop.secret && prop.fixed === undefined && !isMadeByServer(prop);
+}
+
 /** How text of the prop is typed. */
 export function isJson(prop: PropDef): boolean {
   return prop.type === "object" || prop.type === "any" || prop.type === "http_request";
 }
 
 /** The draft that shows a stored value. */
-export function draftOf(prop: PropDef, value: unknown): Draft | undefined {
+export function draftOf(prop: PropDef, value: unknown, expressions = false): Draft | undefined {
   if (value === undefined || value === null) return undefined;
+  if (expressions && typeof value === "string" && value.includes("{{")) {
+    return { kind: "text", text: value };
+  }
   if (isJson(prop)) return { kind: "text", text: JSON.stringify(value, null, 2) ?? "" };
   if (prop.type.endsWith("[]") && prop.type !== "app[]" && !hasOptions(prop)) {
     const items = Array.isArray(value) ? value : [value];
@@ -57,8 +72,9 @@ export function hasOptions(prop: PropDef): boolean {
 }
 
 /** The value of a draft, `{ value: undefined }` where there is none. */
-export function read(prop: PropDef, draft: Draft | undefined): Read {
+export function read(prop: PropDef, draft: Draft | undefined, expressions = false): Read {
   if (draft === undefined) return { value: undefined };
+  if (expressions && draft.kind === "text" && isExpression(draft)) return sized(draft.text);
   switch (draft.kind) {
     case "value":
       return sized(draft.value);
@@ -172,13 +188,14 @@ export type Problems = Readonly<Record<string, string>>;
 export function readAll(
   props: readonly PropDef[],
   drafts: Drafts,
+  expressions = false,
 ): { values: JsonObject; problems: Problems; missing: string[] } {
   const values: JsonObject = {};
   const problems: Record<string, string> = {};
   const missing: string[] = [];
   for (const prop of props) {
     if (isMadeByServer(prop) || prop.type === "alert" || prop.fixed !== undefined) continue;
-    const result = read(prop, drafts[prop.name]);
+    const result = read(prop, drafts[prop.name], expressions);
     if ("problem" in result) problems[prop.name] = result.problem;
     else if (result.value !== undefined) values[prop.name] = result.value;
     else if (isRequired(prop)) missing.push(prop.name);

@@ -5,6 +5,8 @@ import { useEffect, useRef, useState } from "react";
 import { sentence } from "~/api/errors";
 import { useRefusal } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
+import { copyText } from "~/ui/copy";
+import { takesText } from "~/ui/keyboard";
 import { say } from "~/ui/toast";
 import { AddStep } from "./add-step";
 import { Cards } from "./cards";
@@ -25,6 +27,16 @@ const triggerAt = (open: Open): number | undefined => {
   const found = /^trigger(?:\.(\d+))?$/.exec(open);
   return found === null ? undefined : Number(found[1] ?? 0);
 };
+
+/** Puts a path where the person typed last: as it is into code, as an expression into fields. */
+async function insert(field: HTMLElement | null, path: string): Promise<void> {
+  if (field === null || !field.isConnected) {
+    if (await copyText(path)) say({ title: "Path copied" });
+    return;
+  }
+  field.focus();
+  document.execCommand("insertText", false, field.isContentEditable ? path : `{{${path}}}`);
+}
 
 /** The event of a run that the address names is the one to test with. */
 function useEventOfRun(run: string | undefined): void {
@@ -61,6 +73,7 @@ export function WorkflowBuilder({
   const { draft } = builder;
   const refused = useRefusal("deploy");
   const [adds, setAdds] = useState<{ after: number } | undefined>(undefined);
+  const field = useRef<HTMLElement | null>(null);
   const failed = builder.state.refusal?.step;
   const open = asked ?? draft.steps[0]?.namespace ?? "trigger";
   const trigger = triggerAt(open);
@@ -115,6 +128,9 @@ export function WorkflowBuilder({
         />
         <section
           className="bld-main"
+          onFocus={({ target }) => {
+            if (takesText(target)) field.current = target;
+          }}
           aria-label={step === undefined ? "Trigger" : `Step ${step.namespace}`}
         >
           {step !== undefined ? (
@@ -137,7 +153,7 @@ export function WorkflowBuilder({
             <TriggerEditor key={trigger ?? 0} at={trigger ?? 0} parts={parts} onOpen={onOpen} />
           )}
         </section>
-        <DataPane step={step} parts={parts} />
+        <DataPane step={step} parts={parts} onPick={(path) => void insert(field.current, path)} />
       </div>
       {adds !== undefined && (
         <AddStep

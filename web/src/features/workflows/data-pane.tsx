@@ -7,7 +7,16 @@ import type { StepDraft } from "./model";
 import type { Parts } from "./parts";
 import { useBuilder } from "./use-builder";
 
-export function DataPane({ step, parts }: { step: StepDraft | undefined; parts: Parts }) {
+export function DataPane({
+  step,
+  parts,
+  onPick,
+}: {
+  step: StepDraft | undefined;
+  parts: Parts;
+  /** Called with a path that goes where the person types. */
+  onPick: (path: string) => void;
+}) {
   const { test, draft } = useBuilder();
   const { event } = test;
   const said = step === undefined ? undefined : test.said(step.key);
@@ -20,6 +29,7 @@ export function DataPane({ step, parts }: { step: StepDraft | undefined; parts: 
           value={event.value}
           base="steps.trigger.event"
           label="Event"
+          onPick={onPick}
         />
       </div>
       <div className="bld-result">

@@ -14,6 +14,8 @@ export type FormGiven = {
   /** What the server found wrong with each prop. */
   refused: Readonly<Record<string, string>>;
   readOnly: boolean;
+  /** Values may be expressions; what one gives with the data at hand. */
+  renderValue?: (text: string) => ReactNode;
   onValues: (values: JsonObject, more: { form: string | undefined; secrets: string[] }) => void;
 };
 

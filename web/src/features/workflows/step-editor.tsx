@@ -2,45 +2,23 @@
 
 import { Tabs } from "@base-ui/react/tabs";
 import { useQuery } from "@tanstack/react-query";
-import {
-  ArrowDown,
-  ArrowUp,
-  ChevronDown,
-  Copy as CopyIcon,
-  Ellipsis,
-  Pencil,
-  Play,
-  Power,
-  Trash2,
-} from "lucide-react";
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { propsOf } from "~/api/props";
 import { useRefusal } from "~/shell/session";
-import { shortcuts } from "~/shell/shortcuts";
 import { Banner } from "~/ui/banner";
-import { Button, IconButton } from "~/ui/button";
+import { Says } from "~/ui/code/completion";
 import { Editor } from "~/ui/code/editor";
-import { Input, Message } from "~/ui/field";
-import { Menu, MenuItem, MenuLine } from "~/ui/menu";
 import { Tile } from "~/ui/tag";
-import { nameProblem, type SavedStep, type StepDraft } from "./model";
+import { ValueOfExpression } from "./expression-value";
+import type { SavedStep, StepDraft } from "./model";
 import type { Parts } from "./parts";
 import { componentOfKey } from "./queries";
+import { RUNTIME } from "./runtime-names";
 import { savedOf } from "./state";
+import { type Given, Name, StepMenu, TestButton } from "./step-head";
 import { useBuilder } from "./use-builder";
 
-type Given = {
-  step: StepDraft;
-  at: number;
-  parts: Parts;
-  onTest: (kind: "to" | "alone") => void;
-  onMove: (by: -1 | 1) => void;
-  onRename: (name: string) => void;
-  onGone: () => void;
-  onCopy: () => void;
-};
-
-export function StepEditor(given: Given) {
+export function StepEditor(given: Given & { parts: Parts }) {
   const { step, parts } = given;
   const builder = useBuilder();
   const saved = savedOf(builder.state, step);
@@ -95,172 +73,6 @@ export function StepEditor(given: Given) {
   );
 }
 
-function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "onTest">) {
-  const { test } = useBuilder();
-  const refused = useRefusal("deploy");
-  const alone = test.standsAlone(step.key);
-  return (
-    <span className="row bld-test">
-      <Button
-        icon={Play}
-        keys={shortcuts.testTo.keys}
-        refused={refused}
-        busy={test.run.isPending && "Testing…"}
-        onClick={() => onTest("to")}
-      >
-        Test to here
-      </Button>
-      {at > 0 && refused === undefined && (
-        <Menu label="Other tests" trigger={<IconButton icon={ChevronDown} label="Other tests" />}>
-          <MenuItem disabled={!alone || test.run.isPending} onSelect={() => onTest("alone")}>
-            {alone
-              ? "Test this step alone"
-              : "Test this step alone, once those before have results"}
-          </MenuItem>
-        </Menu>
-      )}
-    </span>
-  );
-}
-
-function Name({ step, onRename }: { step: StepDraft; onRename: (name: string) => void }) {
-  const { draft, edit } = useBuilder();
-  const refused = useRefusal("deploy");
-  const [text, setText] = useState<string | undefined>(undefined);
-  const button = useRef<HTMLButtonElement>(null);
-  if (text === undefined) {
-    return (
-      <>
-        <h2 className="mono cut">{step.namespace}</h2>
-        {refused === undefined && (
-          <IconButton
-            ref={button}
-            icon={Pencil}
-            size="sm"
-            label="Rename"
-            onClick={() => setText(step.namespace)}
-          />
-        )}
-      </>
-    );
-  }
-  const problem = nameProblem(draft.steps, { key: step.key, namespace: text });
-  const end = () => {
-    setText(undefined);
-    requestAnimationFrame(() => button.current?.focus());
-  };
-  const rename = () => {
-    if (problem !== undefined) return;
-    if (text !== step.namespace) {
-      edit(
-        {
-          ...draft,
-          steps: draft.steps.map((each) =>
-            each.key === step.key ? { ...each, namespace: text } : each,
-          ),
-        },
-        `rename ${step.namespace}`,
-      );
-      onRename(text);
-    }
-    end();
-  };
-  return (
-    <form
-      className="bld-name"
-      onSubmit={(event) => {
-        event.preventDefault();
-        rename();
-      }}
-    >
-      <Input
-        mono
-        small
-        autoFocus
-        aria-label="Name of the step"
-        aria-invalid={problem === undefined ? undefined : true}
-        aria-describedby="step-name-problem"
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-        onBlur={() => (problem === undefined ? rename() : end())}
-        onKeyDown={(event) => {
-          if (event.key !== "Escape") return;
-          event.stopPropagation();
-          end();
-        }}
-      />
-      {problem !== undefined && (
-        <span className="bld-name-problem">
-          <Message id="step-name-problem" error={problem} />
-        </span>
-      )}
-    </form>
-  );
-}
-
-function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
-  const { draft, edit } = useBuilder();
-  const refused = useRefusal("deploy");
-  if (refused !== undefined) return null;
-  const { namespace } = step;
-  return (
-    <Menu
-      label={`More for ${namespace}`}
-      trigger={<IconButton icon={Ellipsis} size="sm" label="More" />}
-    >
-      <MenuItem
-        icon={ArrowUp}
-        keys={shortcuts.moveUp.keys}
-        disabled={at === 0}
-        onSelect={() => onMove(-1)}
-      >
-        Move up
-      </MenuItem>
-      <MenuItem
-        icon={ArrowDown}
-        keys={shortcuts.moveDown.keys}
-        disabled={at === draft.steps.length - 1}
-        onSelect={() => onMove(1)}
-      >
-        Move down
-      </MenuItem>
-      <MenuItem icon={CopyIcon} onSelect={onCopy}>
-        Duplicate
-      </MenuItem>
-      <MenuItem
-        icon={Power}
-        onSelect={() =>
-          edit(
-            {
-              ...draft,
-              steps: draft.steps.map((each) =>
-                each.key === step.key ? { ...each, disabled: !each.disabled } : each,
-              ),
-            },
-            `${step.disabled ? "turn on" : "turn off"} ${namespace}`,
-          )
-        }
-      >
-        {step.disabled ? "Turn on" : "Turn off"}
-      </MenuItem>
-      <MenuLine />
-      <MenuItem
-        icon={Trash2}
-        danger
-        onSelect={() => {
-          onGone();
-          edit(
-            { ...draft, steps: draft.steps.filter(({ key }) => key !== step.key) },
-            `remove ${namespace}`,
-          );
-        }}
-      >
-        Remove
-      </MenuItem>
-    </Menu>
-  );
-}
-
 /** Definitions of the props of a step, saved or not. */
 function useComponent(step: StepDraft, saved: SavedStep | undefined) {
   const key =
@@ -295,9 +107,10 @@ function Props({
   saved: SavedStep | undefined;
   parts: Parts;
 }) {
-  const { state, draft, edit } = useBuilder();
+  const { state, draft, edit, test } = useBuilder();
   const refused = useRefusal("deploy");
   const { defs, target, sealed, error } = useComponent(step, saved);
+  const data = JSON.stringify(test.dataFor(step.key));
   const refusal = state.refusal?.step === step.key ? state.refusal.problems : {};
   if (error !== null) {
     return (
@@ -334,6 +147,9 @@ function Props({
         sealed,
         refused: refusal,
         readOnly: refused !== undefined,
+        renderValue: (text) => (
+          <ValueOfExpression project={state.base.project_id} text={text} data={data} />
+        ),
         onValues: (props, { form, secrets }) =>
           edit(
             {
@@ -359,9 +175,9 @@ function Code({
   saved: SavedStep | undefined;
   wrongLine: number | undefined;
 }) {
-  const { draft, edit } = useBuilder();
+  const { draft, edit, test } = useBuilder();
   const refused = useRefusal("deploy");
-  const { code } = useComponent(step, saved);
+  const { code, defs = [] } = useComponent(step, saved);
   const own = step.runs.kind === "code";
   return (
     <>
@@ -379,6 +195,11 @@ function Code({
         wrongLine={wrongLine}
         invalid={wrongLine !== undefined}
         maxHeight="none"
+        known={() => ({
+          steps: test.dataFor(step.key),
+          this: Object.fromEntries(defs.map(({ name, type }) => [name, new Says(type)])),
+          $: RUNTIME,
+        })}
         onChange={(text) => {
           if (!own) return;
           edit(

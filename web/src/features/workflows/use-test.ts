@@ -105,6 +105,15 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     said: (key: string) => said[key],
     exportsOf,
     ofStep: (key: string) => stepTest(said[key], now, key),
+    /** `steps` as the code of a step sees them, as far as results are at hand. */
+    dataFor(key: string): JsonObject {
+      const known: JsonObject = { trigger: { event: event.value } };
+      for (const step of now.steps.slice(0, placeOf(now, key))) {
+        const exports = exportsOf(step.key);
+        if (exports !== undefined) known[step.namespace] = exports;
+      }
+      return known;
+    },
     /** Whether a step can be tested alone: those before it have results. */
     standsAlone(key: string): boolean {
       const before = now.steps.slice(0, placeOf(now, key)).filter(({ disabled }) => !disabled);

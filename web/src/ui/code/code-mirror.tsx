@@ -1,6 +1,13 @@
 /** The editor itself; loaded when a page shows one. */
 
-import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
+import {
+  autocompletion,
+  type CompletionContext,
+  type CompletionResult,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { javascript } from "@codemirror/lang-javascript";
 import { json } from "@codemirror/lang-json";
@@ -28,6 +35,7 @@ import {
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
+import { completionOf } from "./completion";
 import type { EditorProps } from "./editor";
 
 const setWrong = StateEffect.define<number | undefined>();
@@ -109,18 +117,27 @@ export default function CodeMirror({
   invalid,
   wrongLine: wrong,
   readOnly = false,
+  known,
   nonce,
 }: EditorProps & { nonce: string }) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
-  const handlers = useRef({ onChange, onBlur });
-  handlers.current = { onChange, onBlur };
+  const handlers = useRef({ onChange, onBlur, known });
+  handlers.current = { onChange, onBlur, known };
   const first = useRef({ value, language, readOnly, nonce });
   const attributes = useRef(new Compartment());
 
   useEffect(() => {
     if (place.current === null) return;
     const begin = first.current;
+    const complete = (context: CompletionContext): CompletionResult | null => {
+      const line = context.state.doc.lineAt(context.pos);
+      const names = handlers.current.known?.();
+      if (names === undefined) return null;
+      const found = completionOf(names, line.text.slice(0, context.pos - line.from));
+      if (found === undefined) return null;
+      return { from: line.from + found.from, options: found.options, validFor: /^[\w$]*$/ };
+    };
     const editor = new EditorView({
       parent: place.current,
       state: EditorState.create({
@@ -138,11 +155,15 @@ export default function CodeMirror({
           syntaxHighlighting(classHighlighter),
           wrongLine,
           typesOverLines,
+          handlers.current.known === undefined
+            ? []
+            : autocompletion({ override: [complete], icons: false, maxRenderedOptions: 50 }),
           languageOf(begin.language),
           attributes.current.of([]),
           EditorState.readOnly.of(begin.readOnly),
           // Tab indents; Escape, then Tab leaves, as the tip of the field says.
           keymap.of([
+            ...completionKeymap,
             ...closeBracketsKeymap,
             ...defaultKeymap.filter(({ key }) => key !== SUBMITS),
             ...historyKeymap,

@@ -17,6 +17,8 @@ export type EditorProps = {
   /** The line with a mistake. */
   wrongLine?: number | undefined;
   readOnly?: boolean;
+  /** Names that code may use and what they hold, for completion; asked for as one types. */
+  known?: (() => Readonly<Record<string, unknown>>) | undefined;
   minHeight?: number;
   maxHeight?: string;
 };

@@ -231,6 +231,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         ],
     ),
     ("EventSummary", "An event", &[("id", "string"), ("indexed_at_ms", "integer"), ("event", "any"), ("metadata", "#EventMetadata")]),
+    ("ScheduleTimes", "When a schedule fires next", &[("next_ms", "[integer]")]),
     ("LogLine", "A line of a log", &[("ts", "integer"), ("level", "string"), ("text", "string"), ("run_id?", "string")]),
     ("Subscription", "A subscription", &[("id", "string"), ("emitter_id", "string"), ("listener_id", "string"), ("event_name", "string")]),
     ("Unsubscribed", "A subscription that was ended", &[("emitter_id", "string"), ("listener_id", "string"), ("event_name", "string"), ("deleted", "boolean")]),

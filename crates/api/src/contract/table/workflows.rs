@@ -3,8 +3,8 @@
 use millrace_model::ids::{SourceId, WorkflowId};
 
 use super::{
-    DEPLOY, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, flag, listed_runs, logged, object, objects, removal, runs_sse,
-    summaries, text,
+    DEPLOY, EVENT_NAME, INVOKE, LOGS, MADE_FROM, ORG, READ, RUN_FILTER, RUN_STATES, RUNS_SSE, flag, listed_runs, logged, number, object, objects, removal,
+    runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{events, mail, replays, run_stream, runs, sse, stream, workflows};
@@ -80,6 +80,13 @@ pub(super) fn of_workflows() -> Vec<Route> {
         listed_runs(get("/workflows/{id}/runs", READ, "Its runs, newest first", runs::list::<WorkflowId>)),
         runs_sse(get("/workflows/{id}/runs/sse", READ, RUNS_SSE, run_stream::runs::<WorkflowId>)),
         logged(get("/workflows/{id}/logs", READ, LOGS, runs::logs::<WorkflowId>)),
+        get("/schedules/next", READ, "The next five times of a schedule, as timers of workflows and sources would fire", workflows::next_ticks)
+            .takes(&[
+                text("cron", "A cron expression"),
+                text("timezone", "Its time zone, an IANA name; UTC where it is not given"),
+                number("interval_seconds", "Or an interval"),
+            ])
+            .gives(Gives::One("ScheduleTimes")),
         get("/workflows/{id}/logs/sse", READ, "Log lines as they are written", sse::logs::<WorkflowId>).gives(Gives::Stream),
     ]
 }

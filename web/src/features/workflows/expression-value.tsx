@@ -1,0 +1,50 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { sentence } from "~/api/errors";
+import { expressionQuery, fits } from "./expressions";
+
+const WAIT_MS = 500;
+
+/** The value of a field that holds expressions, with the chosen event and the results at hand. */
+export function ValueOfExpression({
+  project,
+  text,
+  data,
+}: {
+  project: string;
+  text: string;
+  /** `steps` as JSON text. */
+  data: string;
+}) {
+  const [asked, setAsked] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(text), WAIT_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const large = !fits(data);
+  const { data: value, error } = useQuery({
+    ...expressionQuery(project, asked, data),
+    enabled: !large,
+  });
+  const current = asked === text ? value : undefined;
+  return (
+    <output className="expr-value small" aria-label="Value">
+      {large ? (
+        <span className="dim">The data at hand are too large: test the step to see the value.</span>
+      ) : error !== null ? (
+        <span className="failed-text">{sentence(error)}</span>
+      ) : current === undefined ? (
+        <span className="dim">…</span>
+      ) : "problem" in current ? (
+        <span className="failed-text">{current.problem}</span>
+      ) : "nothing" in current ? (
+        <span className="dim">undefined: the data at hand have no such value</span>
+      ) : (
+        <span className="mono wrap">
+          {current.text}
+          {current.cut && "…"}
+        </span>
+      )}
+    </output>
+  );
+}

@@ -1,0 +1,24 @@
+/** Members of `$` that steps use, for completion. */
+
+import { Says } from "~/ui/code/completion";
+
+const says = (words: string) => new Says(words);
+
+export const RUNTIME = {
+  export: says("(name, value): a result of the step"),
+  respond: says("({ status, headers, body }): the answer"),
+  flow: {
+    exit: says("(reason): ends the run well"),
+    delay: says("(ms): pauses the run"),
+    suspend: says("(ms): waits for a request"),
+    rerun: says("(ms, context, maxRetries): runs the step again"),
+    trigger: says("(workflowId, event): starts another workflow"),
+  },
+  send: {
+    http: says("({ method, url, data }): a request after the run"),
+    email: says("({ subject, text, to }): a mail after the run"),
+    emit: says("({ raw_event, name }): an event of the workflow"),
+    sse: says("({ channel, payload }): to who reads the stream"),
+    s3: says("({ bucket, prefix, payload }): an object"),
+  },
+};

@@ -1,0 +1,197 @@
+/** Name, acts and tests of the chosen step. */
+
+import {
+  ArrowDown,
+  ArrowUp,
+  ChevronDown,
+  Copy as CopyIcon,
+  Ellipsis,
+  Pencil,
+  Play,
+  Power,
+  Trash2,
+} from "lucide-react";
+import { useRef, useState } from "react";
+import { useRefusal } from "~/shell/session";
+import { shortcuts } from "~/shell/shortcuts";
+import { Button, IconButton } from "~/ui/button";
+import { Input, Message } from "~/ui/field";
+import { Menu, MenuItem, MenuLine } from "~/ui/menu";
+import { nameProblem, type StepDraft } from "./model";
+import { useBuilder } from "./use-builder";
+
+export type Given = {
+  step: StepDraft;
+  at: number;
+  onTest: (kind: "to" | "alone") => void;
+  onMove: (by: -1 | 1) => void;
+  onRename: (name: string) => void;
+  onGone: () => void;
+  onCopy: () => void;
+};
+
+export function TestButton({ step, at, onTest }: Pick<Given, "step" | "at" | "onTest">) {
+  const { test } = useBuilder();
+  const refused = useRefusal("deploy");
+  const alone = test.standsAlone(step.key);
+  return (
+    <span className="row bld-test">
+      <Button
+        icon={Play}
+        keys={shortcuts.testTo.keys}
+        refused={refused}
+        busy={test.run.isPending && "Testing…"}
+        onClick={() => onTest("to")}
+      >
+        Test to here
+      </Button>
+      {at > 0 && refused === undefined && (
+        <Menu label="Other tests" trigger={<IconButton icon={ChevronDown} label="Other tests" />}>
+          <MenuItem disabled={!alone || test.run.isPending} onSelect={() => onTest("alone")}>
+            {alone
+              ? "Test this step alone"
+              : "Test this step alone, once those before have results"}
+          </MenuItem>
+        </Menu>
+      )}
+    </span>
+  );
+}
+
+export function Name({ step, onRename }: { step: StepDraft; onRename: (name: string) => void }) {
+  const { draft, edit } = useBuilder();
+  const refused = useRefusal("deploy");
+  const [text, setText] = useState<string | undefined>(undefined);
+  const button = useRef<HTMLButtonElement>(null);
+  if (text === undefined) {
+    return (
+      <>
+        <h2 className="mono cut">{step.namespace}</h2>
+        {refused === undefined && (
+          <IconButton
+            ref={button}
+            icon={Pencil}
+            size="sm"
+            label="Rename"
+            onClick={() => setText(step.namespace)}
+          />
+        )}
+      </>
+    );
+  }
+  const problem = nameProblem(draft.steps, { key: step.key, namespace: text });
+  const end = () => {
+    setText(undefined);
+    requestAnimationFrame(() => button.current?.focus());
+  };
+  const rename = () => {
+    if (problem !== undefined) return;
+    if (text !== step.namespace) {
+      edit(
+        {
+          ...draft,
+          steps: draft.steps.map((each) =>
+            each.key === step.key ? { ...each, namespace: text } : each,
+          ),
+        },
+        `rename ${step.namespace}`,
+      );
+      onRename(text);
+    }
+    end();
+  };
+  return (
+    <form
+      className="bld-name"
+      onSubmit={(event) => {
+        event.preventDefault();
+        rename();
+      }}
+    >
+      <Input
+        mono
+        small
+        autoFocus
+        aria-label="Name of the step"
+        aria-invalid={problem === undefined ? undefined : true}
+        aria-describedby="step-name-problem"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onBlur={() => (problem === undefined ? rename() : end())}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return;
+          event.stopPropagation();
+          end();
+        }}
+      />
+      {problem !== undefined && (
+        <span className="bld-name-problem">
+          <Message id="step-name-problem" error={problem} />
+        </span>
+      )}
+    </form>
+  );
+}
+
+export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
+  const { draft, edit } = useBuilder();
+  const refused = useRefusal("deploy");
+  if (refused !== undefined) return null;
+  const { namespace } = step;
+  return (
+    <Menu
+      label={`More for ${namespace}`}
+      trigger={<IconButton icon={Ellipsis} size="sm" label="More" />}
+    >
+      <MenuItem
+        icon={ArrowUp}
+        keys={shortcuts.moveUp.keys}
+        disabled={at === 0}
+        onSelect={() => onMove(-1)}
+      >
+        Move up
+      </MenuItem>
+      <MenuItem
+        icon={ArrowDown}
+        keys={shortcuts.moveDown.keys}
+        disabled={at === draft.steps.length - 1}
+        onSelect={() => onMove(1)}
+      >
+        Move down
+      </MenuItem>
+      <MenuItem icon={CopyIcon} onSelect={onCopy}>
+        Duplicate
+      </MenuItem>
+      <MenuItem
+        icon={Power}
+        onSelect={() =>
+          edit(
+            {
+              ...draft,
+              steps: draft.steps.map((each) =>
+                each.key === step.key ? { ...each, disabled: !each.disabled } : each,
+              ),
+            },
+            `${step.disabled ? "turn on" : "turn off"} ${namespace}`,
+          )
+        }
+      >
+        {step.disabled ? "Turn on" : "Turn off"}
+      </MenuItem>
+      <MenuLine />
+      <MenuItem
+        icon={Trash2}
+        danger
+        onSelect={() => {
+          onGone();
+          edit(
+            { ...draft, steps: draft.steps.filter(({ key }) => key !== step.key) },
+            `remove ${namespace}`,
+          );
+        }}
+      >
+        Remove
+      </MenuItem>
+    </Menu>
+  );
+}
