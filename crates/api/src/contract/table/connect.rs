@@ -26,10 +26,7 @@ pub(super) fn of_connect() -> Vec<Route> {
             "Run an action that is published or stands in a registry by itself and wait for its end; it leaves no run, and sends nothing of `$.send`. Values are data: `{{` in them is text. Other code needs a key with the scope `deploy`",
             connect::run_action,
         )
-        .takes(&[
-            text("id", "A saved component's id, or a key; absent where `component_code` is given"),
-            text("component_code", "Code of an action, with a key that has the scope `deploy`"),
-        ])
+        .takes(&[text("id", "A saved component's id, or a key"), text("component_code", "Or code of an action, with the scope `deploy`")])
         .takes(&component[1..])
         .takes(&[dynamic])
         .gives(Gives::Bare("ActionRun")),
