@@ -267,6 +267,48 @@ test("an action takes expressions whose values are shown, a secret stays, and co
   await expect(exports).toContainText("7");
 });
 
+test("a curl line and a copied step are pasted as steps", async ({ page, server, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const made = await workflow(server, "Pasted", { one: step("return 1;") });
+  await page.goto(`/workflows/${made.id}/edit`);
+  const cards = page.getByRole("navigation", { name: "Trigger and steps" });
+  const names = async () => (await cards.locator(".mono").allTextContents()).join(" ");
+  await cards.getByRole("button", { name: "one" }).click();
+  await page.keyboard.press("ControlOrMeta+c");
+  await expect(page.getByText("one copied as YAML")).toBeVisible();
+  await page.keyboard.press("ControlOrMeta+v");
+  await expect.poll(names).toBe("one one_2");
+  await page.evaluate((url) => navigator.clipboard.writeText(`curl -X POST ${url} -H 'Authorization: Bearer s3cret' --json '{"a": 1}'`), made.endpoint);
+  await page.keyboard.press("ControlOrMeta+v");
+  await expect.poll(names).toBe("one one_2 request");
+  await expect(page.getByRole("textbox", { name: "Code of request" })).toContainText("this.authorization");
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain("s3cret");
+  await page.keyboard.press("ControlOrMeta+s");
+  await expect(page.getByText(/^Saved/)).toBeVisible();
+  await page.getByRole("tab", { name: "Configure" }).click();
+  await expect(page.getByText("Set. Nobody can read it back.")).toBeVisible();
+  await page.evaluate(() => navigator.clipboard.writeText("hello"));
+  await cards.getByRole("button", { name: "request code" }).focus();
+  await page.keyboard.press("ControlOrMeta+v");
+  await expect(page.getByText("Nothing was pasted")).toBeVisible();
+});
+
+test("the builder fits narrow screens", async ({ page, server }) => {
+  const made = await workflow(server, "Narrow", { one: step("return 1;"), two: step("return 2;") });
+  for (const [width, height] of [[1024, 768], [380, 800]] as const) {
+    await page.setViewportSize({ width, height });
+    await page.goto(`/workflows/${made.id}/edit`);
+    await expect(page.getByRole("textbox", { name: "Code of one" })).toBeVisible();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    await expectAccessible(page);
+    await shot(page, `narrow-${width}`);
+    await page.goto("/workflows");
+    await expect(page.getByRole("link", { name: "Narrow" })).toBeVisible();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    await expectAccessible(page);
+  }
+});
+
 test("a schedule says its words and its next times", async ({ page }) => {
   await page.goto("/workflows/new");
   await page.getByRole("radio", { name: "A schedule" }).click();

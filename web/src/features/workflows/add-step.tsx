@@ -86,7 +86,7 @@ export function AddStep({
         </ul>
         <p className="small dim" role="status">
           {query === ""
-            ? "Actions are those that you published and those of your registries."
+            ? "Actions are those that you published and those of your registries. Outside of fields, Ctrl+V or ⌘V adds a step of a curl line or of YAML."
             : found === undefined
               ? "Searching…"
               : found.length === 0

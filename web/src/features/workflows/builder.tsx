@@ -14,10 +14,12 @@ import { DataPane } from "./data-pane";
 import { EventBar } from "./event-bar";
 import { freeName, moved, type StepDraft } from "./model";
 import type { Parts } from "./parts";
+import type { PastedStep } from "./paste";
 import { newKey } from "./state";
 import { StepEditor } from "./step-editor";
 import { TriggerEditor } from "./trigger-editor";
 import { useBuilder } from "./use-builder";
+import { useClipboard } from "./use-clipboard";
 import { eventOfRunQuery, type TestOf } from "./use-test";
 
 /** What is open: `trigger`, `trigger.1`, …, or the name of a step. */
@@ -95,6 +97,20 @@ export function WorkflowBuilder({
     );
     onOpen(namespace);
   };
+  const paste = (pasted: readonly PastedStep[]) => {
+    const steps = [...draft.steps];
+    let place = at < 0 ? steps.length : at + 1;
+    let last = "";
+    for (const { wish, ...step } of pasted) {
+      last = freeName(steps, wish);
+      steps.splice(place, 0, { ...step, key: newKey(), namespace: last, savedAs: undefined });
+      place += 1;
+    }
+    const says = pasted.length === 1 ? `paste ${last}` : `paste ${pasted.length} steps`;
+    builder.edit({ ...draft, steps }, says);
+    onOpen(last);
+  };
+  useClipboard(step, refused === undefined ? paste : undefined);
   const move = (from: number, by: -1 | 1) => {
     const step = draft.steps[from];
     const steps = moved(draft.steps, from, by);

@@ -147,9 +147,11 @@ function Props({
         sealed,
         refused: refusal,
         readOnly: refused !== undefined,
-        renderValue: (text) => (
-          <ValueOfExpression project={state.base.project_id} text={text} data={data} />
-        ),
+        // Who may not deploy may not have code run.
+        renderValue: (text) =>
+          refused === undefined && (
+            <ValueOfExpression project={state.base.project_id} text={text} data={data} />
+          ),
         onValues: (props, { form, secrets }) =>
           edit(
             {

@@ -4,6 +4,7 @@ import {
   ArrowDown,
   ArrowUp,
   ChevronDown,
+  ClipboardCopy,
   Copy as CopyIcon,
   Ellipsis,
   Pencil,
@@ -15,9 +16,12 @@ import { useRef, useState } from "react";
 import { useRefusal } from "~/shell/session";
 import { shortcuts } from "~/shell/shortcuts";
 import { Button, IconButton } from "~/ui/button";
+import { copyText } from "~/ui/copy";
 import { Input, Message } from "~/ui/field";
 import { Menu, MenuItem, MenuLine } from "~/ui/menu";
+import { say } from "~/ui/toast";
 import { nameProblem, type StepDraft } from "./model";
+import { stepYaml } from "./paste";
 import { useBuilder } from "./use-builder";
 
 export type Given = {
@@ -161,6 +165,15 @@ export function StepMenu({ step, at, onMove, onGone, onCopy }: Given) {
       </MenuItem>
       <MenuItem icon={CopyIcon} onSelect={onCopy}>
         Duplicate
+      </MenuItem>
+      <MenuItem
+        icon={ClipboardCopy}
+        keys="mod+c"
+        onSelect={async () => {
+          if (await copyText(stepYaml(step))) say({ title: `${namespace} copied as YAML` });
+        }}
+      >
+        Copy as YAML
       </MenuItem>
       <MenuItem
         icon={Power}

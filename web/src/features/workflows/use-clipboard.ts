@@ -1,0 +1,45 @@
+/** Copies the chosen step, and pastes steps, where no field takes the keys. */
+
+import { useEffect, useRef } from "react";
+import { takesText } from "~/ui/keyboard";
+import { say } from "~/ui/toast";
+import type { StepDraft } from "./model";
+import { type PastedStep, pastedSteps, stepYaml } from "./paste";
+
+export function useClipboard(
+  step: StepDraft | undefined,
+  onPaste: ((steps: PastedStep[]) => void) | undefined,
+): void {
+  const latest = useRef({ step, onPaste });
+  latest.current = { step, onPaste };
+  useEffect(() => {
+    const isElsewhere = ({ target }: ClipboardEvent) =>
+      takesText(target) || (target instanceof Element && target.closest("[role=dialog]") !== null);
+    const copy = (event: ClipboardEvent) => {
+      const { step } = latest.current;
+      const selects = (document.getSelection()?.toString() ?? "") !== "";
+      if (isElsewhere(event) || selects || step === undefined) return;
+      event.clipboardData?.setData("text/plain", stepYaml(step));
+      event.preventDefault();
+      say({ title: `${step.namespace} copied as YAML` });
+    };
+    const paste = async (event: ClipboardEvent) => {
+      const text = event.clipboardData?.getData("text/plain") ?? "";
+      if (isElsewhere(event) || text.trim() === "") return;
+      const steps = await pastedSteps(text);
+      if (steps === undefined) {
+        say({
+          title: "Nothing was pasted",
+          about: "It is no step: copy one here, a workflow's YAML, or a curl line.",
+        });
+      } else latest.current.onPaste?.(steps);
+    };
+    const onPasted = (event: ClipboardEvent) => void paste(event);
+    document.addEventListener("copy", copy);
+    document.addEventListener("paste", onPasted);
+    return () => {
+      document.removeEventListener("copy", copy);
+      document.removeEventListener("paste", onPasted);
+    };
+  }, []);
+}
