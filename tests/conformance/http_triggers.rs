@@ -177,6 +177,20 @@ async fn x_pd_notrigger_keeps_a_test_event_and_runs_nothing() {
     assert_eq!(server.get(&format!("{path}/runs")).await.json["page_info"]["total_count"], 0);
 }
 
+/// A flood of them leaves no more than a list shows, whatever may wait in the queue.
+#[tokio::test]
+async fn of_test_events_the_newest_hundred_are_kept() {
+    let server = Server::start().await;
+    let workflow = deploy(&server, json!({ "concurrency": 1, "queue_max": 1 }), json!({})).await;
+    let (url, path) = (endpoint(&workflow), format!("/workflows/{}/event_summaries?event_name=%24test&expand=event&limit=100", id(&workflow)));
+    for n in 0..130 {
+        assert_eq!(answer(server.raw(Method::POST, &url).header("x-pd-notrigger", "1").json(&json!({ "n": n }))).await.status, 200);
+    }
+    let kept = server.get(&path).await.json;
+    let shown: Vec<_> = kept["data"].as_array().expect("a list").iter().map(|e| e["event"]["body"]["n"].clone()).collect();
+    assert_eq!((shown.len(), &shown[0], &shown[99]), (100, &json!(129), &json!(30)));
+}
+
 /// Of reference 4.7.
 #[tokio::test]
 async fn x_pd_nostore_and_keep_data_false_leave_no_data_behind() {

@@ -107,6 +107,9 @@ async fn forged_frames_end_the_run_that_sent_them() {
         ("send(JSON.stringify({ t: 'loaded' }));", "loaded twice"),
         ("send('{');", "not of the protocol"),
         ("fs.writeSync(3, Buffer.from([0xff, 0xff, 0xff, 0x7f]));", "allowed are"),
+        // Nobody waits for the rest until the run's time is over.
+        ("fs.writeSync(3, Buffer.from([100]));", "the beginning of a frame and then nothing"),
+        ("fs.writeSync(3, Buffer.from([100, 0, 0, 0, 123]));", "the beginning of a frame and then nothing"),
         ("send(JSON.stringify({ t: 'hello', protocol: 1 }));", "`hello` comes first"),
         ("send(JSON.stringify({ t: 'cancelled', id: 1 }));", "a call it was not given"),
         ("send('{\"t\":\"log\",\"id\":' + '['.repeat(100000));", "not of the protocol"),
@@ -120,4 +123,25 @@ async fn forged_frames_end_the_run_that_sent_them() {
         assert_eq!(error["code"], "InternalFailure", "{error}");
         assert!(error["message"].as_str().is_some_and(|m| m.contains(said)), "{frame}: {error}");
     }
+}
+
+/// A host that says half a sentence is ended for it and not tried again and again, also while it loads.
+#[tokio::test]
+async fn half_a_frame_ends_a_run_once_and_a_deploy() {
+    let field = Field::start().await;
+    let half = "fs.writeSync(3, Buffer.from([100, 0, 0, 0, 123]));";
+    let id = field.begin(&format!("{half} await new Promise(() => setInterval(() => {{}}, 1000));"), 300_000).await;
+    let runs = field.server.until("its run fails", &format!("/workflows/{id}/runs?status=failed"), |l| l["page_info"]["total_count"] == 1).await;
+    assert_eq!((&runs["data"][0]["attempt"], &runs["data"][0]["error"]["code"]), (&json!(1), &json!("InternalFailure")), "{}", runs["data"][0]["error"]);
+    let code = format!(
+        "import fs from 'node:fs'; {half} await new Promise((done) => setTimeout(done, 3_600_000)); export default {{ name: 'x', version: '1', run() {{}} }};"
+    );
+    let refused = field.server.post("/sources", &json!({ "component_code": code })).await;
+    assert!(refused.status == 422 && refused.text.contains("the beginning of a frame"), "{}", refused.text);
+    field.healthy().await;
+    // What is busy after it said much is not silent: its rest is written once it lets go of its thread.
+    let busy = "this.$emit({ text: 'x'.repeat(4 << 20) }); const until = Date.now() + 7000; while (Date.now() < until); return 'through';";
+    let source = field.server.source(&format!("export default {{ name: 'busy', version: '1', run() {{ {busy} }} }};"), json!({})).await;
+    let run = field.server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    assert_eq!((&run["status"], &run["return_value"]), (&json!("succeeded"), &json!("through")), "{}", run["error"]);
 }

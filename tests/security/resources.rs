@@ -1,6 +1,6 @@
 //! Memory, files, output, disk: what is used up is one's own.
 
-use millrace_tests::{answer, endpoint};
+use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::json;
 
@@ -371,4 +371,36 @@ async fn memory_that_large_requests_took_is_given_back() {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     panic!("of {most} MiB the server has {} a minute later", resident_mb(&field).await);
+}
+
+/// Where the machine has no memory left, the kernel ends a host and not the server.
+#[tokio::test]
+async fn the_kernel_ends_hosts_before_the_server() {
+    let field = Field::start().await;
+    let score = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).expect("reads").trim().parse::<i32>().expect("a number");
+    let own = score(&field.server.pid().to_string());
+    let source = field.server.source("export default { name: 's', version: '1', run() { return process.pid; } };", json!({})).await;
+    let run = field.server.post(&format!("/sources/{}/run", source["id"].as_str().expect("an id")), &json!({})).await.data();
+    let host = score(&run["return_value"].to_string());
+    assert!(host > own, "{host} of a host, {own} of the server");
+}
+
+/// What an author asks for has the operator's ceiling, also where it was deployed before there was one.
+#[tokio::test]
+async fn a_workflow_has_no_more_memory_than_the_operator_allows() {
+    let mut server = Server::start_with(&["--memory-max-mb", "2048"]).await;
+    let body = |mb: u32| json!({ "steps": [{ "namespace": "a", "code": "import v8 from 'node:v8'; export default defineComponent({ run() { return Math.round(v8.getHeapStatistics().heap_size_limit / (1 << 20)); } });" }], "settings": { "name": "large", "memory_mb": mb } });
+    let refused = server.post("/workflows", &body(2049)).await;
+    assert_eq!(refused.refusal(), (422, "invalid_field"));
+    assert!(refused.text.contains("--memory-max-mb") && refused.text.contains("2048"), "{}", refused.text);
+    let made = server.post("/workflows", &body(1024)).await.data();
+    server.terminate();
+    server.set_args(&["--memory-max-mb", "512"]);
+    server.launch().await;
+    let path = format!("/workflows/{}", made["id"].as_str().expect("an id"));
+    let run = server.post(&format!("{path}/test"), &json!({ "event": {} })).await.data();
+    let heap = run["steps"][0]["exports"]["$return_value"].as_f64().unwrap_or(f64::MAX);
+    assert!(heap < 700.0, "{heap} MiB: {run}");
+    // Another setting can be changed, as what was asked for before stays.
+    assert_eq!(server.put(&path, &json!({ "settings": { "timeout_ms": 1000 } })).await.status, 200);
 }

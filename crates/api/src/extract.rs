@@ -123,7 +123,9 @@ impl FromRequestParts<App> for Auth {
         if let Some(trail) = parts.extensions.get::<Trail>() {
             trail.begin(app, &caller).await?;
         }
-        Whose::of(&parts.extensions).is(&caller.org_id);
+        let whose = Whose::of(&parts.extensions);
+        whose.is(&caller.org_id);
+        whose.may(&caller.scopes);
         Ok(Self(caller))
     }
 }

@@ -10,6 +10,7 @@ mod guard;
 mod health;
 mod metrics;
 mod paths;
+mod pause_addresses;
 mod room;
 mod v1;
 mod wire;
@@ -153,6 +154,7 @@ async fn around(State(app): State<App>, mut request: Request, next: Next) -> Res
     let answer = async { answer.await.unwrap_or_else(error::panicked) };
     let response = error::with_request_id(id, answer).await;
     let response = guard::unless_given_up(&app, part, response);
+    let response = if whose.sees_no_pauses() { response.map(pause_addresses::hidden) } else { response };
     let mut response = guard::counted(&app.bodies, whose, changes, response);
     name(&mut response, id);
     guard::tell_browsers(response.headers_mut(), &path, app.config.base_url.starts_with("https:"));

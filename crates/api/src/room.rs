@@ -11,6 +11,7 @@ use axum::response::Response;
 use millrace_engine::EngineError;
 use millrace_model::ids::OrgId;
 use millrace_model::page::Room;
+use millrace_model::tenant::{Scope, Scopes};
 use tokio::sync::Semaphore;
 
 use crate::error::ApiError;
@@ -27,9 +28,9 @@ const FOR_OTHERS: usize = 4;
 /// So much of the room is left to answers: what is done is to be told.
 const FOR_ANSWERS: usize = 4;
 
-/// Whose request it is, once that is known: memory is shared by organization.
+/// Whose request it is, once that is known: memory is shared by organization. Second, whether the caller may resume and cancel runs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Whose(Arc<OnceLock<OrgId>>);
+pub(crate) struct Whose(Arc<OnceLock<OrgId>>, Arc<OnceLock<bool>>);
 
 impl Whose {
     pub(crate) fn of(request: &Extensions) -> Self {
@@ -41,11 +42,22 @@ impl Whose {
         // A request is of one organization.
         let _ = self.0.set(org.clone());
     }
+
+    /// It is of a caller with these scopes.
+    pub(crate) fn may(&self, scopes: &Scopes) {
+        // A request has one caller.
+        let _ = self.1.set(scopes.allow(Scope::Invoke));
+    }
+
+    /// Whether the caller may neither resume nor cancel runs. Who has no key is shown none.
+    pub(crate) fn sees_no_pauses(&self) -> bool {
+        self.1.get() == Some(&false)
+    }
 }
 
 impl From<OrgId> for Whose {
     fn from(org: OrgId) -> Self {
-        Self(Arc::new(OnceLock::from(org)))
+        Self(Arc::new(OnceLock::from(org)), Arc::default())
     }
 }
 

@@ -123,6 +123,8 @@ pub struct EngineConfig {
     pub upload_max_bytes: usize,
     /// Bytes that the files of an organization's requests may have together, for as long as they are kept.
     pub uploads_kept_bytes: u64,
+    /// The largest heap that a workflow may ask for, MiB.
+    pub memory_mb_max: u32,
     /// Where traces go; none: nowhere.
     pub traces: Option<TraceConfig>,
 }
@@ -151,6 +153,7 @@ impl Default for EngineConfig {
             s3: None,
             upload_max_bytes: 100 << 20,
             uploads_kept_bytes: 4 << 30,
+            memory_mb_max: 10_240,
             traces: None,
         }
     }

@@ -124,6 +124,9 @@ pub struct ServeArgs {
     /// The most bytes of files in a request to an endpoint: of a form, or of a body that is to be kept as a file [default: 104857600]
     #[arg(long, env = "MILLRACE_UPLOAD_MAX_BYTES")]
     pub upload_max_bytes: Option<usize>,
+    /// The most MiB of heap that a workflow may ask for as `memory_mb` [default: half of the machine's memory, 10240 at most]
+    #[arg(long, env = "MILLRACE_MEMORY_MAX_MB", value_name = "MIB")]
+    pub memory_max_mb: Option<u32>,
     /// MiB that the files in requests to an organization's endpoints may have together; each is kept for half an hour [default: 4096]
     #[arg(long, env = "MILLRACE_UPLOADS_KEPT_MB")]
     pub uploads_kept_mb: Option<u32>,
@@ -186,6 +189,9 @@ impl std::fmt::Debug for MasterKeyConfig {
     }
 }
 
+/// The smallest ceiling for the memory of workflows, MiB.
+const MEMORY_MAX_MB_MIN: u32 = 256;
+
 /// Settings, complete.
 #[derive(Debug)]
 pub struct Config {
@@ -211,6 +217,7 @@ pub struct Config {
     pub requests_memory_mb: u32,
     pub upload_max_bytes: usize,
     pub uploads_kept_mb: u32,
+    pub memory_max_mb: Option<u32>,
     pub keep: Retention,
     pub keep_audit_days: u32,
     pub metrics_listen: Option<String>,
@@ -268,6 +275,7 @@ impl Config {
             connections_max: args.connections_max.or(file.connections_max).unwrap_or(10_000),
             requests_memory_mb: args.requests_memory_mb.or(file.requests_memory_mb).unwrap_or(512),
             upload_max_bytes: args.upload_max_bytes.or(file.upload_max_bytes).unwrap_or(100 << 20),
+            memory_max_mb: args.memory_max_mb.or(file.memory_max_mb),
             uploads_kept_mb: args.uploads_kept_mb.or(file.uploads_kept_mb).unwrap_or(4096),
             requests_per_minute: args.requests_per_minute.or(file.requests_per_minute).unwrap_or(6000),
             sandbox: args.sandbox.or(file.sandbox).unwrap_or_default(),
@@ -293,6 +301,9 @@ impl Config {
             bail!(
                 "http_body_max_bytes, keep_days, keep_count, keep_audit_days, request_timeout_seconds, connections_max and requests_memory_mb are at least 1"
             );
+        }
+        if config.memory_max_mb.is_some_and(|mb| mb < MEMORY_MAX_MB_MIN) {
+            bail!("memory_max_mb is at least {MEMORY_MAX_MB_MIN}: what a workflow has that asks for nothing");
         }
         if config.keep.keep_count.is_some_and(|count| count > Retention::COUNT_MAX) {
             bail!("keep_count is at most {}", Retention::COUNT_MAX);

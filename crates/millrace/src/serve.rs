@@ -174,6 +174,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
     let database = config.database_url.as_ref().map(|url| PostgresOptions::at(url).hosts()).unwrap_or_default();
     let egress = Surroundings::new(config.egress_allow.clone(), database).watch().await;
     let ids = Arc::new(if store.single_node() { IdSource::default() } else { IdSource::of_many() });
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let runner_config = RunnerConfig {
         node: config.node.clone(),
         host_script: include_str!("../../../runtime/dist/host.mjs").to_owned(),
@@ -185,7 +186,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
             Sandbox::Off => Walls::Off,
         },
         egress: egress.clone(),
-        hosts_max: hosts_max(&std::fs::read_to_string("/proc/meminfo").unwrap_or_default()),
+        hosts_max: hosts_max(&meminfo),
         ..RunnerConfig::default()
     };
     let runner = Runner::start(runner_config).await?;
@@ -207,6 +208,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
         s3: config.s3.clone(),
         upload_max_bytes: config.upload_max_bytes,
         uploads_kept_bytes: u64::from(config.uploads_kept_mb) << 20,
+        memory_mb_max: config.memory_max_mb.unwrap_or_else(|| memory_mb_max(&meminfo)),
         waiting_bytes_max: config.requests_half_bytes(),
         egress,
         ..EngineConfig::default()
@@ -323,8 +325,16 @@ fn start_log(format: LogFormat) {
 
 /// How many hosts there may be: one for each 64 MiB of the machine's memory (`/proc/meminfo`), 32 to 128. A host of a small component has 8 MiB of its own.
 fn hosts_max(meminfo: &str) -> usize {
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<usize>().ok());
-    (total.unwrap_or(0) / (64 << 10)).clamp(32, 128)
+    (memory_kib(meminfo).unwrap_or(0) / (64 << 10)).clamp(32, 128)
+}
+
+/// The most that a workflow may ask for, MiB: half of the machine's memory, 256 to 10240.
+fn memory_mb_max(meminfo: &str) -> u32 {
+    memory_kib(meminfo).map_or(10_240, |kib| u32::try_from(kib >> 11).unwrap_or(u32::MAX).clamp(256, 10_240))
+}
+
+fn memory_kib(meminfo: &str) -> Option<usize> {
+    meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok())
 }
 
 #[cfg(test)]
@@ -333,5 +343,7 @@ mod tests {
     fn the_number_of_hosts_follows_the_memory_of_the_machine() {
         let of = |kib: u64| super::hosts_max(&format!("MemTotal:       {kib} kB\nMemFree: 1 kB\n"));
         assert_eq!([of(1 << 20), of(4 << 20), of(64 << 20), super::hosts_max("")], [32, 64, 128, 32]);
+        let of = |kib: u64| super::memory_mb_max(&format!("MemTotal: {kib} kB\n"));
+        assert_eq!([of(1 << 18), of(4 << 20), of(64 << 20), super::memory_mb_max("")], [256, 2048, 10_240, 10_240]);
     }
 }

@@ -439,7 +439,7 @@ impl Host {
 }
 
 /// Whether a process waits for something else than a processor.
-fn sleeps(pid: u32) -> bool {
+pub(crate) fn sleeps(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // Its name, in parentheses, may hold anything.
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['S', 'D']))

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::death::{self, Death};
-use crate::host::{Host, HostEvent, Load, PROTOCOL, Phase};
+use crate::host::{Host, HostEvent, Load, PROTOCOL, Phase, sleeps};
 use crate::outgoing::{self, Outgoing};
 use crate::processor::{self, Meter};
 use crate::runner::in_time;
@@ -26,6 +26,8 @@ use crate::wire::{self, WireError};
 
 /// Bytes of standard error that are kept to tell a cause of death.
 const STDERR_KEPT: usize = 16 << 10;
+/// How long a host may be silent in the middle of a frame.
+const BROKEN_OFF_AFTER: Duration = Duration::from_secs(5);
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often it is looked how many threads and watches of epoll a host has, and how much memory.
@@ -126,17 +128,24 @@ impl Life {
     /// Reads frames until the wire ends.
     async fn read(&self, mut read: OwnedReadHalf) -> Result<(), WireError> {
         let mut buffer = BytesMut::with_capacity(64 << 10);
-        let mut phase = Phase::Silent;
+        let (mut phase, mut begun) = (Phase::Silent, false);
         loop {
-            match read.read_buf(&mut buffer).await {
-                Ok(0) | Err(_) => return Ok(()),
-                Ok(_) => {}
+            // Where a frame has begun, its rest is on its way: nobody waits for anything in the middle of one.
+            let more = read.read_buf(&mut buffer);
+            let came = if begun { tokio::time::timeout(BROKEN_OFF_AFTER, more).await } else { Ok(more.await) };
+            match came {
+                Ok(Ok(0) | Err(_)) => return Ok(()),
+                Ok(Ok(_)) => {}
+                // It may be waiting for a processor, or be busy with what it runs.
+                Err(_) if self.child.id().is_some_and(sleeps) => return Err(WireError::BrokeOff { seconds: BROKEN_OFF_AFTER.as_secs() }),
+                Err(_) => continue,
             }
             while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
                 if let Some(event) = self.host.frame(&frame, &mut phase, &self.loading)? {
                     (self.on_event)(&self.host, event);
                 }
             }
+            begun = !buffer.is_empty();
             if buffer.is_empty() && buffer.capacity() < 4 << 10 {
                 buffer.reserve(64 << 10);
             }

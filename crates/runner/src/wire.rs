@@ -15,6 +15,8 @@ pub(crate) enum WireError {
     Malformed(String),
     #[error("a frame out of order: {0}")]
     OutOfOrder(&'static str),
+    #[error("the beginning of a frame and then nothing for {seconds} s, while it slept")]
+    BrokeOff { seconds: u64 },
     #[error("a frame for a call it was not given")]
     UnknownCall,
 }

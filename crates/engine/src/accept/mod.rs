@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use millrace_model::http::{EndpointRequest, EndpointResponse};
 use millrace_model::ids::{OrgId, RunId};
+use millrace_model::page::Page;
 use millrace_model::run::{NewRun, Run, Start};
 use millrace_model::source::HttpInterface;
 use millrace_model::subscription::TEST;
@@ -45,6 +46,8 @@ enum DefaultAnswer {
     None(Receiver),
 }
 
+/// Test events of a workflow or source that are kept, the newest.
+const TEST_EVENTS_KEPT: u32 = Page::LIMIT_MAX;
 /// Beyond a run's own limit, how long its client is kept waiting for a place among the runs under way.
 const ANSWER_GRACE: Duration = Duration::from_secs(5);
 
@@ -131,9 +134,17 @@ impl Engine {
         })
     }
 
-    /// Keeps an event for tests; nothing runs.
+    /// Keeps an event for tests; nothing runs. As many are kept as a list shows: a request that runs nothing is held back by no queue.
     async fn keep_test_event(&self, endpoint: &HttpInterface, event: String) -> Result<(), EngineError> {
-        let event = self.new_event(endpoint.owner.as_str(), &endpoint.org_id, TEST.into(), event, "{}".into());
+        let (org, owner) = (&endpoint.org_id, endpoint.owner.as_str());
+        let page = Page { limit: TEST_EVENTS_KEPT, ..Page::default() };
+        let kept = self.0.store.list_events(org, owner, Some(TEST), false, &page).await?.items;
+        if kept.len() >= TEST_EVENTS_KEPT as usize
+            && let Some(oldest) = kept.last()
+        {
+            self.0.store.delete_events(org, owner, Some(TEST), (None, Some(oldest.event.id))).await?;
+        }
+        let event = self.new_event(owner, org, TEST.into(), event, "{}".into());
         Ok(self.0.store.settle_effects(Effects { events: vec![event], ..Effects::default() }).await?)
     }
 

@@ -97,7 +97,8 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Choice<T> {
     }
 }
 
-pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings) -> Result<Settings, EngineError> {
+/// `memory_mb_max`: the operator's ceiling.
+pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings, memory_mb_max: u32) -> Result<Settings, EngineError> {
     let timeout_ms = chosen("timeout_ms", &request.timeout_ms, before.timeout_ms.as_ref(), None)?;
     let memory_mb = chosen("memory_mb", &request.memory_mb, before.memory_mb.as_ref(), None)?;
     if let Some(ms) = timeout_ms.filter(|ms| !(1..=TIMEOUT_MS_MAX).contains(ms)) {
@@ -105,6 +106,12 @@ pub(crate) fn settings_of(request: &SettingsRequest, before: &Settings) -> Resul
     }
     if let Some(mb) = memory_mb.filter(|mb| !(64..=MEMORY_MB_MAX).contains(mb)) {
         return Err(EngineError::invalid("settings.memory_mb", format!("`{mb}` is not a memory limit; allowed are 64 to {MEMORY_MB_MAX} MiB")));
+    }
+    if request.memory_mb.is_some()
+        && let Some(mb) = memory_mb.filter(|mb| *mb > memory_mb_max)
+    {
+        let message = format!("`{mb}` MiB is more than a workflow may have on this server; its operator allows {memory_mb_max} MiB (--memory-max-mb)");
+        return Err(EngineError::invalid("settings.memory_mb", message));
     }
     let auto_retry = chosen("auto_retry", &request.auto_retry, before.auto_retry.as_ref(), Some(Retry::default()))?;
     if let Some(retry) = auto_retry.as_ref().filter(|r| !(1..=RETRIES_MAX).contains(&r.max) || !(1..=RETRY_WAIT_MS_MAX).contains(&r.first_ms)) {

@@ -125,7 +125,7 @@ impl Engine {
         update: &UpdateWorkflow,
     ) -> Result<(WorkflowVersion, BuiltSteps), EngineError> {
         let settings = match &update.settings {
-            Some(request) => settings_of(request, &before.settings)?,
+            Some(request) => settings_of(request, &before.settings, self.0.config.memory_mb_max)?,
             None => before.settings.clone(),
         };
         let mut built = Vec::new();

@@ -384,7 +384,8 @@ impl Engine {
             organization: workflow.org_id.to_string(),
             modules,
             env: BTreeMap::from([("PIPEDREAM_WORKFLOW_ID".to_owned(), workflow.id.to_string())]),
-            memory_mb: version.settings.memory_mb,
+            // What was deployed under a higher ceiling has this one now.
+            memory_mb: version.settings.memory_mb.map(|mb| mb.min(self.0.config.memory_mb_max)),
             calls_per_isolate: version.settings.calls_per_isolate.unwrap_or(1),
             isolates_max: ISOLATES_MAX,
         });
