@@ -295,18 +295,56 @@ test("a curl line and a copied step are pasted as steps", async ({ page, server,
 
 test("the builder fits narrow screens", async ({ page, server }) => {
   const made = await workflow(server, "Narrow", { one: step("return 1;"), two: step("return 2;") });
-  for (const [width, height] of [[1024, 768], [380, 800]] as const) {
+  for (const [width, height] of [[1200, 768], [1024, 768], [380, 800]] as const) {
     await page.setViewportSize({ width, height });
     await page.goto(`/workflows/${made.id}/edit`);
     await expect(page.getByRole("textbox", { name: "Code of one" })).toBeVisible();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    await write(page, "one", step(`return ${width};`));
+    await expect(page.getByRole("button", { name: "Save", exact: true })).toBeVisible();
     await expectAccessible(page);
     await shot(page, `narrow-${width}`);
+    await page.keyboard.press("ControlOrMeta+s");
+    await expect(page.getByRole("button", { name: "Save", exact: true })).toBeHidden();
     await page.goto("/workflows");
     await expect(page.getByRole("link", { name: "Narrow" })).toBeVisible();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
     await expectAccessible(page);
   }
+});
+
+test("fix and finish: what failed at a step goes on from there with the mended version", async ({ page, server }) => {
+  const made = await workflow(server, "Labels", {
+    load: step("return Math.random();"),
+    label: step("return steps.trigger.event.body.to.name;"),
+  });
+  for (const n of [1, 2]) await send(server, made, { n });
+  await page.goto(`/workflows/${made.id}/edit?step=label`);
+  await expect(page.getByRole("link", { name: "Errors 2" })).toBeVisible();
+  await expect(page.getByText("2 runs of the live version failed at this step")).toBeVisible();
+  await expectAccessible(page);
+  await shot(page, "failing");
+  await page.getByRole("link", { name: "Take the newest event" }).click();
+  await expect(page.getByRole("tree", { name: "Event" })).toContainText("n: 2");
+  await write(page, "label", step("return steps.trigger.event.body.to?.name ?? 'nobody';"));
+  await page.keyboard.press("ControlOrMeta+Enter");
+  await expect(page.getByRole("tree", { name: "Exports of label" })).toContainText("nobody");
+  await page.keyboard.press("ControlOrMeta+Shift+d");
+  await expect(page.getByRole("list", { name: "Changes" })).toContainText("label: code");
+  await page.getByRole("button", { name: "Save and deploy" }).click();
+  await page.getByRole("button", { name: "Finish 2 failed runs…" }).click();
+  await page.getByRole("dialog", { name: "Replay 2 runs" }).getByRole("button", { name: /^Replay/ }).click();
+  await expect(page).toHaveURL(/\/replays\/rpl_/);
+  const done = () => server.call<unknown[]>("GET", `/workflows/${made.id}/runs?status=succeeded&include=id`);
+  await expect.poll(async () => (await done()).length).toBe(3);
+
+  // The live version is run by hand, with the event at hand.
+  await page.goto(`/workflows/${made.id}/edit`);
+  await expect(page.getByText("failed at this step")).toBeHidden();
+  await page.getByRole("button", { name: "Other runs" }).click();
+  await page.getByRole("menuitem", { name: "Run the live version with this event" }).click();
+  await page.getByRole("button", { name: "Open the run" }).click();
+  await expect(page).toHaveURL(/\/runs\/run_/);
 });
 
 test("a schedule says its words and its next times", async ({ page }) => {

@@ -1,4 +1,20 @@
+import { useQuery } from "@tanstack/react-query";
 import { createFileRoute } from "@tanstack/react-router";
+import { sourceQuery } from "~/features/sources/queries";
 import { NewWorkflow } from "~/features/workflows/new";
 
-export const Route = createFileRoute("/_app/workflows/new")({ component: NewWorkflow });
+export const Route = createFileRoute("/_app/workflows/new")({
+  validateSearch: (given: Record<string, unknown>): { source?: string } =>
+    typeof given.source === "string" ? { source: given.source } : {},
+  loaderDeps: ({ search }) => search,
+  loader: async ({ context: { queryClient }, deps: { source } }) => {
+    if (source !== undefined) await queryClient.ensureQueryData(sourceQuery(source));
+  },
+  component: New,
+});
+
+function New() {
+  const { source } = Route.useSearch();
+  const { data } = useQuery({ ...sourceQuery(source ?? ""), enabled: source !== undefined });
+  return <NewWorkflow of={data === undefined ? null : { key: data.id, label: data.name }} />;
+}

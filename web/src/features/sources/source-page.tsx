@@ -66,7 +66,10 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
           )}
           <Fact name="Runs">{triggerOf(source)}</Fact>
           <Fact name="Listened to by">
-            {listeners.length === 0 ? "nobody yet" : plural(listeners.length, "listener")}
+            {listeners.length === 0 ? "nobody yet" : plural(listeners.length, "listener")}{" "}
+            <Link to="/workflows/new" search={{ source: id }} className="link small">
+              New workflow on it
+            </Link>
           </Fact>
         </dl>
         {!source.active && source.inactive_reason !== null && (

@@ -7,14 +7,17 @@ import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject } from "~/api/json";
 import type { Workflow } from "~/api/schema";
+import { useReplay } from "~/shell/replay";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
 import { Confirm, Dialog } from "~/ui/dialog";
+import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
 import { deploymentQuery } from "./queries";
 import { useBuilder } from "./use-builder";
+import { useFailing } from "./use-failing";
 
 function typedTrigger(trigger: TriggerDraft): Record<string, unknown> {
   switch (trigger.kind) {
@@ -71,6 +74,10 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const next = typed(base, builder.draft, saved);
   const found = live === undefined ? [] : differences(next, live);
   const { deploy } = builder;
+  const replay = useReplay();
+  const failing = useFailing();
+  // Of the steps that this deploy changes: what failed there may go on with the mended code.
+  const mended = failing.find(({ step }) => found.some((each) => each.startsWith(`${step}: `)));
   const submit = () => {
     if (deploy.isPending) return;
     deploy.mutate(undefined, {
@@ -80,6 +87,21 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
           title: `Version ${deployment.version} is live`,
           about: base.name,
           shape: "succeeded",
+          ...(mended === undefined
+            ? {}
+            : {
+                act: {
+                  label: `Finish ${plural(mended.count, "failed run")}…`,
+                  onClick: () =>
+                    replay({
+                      kind: "many",
+                      owner: { workflow_id: base.id },
+                      name: `${mended.code} in ${base.name}`,
+                      group: mended.id,
+                      count: mended.count,
+                    }),
+                },
+              }),
         });
       },
     });

@@ -1,13 +1,15 @@
 /** The event that tests run with: which, from where, another one, or an edited copy. */
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { ChevronsUpDown, Hourglass, PencilLine, Play } from "lucide-react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { ChevronDown, ChevronsUpDown, Hourglass, PencilLine, Play } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
+import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { statusOf } from "~/api/runs";
 import { useRefusal } from "~/shell/session";
 import { shortcuts } from "~/shell/shortcuts";
-import { Button } from "~/ui/button";
+import { Button, IconButton } from "~/ui/button";
 import { Editor } from "~/ui/code/editor";
 import { Dialog } from "~/ui/dialog";
 import { Message } from "~/ui/field";
@@ -62,8 +64,46 @@ export function EventBar({ onTest }: { onTest: () => void }) {
       >
         Test all
       </Button>
+      <RunLive />
       {edits && <EditEvent onClose={() => setEdits(false)} />}
     </div>
+  );
+}
+
+/** A run of the live version with the chosen event, as if its trigger had brought it. */
+function RunLive() {
+  const { id, state, test } = useBuilder();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const refused = useRefusal("invoke");
+  const run = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/workflows/{id}/run", {
+          params: { path: { id } },
+          body: { event: test.event.value, wait: false },
+        }),
+      ),
+    onSuccess: (made) => {
+      void queries.invalidateQueries({ queryKey: ["runs"] });
+      say({
+        title: `${state.base.name} runs`,
+        shape: "running",
+        act: {
+          label: "Open the run",
+          onClick: () => void navigate({ to: "/runs/$id", params: { id: made.id } }),
+        },
+      });
+    },
+    onError: (error) => say({ title: "Nothing was run", about: sentence(error) }),
+  });
+  if (state.base.deployment_id === null || refused !== undefined) return null;
+  return (
+    <Menu label="Runs" trigger={<IconButton icon={ChevronDown} size="sm" label="Other runs" />}>
+      <MenuItem disabled={run.isPending} onSelect={() => run.mutate()}>
+        Run the live version with this event
+      </MenuItem>
+    </Menu>
   );
 }
 

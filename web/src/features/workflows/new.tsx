@@ -50,14 +50,14 @@ function triggersOf(start: Start, source: string | undefined): Record<string, un
   }
 }
 
-export function NewWorkflow() {
+export function NewWorkflow({ of }: { of: Item | null }) {
   useTitle("New workflow");
   const navigate = useNavigate();
   const queries = useQueryClient();
   const refused = useRefusal("deploy");
   const [name, setName] = useState("");
-  const [start, setStart] = useState<Start>("http");
-  const [source, setSource] = useState<Item | null>(null);
+  const [start, setStart] = useState<Start>(of === null ? "http" : "source");
+  const [source, setSource] = useState<Item | null>(of);
   const label = useId();
   const make = useMutation({
     mutationFn: () =>

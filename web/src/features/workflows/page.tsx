@@ -26,6 +26,7 @@ import { DeployDialog } from "./deploy-dialog";
 import { differences } from "./model";
 import { deploymentQuery } from "./queries";
 import { BuilderContext, ChangedElsewhere, useBuilder, useBuilderState } from "./use-builder";
+import { useFailing } from "./use-failing";
 
 export function WorkflowPage({ workflow, children }: { workflow: Workflow; children: ReactNode }) {
   const builder = useBuilderState(workflow);
@@ -97,6 +98,7 @@ function Head() {
         <Link to="/workflows/$id/runs" params={params} className="tab">
           Runs
         </Link>
+        <Errors />
         <Link to="/workflows/$id/versions" params={params} className="tab">
           Versions
         </Link>
@@ -105,6 +107,18 @@ function Head() {
         </Link>
       </nav>
     </PageHead>
+  );
+}
+
+/** Errors that the live version still adds to, where there are any. */
+function Errors() {
+  const { base } = useBuilder().state;
+  const count = useFailing().reduce((sum, group) => sum + group.count, 0);
+  if (count === 0) return null;
+  return (
+    <Link to="/errors" search={{ q: base.name }} className="tab">
+      Errors <span className="n is-alarm">{count}</span>
+    </Link>
   );
 }
 
@@ -179,18 +193,15 @@ function History() {
 /** One of: saved, saving, not saved and why. */
 function Saved() {
   const { dirty, save, savedAt, keptAt } = useBuilder();
-  const text = save.isPending
-    ? "Saving…"
-    : dirty
-      ? keptAt === undefined
-        ? "Not saved"
-        : `Not saved, kept in this browser ${minute(keptAt)}`
-      : savedAt === undefined
-        ? ""
-        : `Saved ${minute(savedAt)}`;
+  const kept = dirty && !save.isPending && keptAt !== undefined;
   return (
     <span className="small dim nowrap only-wide" role="status">
-      {text}
+      {save.isPending
+        ? "Saving…"
+        : dirty
+          ? "Not saved"
+          : savedAt !== undefined && `Saved ${minute(savedAt)}`}
+      {kept && <span className="bld-kept">, kept in this browser {minute(keptAt)}</span>}
     </span>
   );
 }

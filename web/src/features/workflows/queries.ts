@@ -125,6 +125,20 @@ export const groupsQuery = queryOptions({
   staleTime: 5_000,
 });
 
+/** Errors of a workflow in their groups, the last seen first. */
+export const groupsOfQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["error-groups", id],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/workflows/{id}/error_groups", {
+          params: { path: { id }, query: { limit: NEWEST } },
+          signal,
+        }),
+      ),
+    staleTime: 5_000,
+  });
+
 export const actionsQuery = (query: string) =>
   queryOptions({
     queryKey: ["action-search", query],

@@ -7,6 +7,7 @@ import { useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError, sentence } from "~/api/errors";
 import { numberOf } from "~/api/json";
+import { AsCommand, curlOf } from "~/shell/as-command";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
@@ -148,6 +149,19 @@ export function WorkflowSettings() {
         >
           Save settings
         </Button>
+      </div>
+      <div>
+        <AsCommand
+          about={base.name}
+          commands={() => [
+            {
+              name: "Command line",
+              text: `millrace workflows pull ${base.name_slug}\nmillrace workflows run ${base.name_slug}\nmillrace workflows deployments ${base.name_slug}`,
+            },
+            { name: "curl", text: curlOf("GET", `/workflows/${base.id}`) },
+            { name: "curl, deploy", text: curlOf("POST", `/workflows/${base.id}/deploy`, {}) },
+          ]}
+        />
       </div>
       <Delete />
     </form>

@@ -2,12 +2,15 @@
 
 import { Tabs } from "@base-ui/react/tabs";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { propsOf } from "~/api/props";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
+import { buttonClass } from "~/ui/button";
 import { Says } from "~/ui/code/completion";
 import { Editor } from "~/ui/code/editor";
+import { plural } from "~/ui/format";
 import { Tile } from "~/ui/tag";
 import { ValueOfExpression } from "./expression-value";
 import type { SavedStep, StepDraft } from "./model";
@@ -17,6 +20,7 @@ import { RUNTIME } from "./runtime-names";
 import { savedOf } from "./state";
 import { type Given, Name, StepMenu, TestButton } from "./step-head";
 import { useBuilder } from "./use-builder";
+import { useFailing } from "./use-failing";
 
 export function StepEditor(given: Given & { parts: Parts }) {
   const { step, parts } = given;
@@ -63,6 +67,7 @@ export function StepEditor(given: Given & { parts: Parts }) {
           </Banner>
         </div>
       )}
+      {refusal === undefined && thrown === undefined && <Failing step={saved?.namespace} />}
       <Tabs.Panel value="props" className="bld-panel scroll" tabIndex={-1}>
         <Props step={step} saved={saved} parts={parts} />
       </Tabs.Panel>
@@ -70,6 +75,33 @@ export function StepEditor(given: Given & { parts: Parts }) {
         <Code step={step} saved={saved} wrongLine={refusal?.line ?? thrown?.line} />
       </Tabs.Panel>
     </Tabs.Root>
+  );
+}
+
+/** Runs of the live version that failed at this step. */
+function Failing({ step }: { step: string | undefined }) {
+  const group = useFailing().find((each) => each.step === step);
+  if (group === undefined) return null;
+  return (
+    <div className="bld-wrong">
+      <Banner
+        kind="failed"
+        title={`${plural(group.count, "run")} of the live version failed at this step`}
+        act={
+          <Link
+            to="."
+            search={(had) => ({ ...had, run: group.last_run_id })}
+            className={buttonClass({ size: "sm" })}
+          >
+            Take the newest event
+          </Link>
+        }
+      >
+        <span className="mono">
+          {group.code}: {group.message}
+        </span>
+      </Banner>
+    </div>
   );
 }
 
