@@ -48,7 +48,7 @@ async fn deploys_of_one_organization_leave_places_to_others_and_only_so_many_wai
     let registry = Registry::of(&[("held", HELD)]);
     let field = field(&registry, &[]).await;
     let server = &field.server;
-    let other = server.post("/workspaces", &json!({ "name": "other", "orgname": "other", "email": "o@example.com" })).await.data();
+    let other = server.post("/workspaces", &json!({ "name": "other", "email": "o@example.com" })).await.data();
     let key = other["api_key"].as_str().expect("a key");
     let mut held = hold(server, &registry).await;
     let mut waiting: FuturesUnordered<_> = (0..9).map(|_| deploy(server, "held")).collect();

@@ -74,6 +74,17 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_field", message).with(json!({ "field": field }))
     }
 
+    /// A field that nobody reads.
+    pub(crate) fn unknown_field(name: &str, of: &str, allowed: &[&str]) -> Self {
+        let shown: String = name.chars().take(80).collect();
+        let list = match allowed {
+            [] => "none is".to_owned(),
+            names => format!("allowed are {}", names.join(", ")),
+        };
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_field", format!("`{shown}` is not a field of {of}; {list}"))
+            .with(json!({ "field": shown, "allowed": allowed }))
+    }
+
     /// A request that names several hosts.
     pub(crate) fn several_hosts() -> Self {
         Self::new(StatusCode::BAD_REQUEST, "several_hosts", "the request names more than one host, in `Host` lines or in its address; allowed is one")

@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use crate::audit::Trail;
+use crate::contract::known::{Known, ORG};
 use crate::contract::routes::Needs;
 use crate::error::ApiError;
 use crate::guard::Part;
@@ -116,9 +117,18 @@ impl FromRequestParts<App> for Auth {
         let caller = app.engine.authenticate(key, from.as_ref()).await?;
         app.engine.count_request(&caller)?;
         // A route that says nothing of its scope is for keys that may do everything.
-        match parts.extensions.get::<Needs>().copied().unwrap_or(Needs::Scope(Scope::Full)) {
+        let known = parts.extensions.get::<Arc<Known>>().cloned();
+        match known.as_ref().map_or(Needs::Scope(Scope::Full), |known| known.needs) {
             Needs::AnyKey | Needs::Nothing => {}
             Needs::Scope(scope) => app.engine.check_scope(&caller, scope)?,
+        }
+        if let Some(known) = known {
+            let query = query(parts.uri.query());
+            known.check(&query)?;
+            if !known.declares(ORG) {
+                Params(query).org_is(&caller)?;
+                parts.extensions.insert(NamesOrg(caller.clone()));
+            }
         }
         if let Some(trail) = parts.extensions.get::<Trail>() {
             trail.begin(app, &caller).await?;
@@ -129,6 +139,10 @@ impl FromRequestParts<App> for Auth {
         Ok(Self(caller))
     }
 }
+
+/// Whose organization the body may name, where the handler does not look itself.
+#[derive(Clone)]
+struct NamesOrg(Caller);
 
 /// The key that a request shows; None: none.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -200,7 +214,8 @@ impl FromRequest<App> for Params {
         let trail = request.extensions().get::<Trail>().cloned();
         let media = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
         let is_form = media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"));
-        let limit = match request.extensions().get::<Needs>() {
+        let (known, names_org) = (request.extensions().get::<Arc<Known>>().cloned(), request.extensions().get::<NamesOrg>().cloned());
+        let limit = match known.as_ref().map(|known| known.needs) {
             Some(Needs::Nothing) => KEYLESS_BODY_BYTES_MAX,
             _ => V1_BODY_BYTES_MAX,
         };
@@ -237,10 +252,17 @@ impl FromRequest<App> for Params {
         } else {
             read()?
         };
+        if let Some(known) = known {
+            known.check(&params)?;
+        }
         if let Some(trail) = trail {
             trail.gave(&params);
         }
-        Ok(Self(params))
+        let params = Self(params);
+        if let Some(NamesOrg(caller)) = names_org {
+            params.org_is(&caller)?;
+        }
+        Ok(params)
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn app(a: &App) -> Value {
     let d = &a.definition;
     json!({
         "id": a.id, "name_slug": a.name_slug, "name": d.name, "auth_type": d.auth_type, "description": d.description, "img_src": d.img_src,
-        "oauth": d.oauth.as_ref().map(|c| json!({ "authorize_url": c.authorize_url, "token_url": c.token_url, "scopes": c.scopes, "client_id": c.client_id })),
+        "oauth": d.oauth.as_ref().map(|c| json!({ "authorize_url": c.authorize_url, "token_url": c.token_url, "revoke_url": c.revoke_url, "scopes": c.scopes, "authorize_params": c.authorize_params, "client_id": c.client_id, "secret_in_body": c.secret_in_body, "uid_field": c.uid_field })),
         // A JSON text, as clients of such platforms expect (facts 1.4).
         "custom_fields_json": json!(d.custom_fields).to_string(), "categories": d.categories, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
     })

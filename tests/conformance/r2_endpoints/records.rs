@@ -238,7 +238,7 @@ async fn r1_5_ids_say_by_their_prefix_what_they_are() {
 #[tokio::test]
 async fn r2_3_a_component_comes_from_code_or_an_address_and_the_code_wins() {
     let server = Server::start().await;
-    let neither = server.post("/components", &json!({ "name": "x" })).await;
+    let neither = server.post("/components", &json!({ "publish": true })).await;
     assert_eq!(neither.refusal(), (422, "invalid_field"));
     let both = server.post("/components", &json!({ "component_code": SOURCE, "component_url": "http://127.0.0.1:9/not-asked.mjs" })).await.data();
     assert_eq!((&both["code"], &both["component_url"]), (&json!(SOURCE), &json!("http://127.0.0.1:9/not-asked.mjs")));

@@ -150,7 +150,7 @@ async fn r2_4_another_organization_sees_nothing_of_it() {
     let dir = tempfile::tempdir().expect("a folder");
     tree(dir.path());
     assert_eq!(millrace(&server, &["registry", "add", dir.path().to_str().expect("UTF-8"), "--name", "ours"]).0, Some(0));
-    let other = server.post("/workspaces", &json!({ "name": "other", "orgname": "other", "email": "o@example.com" })).await.data();
+    let other = server.post("/workspaces", &json!({ "name": "other", "email": "o@example.com" })).await.data();
     let key = other["api_key"].as_str().expect("a key").to_owned();
     let get = |path: &'static str| server.call_as(&key, reqwest::Method::GET, path, None);
     assert_eq!(get("/registries").await.data(), json!([]));

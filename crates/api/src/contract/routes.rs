@@ -1,12 +1,15 @@
 //! What a route is: one value says where it is, who may use it, what it takes and gives, and what answers. The router
 //! and the OpenAPI document are made of the same values (see `table`), so that neither can say what the other does not.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Extension};
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use millrace_model::tenant::Scope;
 
+use crate::contract::known::Known;
 use crate::{App, KEYLESS_BODY_BYTES_MAX};
 
 /// What a caller's key must be good for.
@@ -143,9 +146,7 @@ pub(crate) const PAGE: &[Param] = &[
 ];
 
 fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {
-    // The caller is let in where it is extracted: by then the route is known, and what it needs stands beside the request.
-    let answer: MethodRouter<App> = on(method.1, handler);
-    let mut answer = answer.route_layer(Extension(needs));
+    let mut answer: MethodRouter<App> = on(method.1, handler);
     if needs == Needs::Nothing {
         answer = answer.layer(DefaultBodyLimit::max(KEYLESS_BODY_BYTES_MAX));
     }
@@ -170,5 +171,9 @@ pub(crate) fn delete<H: Handler<T, App>, T: 'static>(path: &'static str, needs: 
 
 /// The router of a table.
 pub(crate) fn router(table: Vec<Route>) -> Router<App> {
-    table.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.answer))
+    table.into_iter().fold(Router::new(), |router, route| {
+        // The caller is let in where it is extracted: by then the route is known, and what it needs and takes stands beside the request.
+        let known = Arc::new(Known::new(route.method, route.path, route.needs, &route.params));
+        router.route(route.path, route.answer.route_layer(Extension(known)))
+    })
 }

@@ -98,7 +98,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text
     Ok(Fields::of(&params).data(wire::account(&view)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let account = id::<AccountId>("account", &text)?;
     app.engine.delete_account(&caller, &account).await?;
     Ok(Fields::default().data(json!({ "id": account, "deleted": true })))

@@ -44,7 +44,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text
     Ok(Fields::of(&params).data(wire::api_key(&key)))
 }
 
-pub(crate) async fn revoke(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn revoke(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let key = id::<ApiKeyId>("API key", &text)?;
     app.engine.revoke_api_key(&caller, &key).await?;
     Ok(Fields::default().data(json!({ "id": key, "deleted": true })))
@@ -88,6 +88,6 @@ fn end(params: &Params) -> Result<Option<Option<Timestamp>>, ApiError> {
 }
 
 /// Another master key in the place of the one of now.
-pub(crate) async fn rotate_master(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
+pub(crate) async fn rotate_master(State(app): State<App>, Auth(caller): Auth, _: Params) -> Result<Response, ApiError> {
     Ok(Fields::default().data(json!({ "master_key_id": app.engine.rotate_master_key(&caller).await? })))
 }

@@ -9,6 +9,7 @@ use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 
 use crate::App;
+use crate::contract::known::only;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
 use crate::wire::{self, Fields};
@@ -66,8 +67,29 @@ pub(crate) async fn event(State(app): State<App>, Auth(caller): Auth, Path(slug)
     Ok(Fields::default().data(json!({ "sources": sources })))
 }
 
+const CUSTOM_FIELD: &[&str] = &["name", "label", "description", "default", "optional", "type"];
+const OAUTH_FIELDS: &[&str] =
+    &["authorize_url", "token_url", "revoke_url", "scopes", "authorize_params", "client_id", "client_secret", "secret_in_body", "uid_field"];
+
+/// The fields of an app's accounts: as a list, or as the JSON text that records show (facts 1.4).
+fn fields(params: &Params) -> Result<Option<Vec<CustomField>>, ApiError> {
+    let (name, list) = match (params.0.get("custom_fields"), params.text("custom_fields_json")?) {
+        (Some(_), Some(_)) => return Err(ApiError::field("custom_fields_json", "`custom_fields` and `custom_fields_json` mean the same; give one of them")),
+        (None, Some(text)) => {
+            let list = serde_json::from_str(&text).map_err(|e| ApiError::field("custom_fields_json", format!("`custom_fields_json` is not JSON: {e}")))?;
+            ("custom_fields_json", list)
+        }
+        (list, None) => ("custom_fields", list.cloned().unwrap_or_default()),
+    };
+    only(name, &list, CUSTOM_FIELD)?;
+    serde_json::from_value(list).map_err(|e| ApiError::field(name, format!("`{name}` is not a list of fields: {e}")))
+}
+
 async fn put(app: &App, caller: &Caller, params: &Params, name_slug: String, before: AppDefinition) -> Result<Response, ApiError> {
-    let fields = params.parsed::<Vec<CustomField>>("custom_fields")?;
+    let fields = fields(params)?;
+    if let Some(oauth) = params.0.get("oauth") {
+        only("oauth", oauth, OAUTH_FIELDS)?;
+    }
     let definition = AppDefinition {
         name: params.text("name")?.unwrap_or(before.name),
         auth_type: params.parsed("auth_type")?.unwrap_or(before.auth_type),

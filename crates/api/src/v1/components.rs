@@ -56,7 +56,7 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(id): P
     Ok(Fields::of(&query.params).data(wire::component(&component)))
 }
 
-pub(crate) async fn unpublish(State(app): State<App>, Auth(caller): Auth, Path(key): Path) -> Result<Response, ApiError> {
+pub(crate) async fn unpublish(State(app): State<App>, Auth(caller): Auth, Path(key): Path, _: Params) -> Result<Response, ApiError> {
     app.engine.unpublish_component(&caller, &key).await?;
     Ok(Fields::default().data(json!({ "key": key, "published": false })))
 }

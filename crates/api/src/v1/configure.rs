@@ -15,7 +15,11 @@ use crate::v1::components::code_of;
 /// A component by `id`, which is a saved one's id or a key, or as other requests name code.
 pub(crate) fn component(params: &Params) -> Result<CodeRef, ApiError> {
     match params.text("id")? {
-        Some(id) => Ok(id.parse().map_or(CodeRef::Key(id), CodeRef::Component)),
+        Some(id) => Ok(match (id.parse(), params.text("version")?) {
+            (Ok(saved), _) => CodeRef::Component(saved),
+            (Err(_), Some(version)) if !id.contains('@') => CodeRef::Key(format!("{id}@{version}")),
+            (Err(_), _) => CodeRef::Key(id),
+        }),
         None => code_of(params)?.ok_or_else(|| ApiError::field("id", "`id` is missing; give the id or the key of a component")),
     }
 }

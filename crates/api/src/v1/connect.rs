@@ -36,7 +36,7 @@ pub(crate) async fn account(State(app): State<App>, Auth(caller): Auth, Paths([p
     Ok(Json(wire::account(&view)).into_response())
 }
 
-pub(crate) async fn remove_account(State(app): State<App>, Auth(caller): Auth, Paths([project, account]): Paths<2>) -> Result<Response, ApiError> {
+pub(crate) async fn remove_account(State(app): State<App>, Auth(caller): Auth, Paths([project, account]): Paths<2>, _: Params) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
     app.engine.delete_account(&caller, &id::<AccountId>("account", &account)?).await?;
     Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
@@ -142,7 +142,7 @@ pub(crate) async fn trigger(State(app): State<App>, Auth(caller): Auth, Paths([p
     Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
 }
 
-pub(crate) async fn remove_trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
+pub(crate) async fn remove_trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, _: Params) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(json!({ "id": source, "deleted": true })))

@@ -49,7 +49,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(whic
     Ok(Fields::of(&params).data(record(&store)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(which): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(which): Path, _: Params) -> Result<Response, ApiError> {
     let store = app.engine.delete_data_store(&caller, &which).await?;
     Ok(Fields::default().data(json!({ "id": store.id, "deleted": true })))
 }
@@ -62,7 +62,7 @@ pub(crate) async fn keys(State(app): State<App>, Auth(caller): Auth, Path(which)
     Ok(Fields::of(&query.params).list(listing.total_count, items))
 }
 
-pub(crate) async fn clear(State(app): State<App>, Auth(caller): Auth, Path(which): Path) -> Result<Response, ApiError> {
+pub(crate) async fn clear(State(app): State<App>, Auth(caller): Auth, Path(which): Path, _: Params) -> Result<Response, ApiError> {
     app.engine.clear_data_store(&caller, &which).await?;
     show(State(app), Auth(caller), Path(which)).await
 }

@@ -92,7 +92,7 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
     Ok(Fields::of(&query.params).records(listing, |d| record(&d, &app.config.base_url)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(domain): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(domain): Path, _: Params) -> Result<Response, ApiError> {
     app.engine.delete_domain(&caller, &domain).await?;
     Ok(Fields::default().data(json!({ "id": domain, "deleted": true })))
 }

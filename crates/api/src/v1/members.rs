@@ -22,7 +22,7 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text
     Ok(Fields::of(&params).data(shown(&member)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let user = id::<UserId>("member", &text)?;
     app.engine.remove_member(&caller, &user).await?;
     Ok(Fields::default().data(json!({ "id": user, "deleted": true })))
@@ -42,7 +42,7 @@ pub(crate) async fn invitations(State(app): State<App>, Auth(caller): Auth, quer
     Fields::of(&query.params).whole(items, &query.page)
 }
 
-pub(crate) async fn withdraw(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn withdraw(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let link = id::<LinkId>("invitation", &text)?;
     app.engine.withdraw_invitation(&caller, &link).await?;
     Ok(Fields::default().data(json!({ "id": link, "deleted": true })))

@@ -36,7 +36,7 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(text):
     Ok(Fields::of(&query.params).data(shown(&client)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let client = id::<OauthClientId>("OAuth client", &text)?;
     app.engine.delete_oauth_client(&caller, &client).await?;
     Ok(Fields::default().data(json!({ "id": client, "deleted": true })))

@@ -40,7 +40,7 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
     Fields::of(&query.params).whole(items, &query.page)
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(name): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(name): Path, _: Params) -> Result<Response, ApiError> {
     app.engine.delete_registry(&caller, &name).await?;
     Ok(Fields::default().data(json!({ "name": name, "deleted": true })))
 }

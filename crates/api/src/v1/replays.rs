@@ -63,15 +63,15 @@ pub(crate) async fn runs(State(app): State<App>, Auth(caller): Auth, Path(replay
     Ok(Fields::of(&query.params).list(listing.total_count, listing.items.iter().map(line).collect()))
 }
 
-pub(crate) async fn pause(state: State<App>, auth: Auth, path: Path) -> Result<Response, ApiError> {
+pub(crate) async fn pause(state: State<App>, auth: Auth, path: Path, _: Params) -> Result<Response, ApiError> {
     change(state, auth, path, ReplayChange::Pause).await
 }
 
-pub(crate) async fn resume(state: State<App>, auth: Auth, path: Path) -> Result<Response, ApiError> {
+pub(crate) async fn resume(state: State<App>, auth: Auth, path: Path, _: Params) -> Result<Response, ApiError> {
     change(state, auth, path, ReplayChange::Resume).await
 }
 
-pub(crate) async fn cancel(state: State<App>, auth: Auth, path: Path) -> Result<Response, ApiError> {
+pub(crate) async fn cancel(state: State<App>, auth: Auth, path: Path, _: Params) -> Result<Response, ApiError> {
     change(state, auth, path, ReplayChange::Cancel).await
 }
 

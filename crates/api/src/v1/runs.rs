@@ -109,7 +109,7 @@ pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Path(run)
 }
 
 /// Cancels a run that is queued or paused.
-pub(crate) async fn cancel(State(app): State<App>, Auth(caller): Auth, Path(run): Path) -> Result<Response, ApiError> {
+pub(crate) async fn cancel(State(app): State<App>, Auth(caller): Auth, Path(run): Path, _: Params) -> Result<Response, ApiError> {
     let run = app.engine.cancel_run(&caller, &id("run", &run)?).await?;
     Ok(Fields::default().data(wire::run_named_by(&caller, &run)))
 }

@@ -70,7 +70,7 @@ pub(crate) async fn switch(State(app): State<App>, Auth(caller): Auth, params: P
 }
 
 /// Signs out.
-pub(crate) async fn end(State(app): State<App>, Auth(caller): Auth) -> Result<Response, ApiError> {
+pub(crate) async fn end(State(app): State<App>, Auth(caller): Auth, _: Params) -> Result<Response, ApiError> {
     let ended = app.engine.end_session(&caller, None).await?;
     let mut response = Fields::default().data(json!({ "id": ended, "deleted": true }));
     set_cookie(&app, &mut response, "", 0);
@@ -83,7 +83,7 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
     Fields::of(&query.params).whole(items, &query.page)
 }
 
-pub(crate) async fn end_one(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn end_one(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let ended = app.engine.end_session(&caller, Some(&id::<SessionId>("session", &text)?)).await?;
     Ok(Fields::default().data(json!({ "id": ended, "deleted": true })))
 }

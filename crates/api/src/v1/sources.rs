@@ -69,7 +69,7 @@ pub(crate) async fn own(app: &App, caller: &Caller, org: &str) -> Result<(), Api
     Ok(())
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(source): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(source): Path, _: Params) -> Result<Response, ApiError> {
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
 }

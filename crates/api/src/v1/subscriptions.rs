@@ -24,7 +24,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
 }
 
 /// The form before there were subscriptions (facts 1.2).
-pub(crate) async fn listen(State(app): State<App>, Auth(caller): Auth, Paths([listener_id, emitter_id]): Paths<2>) -> Result<Response, ApiError> {
+pub(crate) async fn listen(State(app): State<App>, Auth(caller): Auth, Paths([listener_id, emitter_id]): Paths<2>, _: Params) -> Result<Response, ApiError> {
     let subscription = app.engine.subscribe(&caller, SubscriptionKey { emitter_id, listener_id, event_name: String::new() }).await?;
     Ok(Fields::default().data(wire::subscription(&subscription)))
 }
@@ -60,7 +60,7 @@ pub(crate) async fn list_auto(State(app): State<App>, Auth(caller): Auth, query:
     Fields::of(&query.params).whole(items, &query.page)
 }
 
-pub(crate) async fn remove_auto(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove_auto(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let subscription = id::<AutoSubscriptionId>("auto-subscription", &text)?;
     app.engine.delete_auto_subscription(&caller, &subscription).await?;
     Ok(Fields::default().data(json!({ "id": subscription, "deleted": true })))

@@ -32,7 +32,7 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(text):
     Ok(Fields::of(&query.params).data(wire::webhook(&webhook)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let webhook = webhook_id(&text)?;
     app.engine.delete_webhook(&caller, &webhook).await?;
     Ok(Fields::default().data(json!({ "id": webhook, "deleted": true })))
@@ -50,13 +50,13 @@ pub(crate) async fn deliveries(State(app): State<App>, Auth(caller): Auth, Path(
 }
 
 /// All dead letters.
-pub(crate) async fn replay_failed(State(app): State<App>, Auth(caller): Auth, Path(text): Path) -> Result<Response, ApiError> {
+pub(crate) async fn replay_failed(State(app): State<App>, Auth(caller): Auth, Path(text): Path, _: Params) -> Result<Response, ApiError> {
     let queued = app.engine.replay_webhook_deliveries(&caller, &webhook_id(&text)?, None).await?;
     Ok(accepted(Fields::default().data(json!({ "queued": queued }))))
 }
 
 /// One delivery.
-pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Paths([webhook, delivery]): Paths<2>) -> Result<Response, ApiError> {
+pub(crate) async fn replay(State(app): State<App>, Auth(caller): Auth, Paths([webhook, delivery]): Paths<2>, _: Params) -> Result<Response, ApiError> {
     let delivery = id::<WebhookDeliveryId>("delivery", &delivery)?;
     let queued = app.engine.replay_webhook_deliveries(&caller, &webhook_id(&webhook)?, Some(delivery)).await?;
     Ok(accepted(Fields::default().data(json!({ "queued": queued }))))

@@ -64,12 +64,12 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
     Ok(Fields::of(&query.params).records(listing, |w| wire::workflow(&w, &app.config)))
 }
 
-pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path) -> Result<Response, ApiError> {
+pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, _: Params) -> Result<Response, ApiError> {
     app.engine.delete_workflow(&caller, &id("workflow", &workflow)?).await?;
     Ok(Fields::default().data(json!({ "id": workflow, "deleted": true })))
 }
 
-pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path) -> Result<Response, ApiError> {
+pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, _: Params) -> Result<Response, ApiError> {
     let deployment = app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?).await?;
     Ok(Fields::default().data(wire::deployment(&deployment)))
 }

@@ -50,7 +50,7 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
             return Err(error);
         }
         if component.is_null() {
-            component = value::take(&mut client.call(Method::POST, "/components?exclude=code,files", &body).await?, "data");
+            component = value::take(&mut client.call(Method::POST, "/components?exclude=code,files", &only_code(&body)).await?, "data");
         }
         for (name, problem) in problems {
             if !asked.insert(name.to_owned()) {
@@ -70,6 +70,13 @@ pub(crate) async fn create_source(client: &Client, mut body: Value) -> Result<Va
         }
     }
     client.call(Method::POST, "/sources", &body).await
+}
+
+/// The part of a request that names code.
+fn only_code(body: &Value) -> Value {
+    let fields = body.as_object().into_iter().flatten();
+    let is_code = |name: &str| name.starts_with("component_") || matches!(name, "key" | "language" | "url");
+    Value::Object(fields.filter(|(name, _)| is_code(name)).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// What a component says of a prop, or its `additionalProps` do: then the body names the form from there on.

@@ -74,6 +74,101 @@ pub struct StepRequest {
     pub keep_secrets_of: Option<String>,
     /// Skipped when true.
     pub disabled: bool,
+    /// What stands beside these where records show it, so that what was read can be written back.
+    #[serde(flatten)]
+    pub beside: Map<String, Value>,
+}
+
+/// Fields of a step's record that say nothing of what it does, here and on the hosted platform (facts 1.9).
+const SHOWN_OF_STEPS: &[&str] = &[
+    "id",
+    "type",
+    "lang",
+    "component",
+    "component_owner_id",
+    "code_raw",
+    "codeRaw",
+    "codeConfigJson",
+    "text_raw",
+    "appConnections",
+    "flat_params_visibility_json",
+    "params_json",
+    "authProvisionIdMap",
+    "authProvisionIds",
+];
+/// Fields of a trigger's record that say nothing of what it does.
+const SHOWN_OF_TRIGGERS: &[&str] = &["key", "endpoint_url", "created_at", "updated_at", "schedule_changed_at"];
+/// What an endpoint and a timer take.
+const OF_ENDPOINTS: &[&str] = &["customResponse", "custom_response", "auth"];
+const OF_TIMERS: &[&str] = &["intervalSeconds", "interval_seconds", "cron", "timezone"];
+/// Fields of a source's record, which a trigger shows.
+const SHOWN_OF_SOURCES: &[&str] = &[
+    "user_id",
+    "owner_id",
+    "component_id",
+    "configured_props",
+    "configurable_props",
+    "active",
+    "inactive_reason",
+    "created_at",
+    "updated_at",
+    "name",
+    "name_slug",
+    "calls_per_isolate",
+    "concurrency",
+    "made_from",
+    "interfaces",
+];
+
+/// Refuses a field that nobody reads.
+fn check_fields<'a>(field: &str, mut given: impl Iterator<Item = &'a String>, read: &[&str], shown: &[&str]) -> Result<(), EngineError> {
+    match given.find(|name| !read.contains(&name.as_str()) && !shown.contains(&name.as_str())) {
+        Some(name) => {
+            let name: String = name.chars().take(80).collect();
+            Err(EngineError::invalid(&format!("{field}.{name}"), format!("`{name}` is not a field of `{field}`; allowed are {}", read.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
+const OF_STEPS: &[&str] = &[
+    "namespace",
+    "component_key",
+    "key",
+    "component_id",
+    "code",
+    "code_files",
+    "code_entry",
+    "language",
+    "props",
+    "dynamic_props_id",
+    "keep_secrets_of",
+    "disabled",
+];
+
+impl StepRequest {
+    /// The step as a request says it, where it is a record that was read: the same component with the same values.
+    fn read_back(&self, field: &str, before: &WorkflowVersion) -> Result<Self, EngineError> {
+        let (mut step, mut beside) = (self.clone(), self.beside.clone());
+        let saved = beside.remove("savedComponent").unwrap_or_default();
+        let is_shown_key = step.component_key.is_none() || step.component_key.as_deref() == saved["key"].as_str();
+        if let (Some(id), None, None, true) = (saved["id"].as_str(), &step.code, &step.component_id, is_shown_key) {
+            (step.component_id, step.component_key) = (Some(id.to_owned()), None);
+        }
+        if let Some(text) = beside.remove("configured_props_json").filter(|text| !text.is_null())
+            && step.props.is_empty()
+        {
+            let name = format!("{field}.configured_props_json");
+            let read = text.as_str().and_then(|text| serde_json::from_str(text).ok());
+            step.props = read.ok_or_else(|| EngineError::invalid(&name, "`configured_props_json` is a JSON text of an object"))?;
+        }
+        let has_sealed = beside.remove("sealed_props").is_some_and(|sealed| sealed.as_array().is_some_and(|names| !names.is_empty()));
+        if has_sealed && step.keep_secrets_of.is_none() && before.steps.iter().any(|s| s.namespace == step.namespace) {
+            step.keep_secrets_of = Some(step.namespace.clone());
+        }
+        check_fields(field, beside.keys(), OF_STEPS, SHOWN_OF_STEPS)?;
+        Ok(step)
+    }
 }
 
 /// A workflow to be made.
@@ -180,6 +275,7 @@ impl Engine {
         let mut responds = Responds::Never;
         for (index, request) in requests.iter().enumerate() {
             let field = format!("steps[{index}]");
+            let request = &request.read_back(&field, before)?;
             check_namespace(&field, &request.namespace)?;
             if !names.insert(request.namespace.clone()) {
                 return Err(EngineError::invalid(&format!("{field}.namespace"), format!("the namespace `{}` is used by two steps", request.namespace)));
@@ -263,6 +359,8 @@ impl Engine {
             let field = format!("triggers[{index}]");
             triggers.push(match request.kind.as_str() {
                 "http" => {
+                    check_fields(&field, request.beside.keys(), OF_ENDPOINTS, SHOWN_OF_TRIGGERS)?;
+                    check_fields(&format!("{field}.props"), request.props.keys(), OF_ENDPOINTS, &[])?;
                     let by_id = request.id.as_deref().and_then(|given| kept_http.iter().position(|kept| kept.0.as_str() == given));
                     let at = by_id.or_else(|| kept_http.iter().position(|kept| !named.contains(kept.0.as_str())));
                     let (id, key, auth, was_asked, did_respond) = match at {
@@ -279,6 +377,8 @@ impl Engine {
                     Trigger::Http { id, key, custom_response, asked, may_respond: false, auth }
                 }
                 "timer" => {
+                    check_fields(&field, request.beside.keys(), OF_TIMERS, SHOWN_OF_TRIGGERS)?;
+                    check_fields(&format!("{field}.props"), request.props.keys(), OF_TIMERS, &[])?;
                     let schedule = props::parse_timer(&Value::Object(request.settings()), self.now())?.ok_or_else(|| {
                         EngineError::missing(&format!("{field}.props"), "a timer needs `intervalSeconds` or `cron`, such as {\"intervalSeconds\": 60}")
                     })?;
@@ -289,6 +389,8 @@ impl Engine {
                     Trigger::Timer { id, schedule }
                 }
                 "source" => {
+                    check_fields(&field, request.beside.keys(), &["type", "id", "event_name"], SHOWN_OF_SOURCES)?;
+                    check_fields(&format!("{field}.props"), request.props.keys(), &[], &[])?;
                     let given = request
                         .id
                         .as_deref()

@@ -22,9 +22,11 @@ pub(super) fn code() -> Vec<Route> {
                 text("query", "What was typed to search"),
                 DYNAMIC_PROPS,
             ])
+            .takes(&code_params())
             .gives(Gives::Bare("Options")),
         post("/components/props", DEPLOY, "The props that depend on others: runs `additionalProps`", configure::props)
             .takes(&[text("id", "A saved component's id, a key, or the id of a deployed source"), values, DYNAMIC_PROPS])
+            .takes(&code_params())
             .gives(Gives::Bare("DynamicProps")),
         post("/components", DEPLOY, "Save a component", components::create)
             .takes(&code_params())

@@ -7,11 +7,19 @@ use crate::v1::{apps, connect, connect_components};
 /// What clients for end users of such platforms ask for; only the paths are other than above.
 pub(super) fn of_connect() -> Vec<Route> {
     let user = text("external_user_id", "Taken and not looked at: accounts and sources are the organization's");
-    let component = [text("id", "A saved component's id, or a key").required(), object("configured_props", "Values of its props"), user];
-    let about = [text("id", "A saved component's id, a key, or the id of a deployed source").required(), component[1], user];
+    let version = text("version", "That version of the key; else the one that answers to it");
+    let component = [text("id", "A saved component's id, or a key").required(), version, object("configured_props", "Values of its props"), user];
+    let about = [text("id", "A saved component's id, a key, or the id of a deployed source").required(), version, component[2], user];
     let dynamic = DYNAMIC_PROPS;
     let mut routes = vec![
-        get("/connect/apps", READ, "Apps, by words", apps::list).takes(&[text("q", "Words of the name")]).page("App"),
+        get("/connect/apps", READ, "Apps, by words", apps::list)
+            .takes(&[
+                text("q", "Words of the name"),
+                flag("has_components", "Only apps with components, published or in a registry; `0`: only those without"),
+                flag("has_actions", "Only apps with actions"),
+                flag("has_triggers", "Only apps with sources"),
+            ])
+            .page("App"),
         get("/connect/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
         get("/connect/{project}/accounts", READ, "Connected accounts", connect::accounts)
             .takes(&[text("app", "Only of the app with this slug"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
@@ -67,17 +75,7 @@ pub(super) fn of_connect() -> Vec<Route> {
             .takes(&[number("n", "How many, 1 to 100; 20 where it is not given")])
             .gives(Gives::List("Emitted")),
     ];
-    let lists = [
-        get("/connect/{project}/components", READ, "Components, best first", connect_components::all),
-        get("/connect/{project}/actions", READ, "Actions, best first", connect_components::actions),
-        get("/connect/{project}/triggers", READ, "Components of sources, best first", connect_components::triggers),
-    ];
-    let filter = [text("q", "Words"), text("app", "Only of the app with this slug")];
-    routes.extend(lists.into_iter().map(|route| route.takes(&filter).page("ConnectComponent")));
-    for path in ["/connect/{project}/components/{id}", "/connect/{project}/actions/{id}", "/connect/{project}/triggers/{id}"] {
-        let version = text("version", "That version; else the latest");
-        routes.push(get(path, READ, "A component, by key", connect_components::one).takes(&[version]).one("ConnectComponent"));
-    }
+    routes.extend(components());
     for (configure, props) in [
         ("/connect/{project}/components/configure", "/connect/{project}/components/props"),
         ("/connect/{project}/actions/configure", "/connect/{project}/actions/props"),
@@ -102,6 +100,21 @@ pub(super) fn of_connect() -> Vec<Route> {
                 .takes(&[dynamic])
                 .gives(Gives::Bare("DynamicProps")),
         );
+    }
+    routes
+}
+
+fn components() -> Vec<Route> {
+    let lists = [
+        get("/connect/{project}/components", READ, "Components, best first", connect_components::all),
+        get("/connect/{project}/actions", READ, "Actions, best first", connect_components::actions),
+        get("/connect/{project}/triggers", READ, "Components of sources, best first", connect_components::triggers),
+    ];
+    let filter = [text("q", "Words"), text("app", "Only of the app with this slug")];
+    let mut routes: Vec<Route> = lists.into_iter().map(|route| route.takes(&filter).page("ConnectComponent")).collect();
+    for path in ["/connect/{project}/components/{id}", "/connect/{project}/actions/{id}", "/connect/{project}/triggers/{id}"] {
+        let version = text("version", "That version; else the latest");
+        routes.push(get(path, READ, "A component, by key", connect_components::one).takes(&[version]).one("ConnectComponent"));
     }
     routes
 }

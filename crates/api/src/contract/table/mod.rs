@@ -80,8 +80,8 @@ pub(crate) fn v1() -> Vec<Route> {
 /// Streams at the addresses, outside of `/v1`, that clients of the hosted platform know (facts 1.10). The document has them below `/v1` only.
 pub(crate) fn streams() -> Vec<Route> {
     vec![
-        get("/sources/{id}/sse", READ, "Events as they settle", sse::events::<SourceId>),
-        get("/sse/dc/{id}/emits", READ, "Events as they settle", sse::events::<SourceId>),
+        get("/sources/{id}/sse", READ, "Events as they settle", sse::events::<SourceId>).takes(&[EVENT_NAME]),
+        get("/sse/dc/{id}/emits", READ, "Events as they settle", sse::events::<SourceId>).takes(&[EVENT_NAME]),
         get("/sse/dc/{id}/observations", READ, "Log lines as they are written", sse::logs::<SourceId>),
         get("/pipelines/{id}/sse", READ, "What a workflow sends with `$.send.sse`", sse::sends),
     ]

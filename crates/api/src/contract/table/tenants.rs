@@ -108,8 +108,12 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
         text("description", "What it is"),
         text("img_src", "The address of a picture"),
         objects("custom_fields", "What an account holds: `{name, label, description, default, optional, type}`"),
+        text("custom_fields_json", "The same as records show it: the list as JSON text"),
         Param::new("categories", Kind::Any, "A list of words"),
-        object("oauth", "How accounts are connected: `{authorize_url, token_url, scopes, client_id, client_secret}`; the secret is never shown"),
+        object(
+            "oauth",
+            "How accounts are connected: `{authorize_url, token_url, revoke_url, scopes, authorize_params, client_id, client_secret, secret_in_body, uid_field}`; the secret is never shown, and stays where it is left out",
+        ),
     ];
     vec![
         get("/apps", READ, "Apps, by words and by what there is of them", apps::list)

@@ -1,0 +1,92 @@
+//! Names that a request to a route may give, in its query or body. What nobody reads is refused, so that a misspelt or misunderstood field is not
+//! taken for done.
+
+use serde_json::{Map, Value};
+
+use super::routes::{Needs, Param};
+use crate::error::ApiError;
+
+/// Fields that clients of the hosted platform send and that change nothing here: accepted and ignored.
+const IGNORED: &[Ignored] = &[
+    // Any request may choose among an answer's fields; not every answer is a record.
+    Ignored { below: "", names: &["include", "exclude"] },
+    Ignored { below: "/components/search", names: &["similarity_threshold", "debug"] },
+    // The hosted platform's own links say it (spec 4.5).
+    Ignored { below: "/sources", names: &["action"] },
+    Ignored {
+        below: "/connect/",
+        names: &[
+            "external_user_id",
+            "environment",
+            "blocking",
+            "registry",
+            "sort_key",
+            "sort_direction",
+            "emitter_type",
+            // A hook that fails does not keep a source here.
+            "ignore_hook_errors",
+            "emit_on_deploy",
+            "stash_id",
+        ],
+    },
+];
+
+struct Ignored {
+    /// How the paths begin, below `/v1`.
+    below: &'static str,
+    names: &'static [&'static str],
+}
+
+/// Names that mean the same as another.
+const ALIASES: &[(&str, &str)] = &[("component_url", "url"), (ORG, "workspace_id")];
+/// The organization: every request may name it, and another than the caller's own does not exist for it.
+pub(crate) const ORG: &str = "org_id";
+
+/// What a route is known by where its request is read.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) needs: Needs,
+    route: String,
+    path: &'static str,
+    names: Vec<&'static str>,
+}
+
+impl Known {
+    pub(crate) fn new(method: &str, path: &'static str, needs: Needs, params: &[Param]) -> Self {
+        Self { needs, route: format!("{} /v1{path}", method.to_uppercase()), path, names: params.iter().map(|param| param.name).collect() }
+    }
+
+    /// Whether the handler itself looks at the field.
+    pub(crate) fn declares(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        let alias = ALIASES.iter().find(|(_, alias)| *alias == name).map_or(name, |(of, _)| of);
+        self.declares(name)
+            || self.declares(alias)
+            || (alias == ORG && self.needs != Needs::Nothing)
+            || IGNORED.iter().any(|ignored| self.path.starts_with(ignored.below) && ignored.names.contains(&name))
+    }
+
+    /// Refuses a field that is not read.
+    pub(crate) fn check(&self, given: &Map<String, Value>) -> Result<(), ApiError> {
+        match given.keys().find(|name| !self.takes(name)) {
+            Some(name) => Err(ApiError::unknown_field(name, &self.route, &self.names)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Refuses a field within a value that is not read; of a list, in each of its objects.
+pub(crate) fn only(field: &str, value: &Value, allowed: &[&str]) -> Result<(), ApiError> {
+    let objects = match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_object).collect(),
+        Value::Object(object) => vec![object],
+        _ => Vec::new(),
+    };
+    match objects.iter().flat_map(|object| object.keys()).find(|name| !allowed.contains(&name.as_str())) {
+        Some(name) => Err(ApiError::unknown_field(name, &format!("`{field}`"), allowed)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,125 @@
+//! Fields of requests: what is not read is refused by name, and what a record shows is taken back under the same name (reference 1).
+
+use millrace_tests::{Server, id};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::r2_endpoints::keys::{Things, declared};
+
+/// On every route of the document, in the query and in the body.
+#[tokio::test]
+async fn r1_1_a_field_that_is_not_read_is_refused_by_name_on_every_route() {
+    let server = Server::start_with(&["--requests-per-minute", "0"]).await;
+    let things = Things::of(&server).await;
+    let paths = server.document["paths"].as_object().expect("paths").clone();
+    let mut asked = 0;
+    for (path, methods) in &paths {
+        let template = path.trim_start_matches("/v1");
+        // Of members and sessions there is nothing to be named.
+        let path = things.path(&template.replace("/members/{id}", "/members/u_x").replace("/invitations/{id}", "/invitations/i_x").replace("/sessions/{id}", "/sessions/s_x"));
+        for (method, operation) in methods.as_object().into_iter().flatten() {
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
+            let sign = if path.contains('?') { '&' } else { '?' };
+            let in_query = server.call(method.clone(), &format!("{path}{sign}no_such_field=1"), None).await;
+            let is_json = method != Method::GET && operation["requestBody"]["content"].get("application/octet-stream").is_none() && operation["requestBody"]["content"].get("application/gzip").is_none();
+            let in_body = if is_json { Some(server.call(method.clone(), &path, Some(&json!({ "no_such_field": null }))).await) } else { None };
+            for got in [Some(in_query), in_body].into_iter().flatten() {
+                assert_eq!(got.refusal(), (422, "unknown_field"), "{method} {path}: {}", got.text);
+                assert_eq!(got.json["details"]["field"], "no_such_field", "{method} {path}");
+                let (allowed, known) = (got.json["details"]["allowed"].as_array().expect("names"), declared(&server, &method, template));
+                assert!(allowed.iter().all(|name| known.iter().any(|known| name == known)), "{method} {path}: {allowed:?} {known:?}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 200, "{asked}");
+    // A request without a key learns nothing.
+    let stranger = server.raw(Method::GET, "/v1/sources?no_such_field=1").send().await.expect("an answer");
+    assert_eq!(stranger.status().as_u16(), 401);
+    // Another organization does not exist, wherever it is named.
+    for path in ["/webhooks/deliveries/replay", "/runs", "/users/me", "/mail"] {
+        let path = if path.starts_with("/webhooks") { things.path("/webhooks/{id}/deliveries") } else { path.to_owned() };
+        assert_eq!(server.get(&format!("{path}?org_id=o_other")).await.status, 404, "{path}");
+        assert_eq!(server.get(&format!("{path}?org_id={}", server.org_id)).await.status, 200, "{path}");
+    }
+    // What clients of the hosted platform send and nobody needs here.
+    assert_eq!(server.get("/components/search?query=x&similarity_threshold=0.5&debug=true").await.status, 200);
+    assert_eq!(server.get(&things.path("/connect/{project}/accounts?external_user_id=u&include=id")).await.status, 200);
+}
+
+#[tokio::test]
+async fn r1_1_fields_within_steps_triggers_and_apps_are_read_or_refused() {
+    let server = Server::start().await;
+    let code = "export default defineComponent({ run() {} });";
+    let step = |more: Value| {
+        let mut step = json!({ "namespace": "a", "code": code });
+        step.as_object_mut().expect("an object").extend(more.as_object().expect("fields").clone());
+        json!({ "steps": [step] })
+    };
+    let trigger = |trigger: Value| json!({ "triggers": [trigger], "steps": [] });
+    for (body, name) in [
+        (step(json!({ "prps": { "x": 1 } })), "prps"),
+        (step(json!({ "configured_props": {} })), "configured_props"),
+        (trigger(json!({ "type": "http", "customRespons": true })), "customRespons"),
+        (trigger(json!({ "type": "http", "props": { "bearer": "x" } })), "bearer"),
+        (trigger(json!({ "type": "timer", "interval": 5, "intervalSeconds": 60 })), "interval"),
+        (trigger(json!({ "type": "timer", "props": { "cron": "* * * * *", "time_zone": "UTC" } })), "time_zone"),
+        (json!({ "steps": [], "settings": { "timeout": 5 } }), "timeout"),
+        (json!({ "steps": [], "template_id": "tch_x" }), "template_id"),
+    ] {
+        let got = server.post("/workflows", &body).await;
+        assert!(got.status == 422 && got.json["error"].as_str().is_some_and(|error| error.contains(&format!("`{name}`"))), "{body}: {}", got.text);
+    }
+    for (body, name) in [
+        (json!({ "name_slug": "acme", "custom_fields": [{ "name": "k", "secret": true }] }), "secret"),
+        (json!({ "name_slug": "acme", "custom_fields_json": "[{\"name\": \"k\", \"labl\": 1}]" }), "labl"),
+        (json!({ "name_slug": "acme", "oauth": { "tokenUrl": "x" } }), "tokenUrl"),
+        (json!({ "name_slug": "acme", "custom_fields_json": "no JSON" }), "custom_fields_json"),
+    ] {
+        let got = server.post("/apps", &body).await;
+        assert!(got.status == 422 && got.json["error"].as_str().is_some_and(|error| error.contains(&format!("`{name}`"))), "{body}: {}", got.text);
+    }
+}
+
+#[tokio::test]
+async fn r1_1_what_a_record_shows_is_taken_back_under_the_same_name() {
+    let server = Server::start().await;
+    // An app, whose fields are a JSON text as on the hosted platform.
+    let oauth = json!({ "authorize_url": "https://x.test/a", "token_url": "https://x.test/t", "revoke_url": "https://x.test/r", "scopes": ["s"], "authorize_params": { "p": "1" }, "client_id": "c", "client_secret": "never-shown", "secret_in_body": true });
+    let fields = r#"[{"name":"api_key","label":"Key","type":"password"},{"name":"domain","optional":true}]"#;
+    let app = server.post("/apps", &json!({ "name_slug": "acme", "custom_fields_json": fields, "oauth": oauth, "auth_type": "oauth" })).await.data();
+    let shown: Value = serde_json::from_str(app["custom_fields_json"].as_str().expect("text")).expect("JSON");
+    assert_eq!((&shown[0]["name"], &shown[0]["type"], &shown[1]["optional"]), (&json!("api_key"), &json!("password"), &json!(true)));
+    let written = |record: &Value, names: &[&str]| Value::Object(names.iter().map(|name| ((*name).to_owned(), record[*name].clone())).collect());
+    let same = |before: &Value, after: &Value, except: &[&str]| {
+        let (mut before, mut after) = (before.clone(), after.clone());
+        for record in [&mut before, &mut after] {
+            except.iter().chain(&["updated_at"]).for_each(|name| drop(record.as_object_mut().expect("a record").remove(*name)));
+        }
+        assert_eq!(before, after);
+    };
+    let again = written(&app, &["name", "auth_type", "description", "img_src", "custom_fields_json", "categories", "oauth"]);
+    same(&app, &server.put("/apps/acme", &again).await.data(), &[]);
+    server.post("/accounts", &json!({ "app": "acme", "credentials": { "api_key": "k", "domain": "d" } })).await.data();
+    // A source with values of every kind that records show in another form.
+    let code = "export default { name: 's', version: '1', props: { http: '$.interface.http', timer: { type: '$.interface.timer', default: { intervalSeconds: 900 } }, db: '$.service.db', word: 'string' }, run() {} };";
+    let source = server.source(code, json!({ "word": "w" })).await;
+    let again = written(&source, &["name", "configured_props", "active", "calls_per_isolate", "concurrency", "made_from", "component_id"]);
+    same(&source, &server.put(&format!("/sources/{}", id(&source)), &again).await.data(), &[]);
+    // A workflow: steps of own code and of a published action, with a secret, an expression and a disabled one; triggers of each kind.
+    let action = "export default { name: 'a', key: 'back-a', version: '0.0.1', type: 'action', props: { n: 'integer', token: { type: 'string', secret: true } }, run() { return this.token + this.n; } };";
+    server.post("/components", &json!({ "component_code": action, "publish": true })).await.data();
+    let steps = json!([
+        { "namespace": "own", "code": "export default defineComponent({ props: { w: 'string' }, run() { return this.w; } });", "props": { "w": "{{steps.trigger.event.w}}" } },
+        { "namespace": "published", "component_key": "back-a", "props": { "n": 3, "token": "s3cret" } },
+        { "namespace": "off", "code": "export default defineComponent({ run() { return 'off'; } });", "disabled": true },
+    ]);
+    let triggers = json!([{ "type": "http", "customResponse": true }, { "type": "timer", "props": { "cron": "0 4 * * *", "timezone": "Europe/Berlin" } }, { "type": "source", "id": source["id"], "event_name": "x" }]);
+    let workflow = server.post("/workflows", &json!({ "triggers": triggers, "steps": steps, "settings": { "name": "w", "timeout_ms": 20_000 } })).await.data();
+    let again = written(&workflow, &["name", "active", "triggers", "steps", "settings"]);
+    let path = format!("/workflows/{}", id(&workflow));
+    same(&workflow, &server.put(&path, &again).await.data(), &[]);
+    let run = server.post(&format!("{path}/test"), &json!({ "event": { "w": "said" } })).await.data();
+    let gave: Vec<&Value> = run["steps"].as_array().expect("steps").iter().map(|step| &step["exports"]["$return_value"]).collect();
+    assert_eq!(gave, [&json!("said"), &json!("s3cret3")], "{run}");
+}
