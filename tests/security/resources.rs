@@ -404,3 +404,61 @@ async fn a_workflow_has_no_more_memory_than_the_operator_allows() {
     // Another setting can be changed, as what was asked for before stays.
     assert_eq!(server.put(&path, &json!({ "settings": { "timeout_ms": 1000 } })).await.status, 200);
 }
+
+/// What a source keeps is held to its limit by the server: the runtime, which says so to code, can be gone around.
+#[tokio::test]
+async fn what_raw_frames_write_to_a_source_s_store_is_held_to_its_limit() {
+    let field = Field::start().await;
+    let code = "import fs from 'node:fs';
+        const send = (frame) => { const body = Buffer.from(JSON.stringify(frame)); const head = Buffer.alloc(4); head.writeUInt32LE(body.length); fs.writeSync(3, Buffer.concat([head, body])); };
+        let calls = 0;
+        export default { name: 's', version: '1', props: { db: '$.service.db', http: '$.interface.http' }, run(event) {
+          calls += 1; const { keys, size } = event.body;
+          for (const key of keys) send({ t: 'db', id: calls, key, value: 'x'.repeat(size) });
+          this.$emit({ kept: ['a', 'b', 'c', 'last'].map((key) => this.db.get(key)?.length ?? 0) });
+        } };";
+    let source = field.server.source(code, json!({})).await;
+    let runs = format!("/sources/{}/runs", source["id"].as_str().expect("an id"));
+    // Each alone is small enough, together they are not.
+    for (n, (keys, size, ends)) in [
+        (vec!["a"], 50_000, "succeeded"),
+        (vec!["b"], 50_000, "failed"),
+        (vec!["c", "c", "c"], 9_000, "succeeded"),
+        (vec!["last"], 5 << 20, "failed"),
+        (vec![], 0, "succeeded"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        answer(field.server.raw(Method::POST, &endpoint(&source)).json(&json!({ "keys": keys, "size": size }))).await;
+        let list = field.server.until("it has ended", &runs, |l| l["page_info"]["total_count"] == n + 1 && l["data"][0]["finished_at_ms"].is_i64()).await;
+        let run = &list["data"][0];
+        assert_eq!(run["status"], ends, "{n}: {}", run["error"]);
+        assert!(ends == "succeeded" || run["error"]["message"].as_str().is_some_and(|m| m.contains("$.service.db would hold")), "{}", run["error"]);
+    }
+    let kept = field.server.emitted(&source).await;
+    assert_eq!(kept.last().expect("an event")["kept"], json!([50_000, 0, 9_000, 0]), "{kept:?}");
+    field.healthy().await;
+}
+
+/// A run that starts its own workflow again and again fills the queue, and no more.
+#[tokio::test]
+async fn a_workflow_that_starts_itself_fills_its_queue_and_no_more() {
+    let server = Server::start().await;
+    let code = "export default defineComponent({ async run({ steps, $ }) {
+      const said = { started: 0 };
+      for (let n = 0; n < 30; n++) try { await $.flow.trigger(steps.trigger.event.body.self, { body: steps.trigger.event.body }); said.started += 1; } catch (error) { said.error = error.name + ': ' + error.message; }
+      return said; } });";
+    let body = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "a", "code": code }], "settings": { "name": "again", "concurrency": 1, "queue_max": 3 } });
+    let made = server.post("/workflows", &body).await.data();
+    let path = format!("/workflows/{}", made["id"].as_str().expect("an id"));
+    answer(server.raw(Method::POST, &endpoint(&made)).json(&json!({ "self": made["id"] }))).await;
+    let runs = server
+        .until("the first has run", &format!("{path}/runs?status=succeeded&limit=100"), |l| l["data"].as_array().is_some_and(|all| !all.is_empty()))
+        .await;
+    let first = runs["data"].as_array().and_then(|all| all.last()).expect("a run")["steps"][0]["exports"]["$return_value"].clone();
+    assert!(first["started"].as_i64().is_some_and(|count| count <= 3), "{first}");
+    assert!(first["error"].as_str().is_some_and(|error| error.contains("queue_max")), "{first}");
+    let waiting = server.get(&format!("{path}/runs?status=queued")).await.json["page_info"]["total_count"].as_u64();
+    assert!(waiting.is_some_and(|count| count <= 3), "{waiting:?}");
+}

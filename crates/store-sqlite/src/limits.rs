@@ -51,8 +51,11 @@ pub(crate) fn claim(c: &Connection, claim: Claim<'_>, owner: &str, (limits, wind
 
 /// Queues a run unless so many of its owner's wait already. No more are counted than may wait, and none where any number may.
 pub(crate) fn accept(c: &Connection, run: &NewRun, queue_max: u32) -> StoreResult<()> {
+    // Most often what is told by the index alone says enough: no more are waiting than are not over.
+    let unfinished = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND owner_id = ?1 LIMIT ?2)";
     let queued = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = ?1 LIMIT ?2)";
-    if queue_max < u32::MAX && number(c, queued, params![run.owner.as_str(), queue_max])? >= i64::from(queue_max) {
+    let reaches = |count| Ok::<_, StoreError>(number(c, count, params![run.owner.as_str(), queue_max])? >= i64::from(queue_max));
+    if queue_max < u32::MAX && reaches(unfinished)? && reaches(queued)? {
         return Err(StoreError::QueueFull);
     }
     runs::insert(c, run, None)

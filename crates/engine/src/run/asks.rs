@@ -19,6 +19,8 @@ use crate::run::context::Origin;
 use crate::run::data_stores::{StoreGrants, full};
 use crate::run::execute::Held;
 
+/// Runs of a workflow that may wait where others start it with `$.flow.trigger`.
+const TRIGGERED_WAITING_MAX: u32 = 10_000;
 /// Values of one page of entries, bytes.
 const PAGE_BYTES_MAX: usize = 2 << 20;
 /// Entries of one page.
@@ -204,7 +206,16 @@ impl Engine {
         let event = ask.event.map_or_else(|| "null".to_owned(), |event| event.get().to_owned());
         let new = self.new_run(&program, &origin, event, Start::Queued).map_err(failed)?;
         let id = new.id.clone();
-        self.0.store.accept(new, &self.0.node).await.map_err(failed)?;
+        // A run may start its own workflow again and again: what waits has a bound, whatever the workflow says of its queue.
+        match self.0.store.accept_queued(new, program.queue_max().min(TRIGGERED_WAITING_MAX), None).await {
+            Err(StoreError::QueueFull) => {
+                let message = format!(
+                    "the workflow `{shown}` was not started: as many of its runs wait as its `queue_max` allows, or {TRIGGERED_WAITING_MAX}; try again later"
+                );
+                return Err(AskError::new("QueueFull", message));
+            }
+            accepted => accepted.map_err(failed)?,
+        }
         self.queued();
         value(json!({ "id": id }))
     }

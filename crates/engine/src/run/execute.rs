@@ -25,6 +25,7 @@ use crate::run::pauses::Carried;
 use crate::run::program::Program;
 use crate::run::progress::Progress;
 use crate::run::sink::{CallDb, Collected, Collector, Responder, StepTrace};
+use crate::service_db;
 use crate::settle::is_fenced;
 use crate::{Engine, EngineError};
 
@@ -203,6 +204,15 @@ impl Engine {
         }
         let (mut collected, responder) = sink.take();
         outcome.result = outcome.result.map_err(|failure| with_refusal_meant(failure, &collected.refusals));
+        if let Program::Source(source) = &*program {
+            if !source.has_db {
+                collected.db.clear();
+            }
+            if let Some(size) = self.db_beyond_limit(&source.source.id, &collected.db).await? {
+                collected.db.clear();
+                outcome.result = Err(db_too_large(size));
+            }
+        }
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         collected.logs.splice(..0, std::mem::take(&mut carried.logs));
         let response = collected.response.take();
@@ -368,6 +378,13 @@ fn with_refusal_meant(failure: CallFailure, refusals: &[Refusal]) -> CallFailure
 fn next_step(program: &Program, carried: &Carried) -> Option<String> {
     let Program::Workflow(workflow) = program else { return None };
     workflow.namespaces.iter().find(|n| carried.steps.iter().all(|done| done.namespace != **n)).cloned()
+}
+
+/// A run that wrote more than its source may keep, around the runtime.
+fn db_too_large(size: usize) -> CallFailure {
+    let message =
+        format!("$.service.db would hold {size} characters after this run; allowed are {} for a component: nothing of it was kept", service_db::SIZE_MAX);
+    CallFailure { kind: FailureKind::PayloadTooLarge, code: "RangeError".into(), stack: format!("RangeError: {message}"), message, namespace: None }
 }
 
 fn gave_up(attempts: i64, step: Option<String>, sink: &Collector) -> CallOutcome {

@@ -76,6 +76,12 @@ impl Engine {
             return Ok(());
         }
         let count = db.len();
+        if let Some(size) = self.db_beyond_limit(source, &db).await? {
+            // The runtime refuses such a write; what comes around it is lost, and nobody else's run waits for it.
+            tracing::warn!(source.id = %source, size, "a hook's writes to `$.service.db` are dropped: it would be larger than it may");
+            pending.writes.lock().drain(..count);
+            return Ok(());
+        }
         let change = SourceChange { source_id: source.clone(), dedupe: None, db };
         self.0.store.settle_effects(Effects { source: Some(change), ..Effects::default() }).await?;
         pending.writes.lock().drain(..count);
