@@ -89,3 +89,23 @@ async fn history_is_kept_by_age_on_postgres() {
     let database = cluster.database().await;
     kept_by_age(&["--database-url", &database.url()]).await;
 }
+
+/// An author keeps no more than the operator allows, also what was set before there was a ceiling.
+#[tokio::test]
+async fn how_much_is_kept_has_a_ceiling_of_the_operator() {
+    let mut server = Server::start_with(&["--keep-days-max", "40", "--keep-count-max", "1000"]).await;
+    let source = server.source(SOURCE, json!({})).await;
+    let path = format!("/sources/{}/retention", id(&source));
+    for (field, value, option) in [("keep_days", 41, "--keep-days-max"), ("keep_count", 1001, "--keep-count-max")] {
+        let refused = server.put(&path, &json!({ field: value })).await;
+        assert_eq!(refused.refusal(), (422, "invalid_field"));
+        assert!(refused.text.contains(option), "{}", refused.text);
+    }
+    let set = server.put(&path, &json!({ "keep_days": 40 })).await.data();
+    assert_eq!((&set["kept_days"], &set["kept_count"]), (&json!(40), &json!(1000)));
+    server.terminate();
+    server.set_args(&["--keep-days-max", "7"]);
+    server.launch().await;
+    let kept = server.get(&path).await.data();
+    assert_eq!((&kept["keep_days"], &kept["kept_days"], &kept["kept_count"]), (&json!(40), &json!(7), &json!(null)));
+}

@@ -107,6 +107,8 @@ pub struct EngineConfig {
     pub hops_max: u32,
     /// How much history is kept, where nothing else was set for a workflow or source.
     pub keep: Retention,
+    /// The most that may be set for one.
+    pub keep_max: Retention,
     /// Days after which records of who changed what go; none: never.
     pub keep_audit_days: Option<u32>,
     /// Requests to `/v1` that a key may make in a minute, where it has no rate of its own; 0: as many as it likes.
@@ -145,6 +147,7 @@ impl Default for EngineConfig {
             attempts_max: 10,
             hops_max: 16,
             keep: Retention { keep_days: Some(30), keep_count: None },
+            keep_max: Retention::default(),
             keep_audit_days: Some(365),
             requests_per_minute: 6_000,
             smtp_url: None,

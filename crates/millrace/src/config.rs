@@ -136,6 +136,12 @@ pub struct ServeArgs {
     /// Settled runs of a workflow or source, and events, of which the newest are kept [default: as many as there are]
     #[arg(long, env = "MILLRACE_KEEP_COUNT")]
     pub keep_count: Option<u32>,
+    /// The most days that may be set for a workflow or source [default: 36500]
+    #[arg(long, env = "MILLRACE_KEEP_DAYS_MAX", value_name = "DAYS")]
+    pub keep_days_max: Option<u32>,
+    /// The largest number of runs and events to keep that may be set for a workflow or source [default: 1000000]
+    #[arg(long, env = "MILLRACE_KEEP_COUNT_MAX", value_name = "COUNT")]
+    pub keep_count_max: Option<u32>,
     /// Days that records of who changed what are kept [default: 365]
     #[arg(long, env = "MILLRACE_KEEP_AUDIT_DAYS")]
     pub keep_audit_days: Option<u32>,
@@ -219,6 +225,7 @@ pub struct Config {
     pub uploads_kept_mb: u32,
     pub memory_max_mb: Option<u32>,
     pub keep: Retention,
+    pub keep_max: Retention,
     pub keep_audit_days: u32,
     pub metrics_listen: Option<String>,
     pub traces: Option<TraceConfig>,
@@ -253,6 +260,7 @@ impl Config {
             master_key,
             traces,
             keep: Retention { keep_days, keep_count: args.keep_count.or(file.keep_count) },
+            keep_max: Retention { keep_days: args.keep_days_max.or(file.keep_days_max), keep_count: args.keep_count_max.or(file.keep_count_max) },
             keep_audit_days: args.keep_audit_days.or(file.keep_audit_days).unwrap_or(365),
             metrics_listen: args.metrics_listen.or(file.metrics_listen),
             data_dir: args.data_dir.or(file.data_dir).unwrap_or_else(default_dir),
@@ -295,11 +303,11 @@ impl Config {
         if config.proxy_protocol && config.trusted_proxies.is_empty() {
             bail!("proxy_protocol is of the proxies that are trusted, and none is: name their addresses with --trusted-proxy, such as 10.0.0.0/8");
         }
-        let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days)];
+        let kept = [config.keep.keep_days, config.keep.keep_count, Some(config.keep_audit_days), config.keep_max.keep_days, config.keep_max.keep_count];
         let of_requests = [config.http_body_max_bytes, config.connections_max, config.requests_memory_mb as usize, config.request_timeout_seconds as usize];
         if of_requests.contains(&0) || kept.contains(&Some(0)) {
             bail!(
-                "http_body_max_bytes, keep_days, keep_count, keep_audit_days, request_timeout_seconds, connections_max and requests_memory_mb are at least 1"
+                "http_body_max_bytes, keep_days, keep_days_max, keep_count, keep_count_max, keep_audit_days, request_timeout_seconds, connections_max and requests_memory_mb are at least 1"
             );
         }
         if config.memory_max_mb.is_some_and(|mb| mb < MEMORY_MAX_MB_MIN) {

@@ -39,7 +39,7 @@ pub(crate) async fn set_retention<E: Emitter>(State(app): State<App>, Auth(calle
 }
 
 fn shown(owner: &str, view: &RetentionView) -> Value {
-    let kept = view.set.or(view.server);
+    let kept = view.kept();
     json!({
         "id": owner, "keep_days": view.set.keep_days, "keep_count": view.set.keep_count, "kept_days": kept.keep_days, "kept_count": kept.keep_count,
     })

@@ -28,6 +28,15 @@ pub struct RetentionView {
     pub set: Retention,
     /// What the server says where nothing was.
     pub server: Retention,
+    /// The operator's ceiling.
+    pub max: Retention,
+}
+
+impl RetentionView {
+    /// How much is kept.
+    pub fn kept(&self) -> Retention {
+        self.set.or(self.server).at_most(self.max)
+    }
 }
 
 impl Engine {
@@ -35,23 +44,28 @@ impl Engine {
     pub async fn retention(&self, caller: &Caller, owner: &str) -> Result<RetentionView, EngineError> {
         self.check_owner(caller, owner).await?;
         let set = self.0.store.retention(owner).await?.unwrap_or_default();
-        Ok(RetentionView { set, server: self.0.config.keep })
+        Ok(RetentionView { set, server: self.0.config.keep, max: self.0.config.keep_max })
     }
 
     /// Sets how much history of a source or workflow is kept; what is absent is as the server says.
     pub async fn set_retention(&self, caller: &Caller, owner: &str, retention: Retention) -> Result<RetentionView, EngineError> {
         self.check_owner(caller, owner).await?;
-        let bounded = |field: &str, value: Option<u32>, max: u32| match value {
+        let ceiling = self.0.config.keep_max;
+        let bounded = |field: &str, value: Option<u32>, max: u32, ceiling: Option<u32>, option: &str| match value {
+            Some(n) if ceiling.is_some_and(|ceiling| n > ceiling) && n <= max => {
+                let ceiling = ceiling.unwrap_or(max);
+                Err(EngineError::invalid(field, format!("`{field}` is {n}, more than this server's operator allows: {ceiling} ({option})")))
+            }
             Some(n) if n == 0 || n > max => {
                 Err(EngineError::invalid(field, format!("`{field}` is {n}, allowed are 1 to {max}, or null for the server's setting")))
             }
             _ => Ok(()),
         };
-        bounded("keep_days", retention.keep_days, Retention::DAYS_MAX)?;
-        bounded("keep_count", retention.keep_count, Retention::COUNT_MAX)?;
+        bounded("keep_days", retention.keep_days, Retention::DAYS_MAX, ceiling.keep_days, "--keep-days-max")?;
+        bounded("keep_count", retention.keep_count, Retention::COUNT_MAX, ceiling.keep_count, "--keep-count-max")?;
         let set = (retention != Retention::default()).then_some(retention);
         self.0.store.put_retention(&caller.org_id, owner, set).await?;
-        Ok(RetentionView { set: retention, server: self.0.config.keep })
+        Ok(RetentionView { set: retention, server: self.0.config.keep, max: self.0.config.keep_max })
     }
 
     pub(crate) fn spawn_pruner(&self) {
@@ -100,7 +114,7 @@ impl Engine {
     }
 
     async fn prune_owner(&self, owner: &str, stop: &CancellationToken) -> Result<u64, EngineError> {
-        let keep = self.0.store.retention(owner_of(owner)).await?.unwrap_or_default().or(self.0.config.keep);
+        let keep = self.0.store.retention(owner_of(owner)).await?.unwrap_or_default().or(self.0.config.keep).at_most(self.0.config.keep_max);
         let pruning = Pruning { owner: owner.to_owned(), before: keep.cut(self.now()), keep_count: keep.keep_count, limit: PRUNE_ROWS };
         let mut gone = 0;
         while !stop.is_cancelled() {
