@@ -142,6 +142,13 @@ test("steps are added, renamed, moved and removed by keys; each can be undone", 
   await expect.poll(names).toBe("second first");
   await page.getByRole("button", { name: "Undo: move first" }).click();
   await expect.poll(names).toBe("first second");
+  // Code that an undo puts back is no edit: it can be redone.
+  await write(page, "first", step("return 7;"));
+  await page.getByRole("button", { name: "Undo: edit first" }).click();
+  await expect(page.getByRole("textbox", { name: "Code of first" })).toContainText("return 1");
+  await page.getByRole("button", { name: "Redo: edit first" }).click();
+  await expect(page.getByRole("textbox", { name: "Code of first" })).toContainText("return 7");
+  await page.getByRole("button", { name: "Undo: edit first" }).click();
 
   await cards.getByRole("button", { name: "first" }).focus();
   await page.keyboard.press("a");
@@ -368,12 +375,19 @@ test("what somebody else saved meanwhile is not overwritten without a word", asy
   await write(page, "one", step("return 'mine';"));
   await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "one", code: step("return 'theirs';") }] });
   await page.keyboard.press("ControlOrMeta+s");
-  const alert = page.getByRole("alert").filter({ hasText: "somebody else changed this draft" });
+  const alert = page.getByRole("alert").filter({ hasText: "Somebody else changed this draft" });
   await expect(alert).toBeVisible();
   await expectAccessible(page);
   await alert.getByRole("button", { name: "Take theirs" }).click();
   await expect(page.getByRole("textbox", { name: "Code of one" })).toContainText("theirs");
   await expect(alert).toBeHidden();
+
+  // Nor is it deployed unseen.
+  await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "one", code: step("return 'unseen';") }] });
+  await page.getByRole("button", { name: "Deploy…" }).click();
+  await page.getByRole("button", { name: "Deploy", exact: true }).click();
+  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("Somebody else changed this draft");
+  expect((await server.call<unknown[]>("GET", `/workflows/${made.id}/deployments`)).length).toBe(1);
 });
 
 test("a viewer sees a workflow and no act that fails", async ({ page, server }) => {

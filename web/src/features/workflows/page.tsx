@@ -228,7 +228,7 @@ function Versions() {
 function Notices() {
   const builder = useBuilder();
   const { base } = builder.state;
-  const { error } = builder.save;
+  const error = builder.save.error ?? builder.deploy.error;
   return (
     <>
       {isObject(base.made_from) && (
@@ -266,7 +266,7 @@ function Notices() {
           <Banner
             kind="waits"
             role="alert"
-            title="Not saved: somebody else changed this draft since you opened it"
+            title="Somebody else changed this draft since you opened it"
             act={
               <span className="row">
                 <Button size="sm" onClick={() => builder.save.mutate({ force: true })}>
@@ -278,7 +278,7 @@ function Notices() {
               </span>
             }
           >
-            What you typed is here still.
+            Nothing was saved or deployed. What you typed is here still.
           </Banner>
         </div>
       )}

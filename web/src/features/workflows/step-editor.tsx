@@ -3,7 +3,7 @@
 import { Tabs } from "@base-ui/react/tabs";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { propsOf } from "~/api/props";
 import { useRefusal } from "~/shell/session";
 import { Banner } from "~/ui/banner";
@@ -142,7 +142,13 @@ function Props({
   const { state, draft, edit, test } = useBuilder();
   const refused = useRefusal("deploy");
   const { defs, target, sealed, error } = useComponent(step, saved);
-  const data = JSON.stringify(test.dataFor(step.key));
+  const order = draft.steps.map(({ key, namespace }) => `${key} ${namespace}`).join();
+  // An event may have megabytes: it is not written anew with each key.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: these are what the data are made of
+  const data = useMemo(
+    () => JSON.stringify(test.dataFor(step.key)),
+    [test.event.value, test.tests, order, step.key],
+  );
   const refusal = state.refusal?.step === step.key ? state.refusal.problems : {};
   if (error !== null) {
     return (

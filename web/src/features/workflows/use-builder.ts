@@ -1,7 +1,7 @@
 /** The builder of one workflow, provided to all of its pages: what is typed outlives a change of the tab. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { createContext, use, useEffect, useReducer, useRef, useState } from "react";
+import { createContext, use, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { client, data } from "~/api/client";
 import { isObject } from "~/api/json";
 import type { Workflow } from "~/api/schema";
@@ -45,7 +45,7 @@ export function useBuilderState(workflow: Workflow) {
   const [savedAt, setSavedAt] = useState<number | undefined>(undefined);
   const { now } = state.history;
   const dirty = now !== state.saved;
-  const over = contentOf(state.base);
+  const over = useMemo(() => contentOf(state.base), [state.base]);
 
   useEffect(() => {
     if (older !== undefined) return;
@@ -103,6 +103,11 @@ export function useBuilderState(workflow: Workflow) {
   const deploy = useMutation({
     mutationFn: async () => {
       if (dirty) await save.mutateAsync({ force: false });
+      else {
+        // What is deployed is what is shown here.
+        const fresh = await data(client.GET("/v1/workflows/{id}", { params: { path } }));
+        if (contentOf(fresh) !== over) throw new ChangedElsewhere(fresh);
+      }
       const deployment = await data(client.POST("/v1/workflows/{id}/deploy", { params: { path } }));
       return {
         deployment,
@@ -142,6 +147,7 @@ export function useBuilderState(workflow: Workflow) {
     read(record: Workflow) {
       act({ type: "read", record });
       save.reset();
+      deploy.reset();
       took(record);
     },
     /** Takes the record, and leaves the draft alone. */

@@ -100,6 +100,9 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   });
   return {
     event,
+    /** Grows with each test: what is at hand changed. */
+    tests:
+      Object.keys(said).length === 0 ? 0 : Math.max(...Object.values(said).map(({ at }) => at)),
     choose: (next: TestEvent) => setChosen(next),
     run,
     said: (key: string) => said[key],

@@ -126,6 +126,8 @@ export default function CodeMirror({
   handlers.current = { onChange, onBlur, known };
   const first = useRef({ value, language, readOnly, nonce });
   const attributes = useRef(new Compartment());
+  /** While a text is put in from outside: that is no edit of the person's. */
+  const given = useRef(false);
 
   useEffect(() => {
     if (place.current === null) return;
@@ -170,7 +172,8 @@ export default function CodeMirror({
             indentWithTab,
           ]),
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) handlers.current.onChange?.(update.state.doc.toString());
+            if (update.docChanged && !given.current)
+              handlers.current.onChange?.(update.state.doc.toString());
             if (update.focusChanged && !update.view.hasFocus) handlers.current.onBlur?.();
           }),
         ],
@@ -183,7 +186,9 @@ export default function CodeMirror({
   useEffect(() => {
     const editor = view.current;
     if (editor === null || editor.state.doc.toString() === value) return;
+    given.current = true;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+    given.current = false;
   }, [value]);
   useEffect(() => {
     view.current?.dispatch({ effects: setWrong.of(wrong) });
