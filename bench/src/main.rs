@@ -29,6 +29,9 @@ const REPEATS: usize = 7;
 
 const STEP: &str =
     "export default defineComponent({ async run({ steps, $ }) { await $.respond({ status: 200, body: { n: steps.trigger.event.body.n + 1 } }); } });";
+/// Awaits 100 ms: what counts is how many isolates serve it at the same time.
+const WAITING_STEP: &str =
+    "export default defineComponent({ async run({ $ }) { await new Promise((r) => setTimeout(r, 100)); await $.respond({ status: 200, body: { n: 2 } }); } });";
 const SOURCE: &str = "export default { name: 'cold', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run() { this.http.respond({ status: 200, body: 'x' }); } };";
 
 #[tokio::main]
@@ -41,8 +44,16 @@ async fn main() -> Result<()> {
         ["errors", count] => return errors::run(count.parse().context("how many errors: a number")?).await,
         ["history"] => return history::compare(&binary, 1_000_000).await,
         ["history", "--rows", rows] => return history::compare(&binary, rows.parse().context("--rows takes a number")?).await,
+        ["waiting"] => {
+            let (server, mut report) = (Server::start(&binary, "waiting", &[]).await?, Report::default());
+            waiting(&server, &mut report).await?;
+            println!("{}", report.text());
+            return Ok(());
+        }
         ["against", other] => return sides::builds(&binary, std::path::Path::new(other)).await,
-        other => bail!("`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT]`, or `against BINARY`", other.join(" ")),
+        other => {
+            bail!("`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT]`, `waiting`, or `against BINARY`", other.join(" "))
+        }
     }
     let mut server = Server::start(&binary, "main", &[]).await?;
     let mut report = Report::default();
@@ -59,6 +70,8 @@ async fn main() -> Result<()> {
     }
     report.line("server RSS, under load, MiB", process::rss_mib(server.pid())?);
     report.line("all processes RSS, under load, MiB", process::tree_rss_mib(server.pid())?);
+
+    waiting(&server, &mut report).await?;
 
     let mut deploys = Vec::new();
     let mut colds = Vec::new();
@@ -90,9 +103,42 @@ async fn main() -> Result<()> {
 
 /// Deploys the workflow that is measured; gives its endpoint.
 async fn workflow(server: &Server) -> Result<String> {
-    let body = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "step", "code": STEP }], "settings": { "name": "bench" } });
+    workflow_of(server, STEP).await
+}
+
+async fn workflow_of(server: &Server, step: &str) -> Result<String> {
+    let body = json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "step", "code": step }], "settings": { "name": "bench" } });
     let workflow = server.post("/workflows", &body).await?;
     Ok(workflow["data"]["triggers"][0]["endpoint_url"].as_str().context("an endpoint")?.to_owned())
+}
+
+/// A step that awaits 100 ms, at 32 connections: how many runs there are, what memory each further run at the same time takes, and when the last of
+/// 64 requests that come at once has begun.
+async fn waiting(server: &Server, report: &mut Report) -> Result<()> {
+    let url = workflow_of(server, WAITING_STEP).await?;
+    load::run(&url, 1, WARM).await?;
+    let alone = process::tree_private_mib(server.pid())?;
+    load::run(&url, 32, WARM).await?;
+    let cell = load::run(&url, 32, CELL).await?;
+    report.line("a step that awaits 100 ms, 32 connections, runs/s", cell.requests as f64 / cell.seconds);
+    report.line("private memory of each further run at the same time, MiB", (process::tree_private_mib(server.pid())? - alone) / 31.0);
+    // A workflow of its own, of which one isolate stands.
+    let url = workflow_of(server, WAITING_STEP).await?;
+    load::check(&url).await?;
+    let began = std::time::Instant::now();
+    let burst: Vec<_> = (0..64)
+        .map(|_| {
+            tokio::spawn({
+                let url = url.clone();
+                async move { load::once(&url).await }
+            })
+        })
+        .collect();
+    for one in burst {
+        one.await??;
+    }
+    report.line("64 requests at once, the last answered after, ms (100 of them in the step)", began.elapsed().as_secs_f64() * 1000.0);
+    Ok(())
 }
 
 /// Milliseconds of a source's deploy, and of its first event.

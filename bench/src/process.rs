@@ -41,3 +41,15 @@ pub fn rss_mib(pid: u32) -> Result<f64> {
 pub fn tree_rss_mib(pid: u32) -> Result<f64> {
     Ok(tree(pid).into_iter().filter_map(|pid| rss_mib(pid).ok()).sum())
 }
+
+/// Memory of the tree that no other process shares.
+pub fn tree_private_mib(pid: u32) -> Result<f64> {
+    let mut kib = 0.0;
+    for pid in tree(pid) {
+        // One may have ended meanwhile.
+        let Ok(rollup) = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else { continue };
+        let private = rollup.lines().filter(|l| l.starts_with("Private_")).filter_map(|l| l.split_whitespace().nth(1)?.parse::<f64>().ok());
+        kib += private.sum::<f64>();
+    }
+    Ok(kib / 1024.0)
+}

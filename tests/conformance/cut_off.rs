@@ -25,7 +25,7 @@ impl Gate {
 
     /// The next that waits.
     async fn next(&self) -> TcpStream {
-        tokio::time::timeout(Duration::from_secs(60), self.0.accept()).await.expect("somebody comes").expect("is asked").0
+        tokio::time::timeout(Duration::from_secs(120), self.0.accept()).await.expect("somebody comes").expect("is asked").0
     }
 }
 
@@ -34,10 +34,23 @@ async fn let_on(mut waits: TcpStream) {
     let _ = waits.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
 }
 
-/// The first server stands still, and the leases of its runs end.
+/// The first server stands still between two transactions, and the leases of its runs end. In the middle of one it would hold its rows until
+/// Postgres ends its session, a minute later.
 async fn freeze(pair: &Pair) {
-    pair.a.freeze();
+    const OPEN: &str = "SELECT 1 FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'";
     let client = pair.database.client().await;
+    'frozen: loop {
+        pair.a.freeze();
+        // The other server's own are over soon.
+        for _ in 0..100 {
+            if client.query(OPEN, &[]).await.expect("answers").is_empty() {
+                break 'frozen;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        pair.a.thaw();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     for sql in [
         "UPDATE nodes SET alive_until = now() - interval '1 second' WHERE id IN (SELECT node FROM runs)",
         "UPDATE runs SET lease_until = 1 WHERE status = 'running'",

@@ -1,5 +1,6 @@
 //! Isolates that serve one call at a time: how many there are, which call one gets next, and when.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use millrace_runner::IsolateSpec;
@@ -116,10 +117,17 @@ async fn a_call_whose_caller_went_away_keeps_its_isolate_until_it_ends() {
 async fn isolates_beyond_the_first_are_given_back_once_they_are_idle() {
     let bench = Bench::set(|c| c.surplus_idle = Duration::from_millis(50)).await;
     let isolate = one_call(&bench, "a", "await new Promise((r) => setTimeout(r, 150)); return process.pid;", 6);
-    let calls: Vec<_> = (0..6).map(|_| bench.spawn(&isolate, 0, LONG, &Recorder::new())).collect();
-    for call in calls {
-        value(call.await.expect("joins"));
+    let mut served = BTreeSet::new();
+    // On a busy machine the first may be done with six before the second has started.
+    for _ in 0..20 {
+        let calls: Vec<_> = (0..6).map(|_| bench.spawn(&isolate, 0, LONG, &Recorder::new())).collect();
+        for call in calls {
+            served.insert(value(call.await.expect("joins")).to_string());
+        }
+        if served.len() > 1 {
+            break;
+        }
     }
-    assert!(bench.runner.stats().hosts > 1);
+    assert!(served.len() > 1, "one isolate served all");
     until("one is left", || bench.runner.stats().hosts == 1).await;
 }
