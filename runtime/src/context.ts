@@ -31,6 +31,8 @@ export class CallContext implements Scope {
   #held: string | undefined;
   /** Fails the call from outside its own promise: an error of something it did not await. */
   fail: (error: unknown, namespace: string | undefined) => void = () => {};
+  /** Called once at its end. */
+  over: () => void = () => {};
   /** Takes answers of the server to what this call asked. */
   answered: ((frame: Record<string, unknown>) => void) | undefined;
 

@@ -6,7 +6,7 @@ import { describe } from "./describe.ts";
 import { dollar } from "./dollar.ts";
 import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
-import { JSON } from "./kept.ts";
+import { JSON, later, never } from "./kept.ts";
 import { loadModules, moduleOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
@@ -97,9 +97,15 @@ function failure(call: CallContext, error: unknown, namespace?: string): string 
   return `"ok":false,"error":${JSON.stringify(wireError(known ? error.error : error))}${tail}}`;
 }
 
+/** After so many milliseconds a call says that it awaits something. One that awaits nothing has ended before any timer comes, however busy the machine is. */
+const AWAITS_AFTER = 10;
+
 async function perform(frame: CallFrame, text: string, call: CallContext): Promise<void> {
   begin(call);
   const goesOn = leavesRunning();
+  const awaits = later(() => call.send({ t: "awaits" }), AWAITS_AFTER);
+  awaits.unref();
+  call.over = () => never(awaits);
   call.fail = (error, namespace) => {
     end(call, failure(call, error, namespace), goesOn);
   };
@@ -125,6 +131,7 @@ function end(call: CallContext, tail: string, goesOn: () => boolean): void {
     call.finish(mark + failure(call, error));
   }
   underWay.delete(call.id);
+  call.over();
   over(call);
   if (left) whenQuiet(goesOn, () => wire.send({ t: "quiet" }));
 }
@@ -155,6 +162,7 @@ function abandon(id: number): void {
   if (!call) return;
   call.abandon();
   underWay.delete(id);
+  call.over();
   over(call);
 }
 

@@ -37,5 +37,6 @@ export const JSON = {
   }) as typeof stringify,
 };
 export const later = globalThis.setTimeout;
+export const never = globalThis.clearTimeout;
 export const Buffer = { alloc, allocUnsafe, byteLength, concat };
 export type Buffer = globalThis.Buffer;

@@ -50,6 +50,8 @@ pub(crate) struct UnderWay {
     /// The step that was started and is not finished.
     step: Option<String>,
     asks: Asks,
+    /// It said that it awaits something.
+    pub(crate) awaits: bool,
 }
 
 /// A call that is over, of which lines may still come.
@@ -94,6 +96,7 @@ impl UnderWay {
             refused: BTreeSet::new(),
             step: None,
             asks: Asks::default(),
+            awaits: false,
         }
     }
 
@@ -174,7 +177,13 @@ impl UnderWay {
                 let namespace = namespace.or_else(|| self.step());
                 return Ok(After::Over(Err(thrown(error.unwrap_or_default(), namespace))));
             }
-            FromHost::Hello { .. } | FromHost::Loaded | FromHost::LoadFailed { .. } | FromHost::Cancelled { .. } | FromHost::Quiet | FromHost::Ask { .. } => {
+            FromHost::Hello { .. }
+            | FromHost::Loaded
+            | FromHost::LoadFailed { .. }
+            | FromHost::Cancelled { .. }
+            | FromHost::Quiet
+            | FromHost::Awaits { .. }
+            | FromHost::Ask { .. } => {
                 return Err(WireError::OutOfOrder("not a frame of a call"));
             }
         };

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -88,8 +87,6 @@ struct Calls {
     dead: bool,
     /// Connections that were refused while it had no call: the log of its next call shows them.
     refused: BTreeSet<Refusal>,
-    /// When the newest call began.
-    begun: Option<Instant>,
     /// What its last call started goes on: it takes no other one until that has ended.
     left_running: bool,
 }
@@ -244,7 +241,7 @@ impl Host {
         for refusal in std::mem::take(&mut calls.refused) {
             under_way.refused(&refusal);
         }
-        (calls.newest, calls.begun) = (id, Some(Instant::now()));
+        calls.newest = id;
         calls.under_way.insert(id, under_way);
         // Whoever waited may be gone; the call's end is waited for all the same.
         let _ = begun.send(Ok((self.clone(), id)));
@@ -275,16 +272,14 @@ impl Host {
         self.calls.lock().left_running
     }
 
-    /// Whether its newest call has been under way for so long, or is over and left something running, and its process waits for something else than a processor.
-    pub(crate) fn awaits(&self, now: Instant, at_least: Duration) -> bool {
-        {
+    /// Whether one of its calls awaits something, or left something running, and its process waits for something else than a processor. How long a call
+    /// has been under way says nothing of that: where processors are short, all take long.
+    pub(crate) fn awaits(&self) -> bool {
+        let awaits = {
             let calls = self.calls.lock();
-            let is_busy = calls.left_running || !calls.under_way.is_empty();
-            if !is_busy || calls.begun.is_none_or(|begun| now.duration_since(begun) < at_least) {
-                return false;
-            }
-        }
-        self.pid.is_some_and(sleeps)
+            calls.left_running || calls.under_way.values().any(|call| call.awaits)
+        };
+        awaits && self.pid.is_some_and(sleeps)
     }
 
     /// A connection was refused. It is not known which call wanted it: all under way are told, each once of each address.
@@ -391,7 +386,8 @@ impl Host {
                 }
                 return Ok(Some(HostEvent::Freed));
             }
-            FromHost::Log { id, .. }
+            FromHost::Awaits { id }
+            | FromHost::Log { id, .. }
             | FromHost::Emit { id, .. }
             | FromHost::Db { id, .. }
             | FromHost::Respond { id, .. }
@@ -417,6 +413,10 @@ impl Host {
             return Ok(None);
         };
         let frame = match frame {
+            FromHost::Awaits { .. } => {
+                call.awaits = true;
+                return Ok(None);
+            }
             FromHost::Ask { ask, kind, payload, .. } => return call.ask(&self.desk, id, ask, kind, payload).map(|()| None),
             frame => frame,
         };

@@ -25,8 +25,7 @@ const TURN: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
 /// How long the pool believes that the machine has no room for more processes than there were when one could not be started.
 const NO_ROOM: Duration = Duration::from_secs(10);
-/// How long the oldest call waits before an isolate that has as many hosts as there are processors gets one more, and how long a call must have been under
-/// way before its host counts as waiting (in an `await`) rather than computing.
+/// How long the oldest call waits before an isolate that has as many hosts as there are processors gets one more.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// The same for an isolate that has fewer hosts than there are processors.
 const PATIENCE_FIRST: Duration = Duration::from_millis(2);
@@ -146,7 +145,7 @@ impl Isolate {
         }
         // How many hosts must be waiting; each is looked at in /proc, so no more than that are.
         let needed = (there + 1).saturating_sub(processors).div_ceil(PER_AWAITING);
-        self.open().filter(|host| host.awaits(now, PATIENCE)).take(needed).count() == needed
+        self.open().filter(|host| host.awaits()).take(needed).count() == needed
     }
 
     fn oldest(&self) -> u64 {

@@ -35,6 +35,9 @@ pub(crate) enum FromHost<'a> {
         id: u64,
     },
     Quiet,
+    Awaits {
+        id: u64,
+    },
     Log {
         id: u64,
         level: Cow<'a, str>,
@@ -170,6 +173,7 @@ impl<'a> Flat<'a> {
             "load_failed" => FromHost::LoadFailed { error: self.error.ok_or_else(|| need("error"))? },
             "cancelled" => FromHost::Cancelled { id: id? },
             "quiet" => FromHost::Quiet,
+            "awaits" => FromHost::Awaits { id: id? },
             "log" => FromHost::Log { id: id?, level: self.level, text: self.text.ok_or_else(|| need("text"))?, ts: self.ts, late: self.late },
             "emit" => FromHost::Emit { id: id?, event: self.event, meta: self.meta },
             "db" => FromHost::Db { id: id?, key: self.key.ok_or_else(|| need("key"))?, value: self.value },
