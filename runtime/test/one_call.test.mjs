@@ -75,3 +75,16 @@ test("a call begins with the `$.service.db` that it is given, whatever the call 
   assert.deepEqual(result(await host.call(2, { ...source, db: { n: 10 } })), [10, 11]);
   host.end();
 });
+
+test("a call says once that it awaits; one that only computes, however long, does not", async () => {
+  const code = `export default { async run(event) {
+    if (event.awaits) await new Promise((r) => setTimeout(r, event.awaits));
+    const end = Date.now() + (event.computes ?? 0); while (Date.now() < end);
+  } };`;
+  const host = await one(code);
+  await host.call(1, { ...source, event: { computes: 40 } });
+  await host.call(2, { ...source, event: {} });
+  await host.call(3, { ...source, event: { awaits: 60 } });
+  assert.deepEqual(host.frames.filter((f) => f.t === "awaits").map((f) => f.id), [3]);
+  host.end();
+});

@@ -410,7 +410,9 @@ async fn a_workflow_has_no_more_memory_than_the_operator_allows() {
 async fn what_raw_frames_write_to_a_source_s_store_is_held_to_its_limit() {
     let field = Field::start().await;
     let code = "import fs from 'node:fs';
-        const send = (frame) => { const body = Buffer.from(JSON.stringify(frame)); const head = Buffer.alloc(4); head.writeUInt32LE(body.length); fs.writeSync(3, Buffer.concat([head, body])); };
+        const send = (frame) => { const body = Buffer.from(JSON.stringify(frame)); const head = Buffer.alloc(4); head.writeUInt32LE(body.length); const all = Buffer.concat([head, body]);
+          // The wire does not block: a large frame goes in parts.
+          for (let at = 0; at < all.length;) try { at += fs.writeSync(3, all, at); } catch (error) { if (error.code !== 'EAGAIN') throw error; } };
         let calls = 0;
         export default { name: 's', version: '1', props: { db: '$.service.db', http: '$.interface.http' }, run(event) {
           calls += 1; const { keys, size } = event.body;

@@ -1,6 +1,6 @@
 //! Body filter that makes the addresses of paused runs useless to callers who may read a run and not resume or cancel it.
 //!
-//! Who has such an address needs no key. They stand wherever code put them: results, logs, events, and in what the server says of a retry.
+//! Such an address works without a key, and code may have put one anywhere: into results, logs and events; the server shows some with a retry.
 //! So answers are filtered as they are sent, whatever the route: the code at the end of an address is replaced by as many `x`.
 
 use std::pin::Pin;
@@ -10,8 +10,7 @@ use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 
 /// How the addresses begin, before the run's id.
-const STARTS: [&[u8]; 2] = [b"/resume/", b"/cancel/"];
-const START_BYTES: usize = 8;
+const STARTS: [u64; 2] = [u64::from_be_bytes(*b"/resume/"), u64::from_be_bytes(*b"/cancel/")];
 
 /// A body without the codes.
 pub(crate) fn hidden(body: Body) -> Body {
@@ -45,8 +44,8 @@ impl http_body::Body for Hidden {
 /// Where the text is: in no address, or in a part of one. An address may be cut anywhere.
 #[derive(Default)]
 struct Filter {
-    /// The last bytes, as long as they may begin an address.
-    last: Vec<u8>,
+    /// The last eight bytes, the newest lowest.
+    last: u64,
     place: Place,
 }
 
@@ -67,16 +66,13 @@ impl Filter {
             let is_of_token = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
             match self.place {
                 Place::Outside => {
-                    if self.last.len() == START_BYTES {
-                        self.last.remove(0);
-                    }
-                    self.last.push(byte);
-                    if STARTS.contains(&self.last.as_slice()) {
+                    self.last = (self.last << 8) | u64::from(byte);
+                    if STARTS.contains(&self.last) {
                         self.place = Place::Named(0);
                     }
                 }
                 // Slashes may follow each other: `/resume//cancel/…`.
-                _ if !is_of_token => (self.place, self.last) = (Place::Outside, vec![byte]),
+                _ if !is_of_token => (self.place, self.last) = (Place::Outside, u64::from(byte)),
                 Place::Named(1) if byte == b'-' => self.place = Place::Code,
                 Place::Named(dashes) => self.place = Place::Named(dashes + u8::from(byte == b'-')),
                 Place::Code => changed.get_or_insert_with(|| bytes.to_vec())[at] = b'x',

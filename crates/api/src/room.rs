@@ -28,9 +28,13 @@ const FOR_OTHERS: usize = 4;
 /// So much of the room is left to answers: what is done is to be told.
 const FOR_ANSWERS: usize = 4;
 
-/// Whose request it is, once that is known: memory is shared by organization. Second, whether the caller may resume and cancel runs.
+/// Whose request it is, once that is known: memory is shared by organization.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Whose(Arc<OnceLock<OrgId>>, Arc<OnceLock<bool>>);
+pub(crate) struct Whose {
+    org: Arc<OnceLock<OrgId>>,
+    /// Whether the caller may resume and cancel runs.
+    invokes: Arc<OnceLock<bool>>,
+}
 
 impl Whose {
     pub(crate) fn of(request: &Extensions) -> Self {
@@ -40,24 +44,24 @@ impl Whose {
     /// It is this organization's.
     pub(crate) fn is(&self, org: &OrgId) {
         // A request is of one organization.
-        let _ = self.0.set(org.clone());
+        let _ = self.org.set(org.clone());
     }
 
     /// It is of a caller with these scopes.
     pub(crate) fn may(&self, scopes: &Scopes) {
         // A request has one caller.
-        let _ = self.1.set(scopes.allow(Scope::Invoke));
+        let _ = self.invokes.set(scopes.allow(Scope::Invoke));
     }
 
     /// Whether the caller may neither resume nor cancel runs. Who has no key is shown none.
     pub(crate) fn sees_no_pauses(&self) -> bool {
-        self.1.get() == Some(&false)
+        self.invokes.get() == Some(&false)
     }
 }
 
 impl From<OrgId> for Whose {
     fn from(org: OrgId) -> Self {
-        Self(Arc::new(OnceLock::from(org)), Arc::default())
+        Self { org: Arc::new(OnceLock::from(org)), invokes: Arc::default() }
     }
 }
 
@@ -156,7 +160,7 @@ impl Share {
         let after = before.saturating_add(bytes);
         let more = self.memory.counts(self.purpose, after) - self.memory.counts(self.purpose, before);
         if more > 0 {
-            let org = self.counted_for.get_or_init(|| self.whose.0.get().cloned());
+            let org = self.counted_for.get_or_init(|| self.whose.org.get().cloned());
             let mut taken = self.memory.taken.lock().unwrap_or_else(PoisonError::into_inner);
             let of_org = taken.by_org.get(org).copied().unwrap_or(0) + more;
             let has_room = of_org <= self.memory.max_of_org(self.purpose) && taken.all + more <= self.memory.max_for(self.purpose);

@@ -117,7 +117,7 @@ async fn r2_4_an_update_replaces_what_was_there_and_a_removed_registry_leaves_wh
         (&list[0]["name"], &list[0]["origin"]),
         (
             &json!("ours"),
-            &json!(format!("{} (a folder of whoever added it)", dir.path().file_name().expect("a name").to_string_lossy().trim_start_matches('.')))
+            &json!(format!("{} (a folder on the machine that added it)", dir.path().file_name().expect("a name").to_string_lossy().trim_start_matches('.')))
         ),
         "{list}"
     );
@@ -253,7 +253,7 @@ async fn registries_come_from_git_npm_and_addresses() {
     assert_eq!(status, Some(0), "{stderr}");
     assert_eq!(
         (&added["component_count"], added["revision"].as_str().map(str::len), &added["origin"]),
-        (&json!(2), Some(40), &json!("components (a folder of whoever added it)"))
+        (&json!(2), Some(40), &json!("components (a folder on the machine that added it)"))
     );
     // A new commit is another revision.
     std::fs::remove_dir_all(checkout.join("components/acme/actions")).expect("removes");

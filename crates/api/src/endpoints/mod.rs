@@ -172,8 +172,8 @@ pub(crate) async fn with_body(app: &App, path: &str, parts: &Parts, body: Vec<u8
 /// A request without its body.
 pub(crate) fn head(app: &App, path: &str, parts: &Parts) -> EndpointRequest {
     let reached = parts.extensions.get::<Reached>();
-    let told = reached.and_then(|reached| reached.host.as_deref());
-    let host = told.or_else(|| parts.headers.get(header::HOST)?.to_str().ok()).unwrap_or("");
+    let forwarded_host = reached.and_then(|reached| reached.host.as_deref());
+    let host = forwarded_host.or_else(|| parts.headers.get(header::HOST)?.to_str().ok()).unwrap_or("");
     let of_base = if app.config.base_url.starts_with("https:") { Scheme::Https } else { Scheme::Http };
     let scheme = reached.and_then(|reached| reached.scheme).unwrap_or(of_base).as_str();
     // Behind the router, a connection always has its address; a test may have none.

@@ -1,4 +1,4 @@
-//! Bounded reading of answers: of the server, and of whoever else is asked for a tree of components.
+//! Bounded reading of HTTP answers: the server's, and those of hosts that component trees are downloaded from.
 
 use millrace_model::bounded_body::{BodyTooLarge, BoundedBody};
 use reqwest::Response;

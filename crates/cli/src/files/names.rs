@@ -1,6 +1,6 @@
 //! Names that a server gives to what is written on this machine: the one place that decides which are taken.
 //!
-//! A server, or whoever else has a key for it, must not decide what tools of this machine read or run: `.git/config`,
+//! The server, or another holder of a key for it, must not decide what tools of this machine read or run: `.git/config`,
 //! `.husky/…`, `.envrc`, `node_modules/…`, a link that leads elsewhere, a file that is executable already.
 
 use std::io::ErrorKind;

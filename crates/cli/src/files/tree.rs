@@ -28,7 +28,7 @@ const ARCHIVE_BYTES_MAX: usize = 96 << 20;
 pub(crate) struct Tree {
     /// What `registry update` reads again on this machine.
     pub(crate) origin: String,
-    /// What the server is told of it: of a place on this machine its last part.
+    /// The origin as the server gets it: of a folder on this machine, its last part only.
     pub(crate) shown: String,
     /// A commit or version; empty where there is none.
     pub(crate) revision: String,
@@ -65,9 +65,9 @@ impl Tree {
     }
 }
 
-/// What is told of a place that nobody else has.
+/// The origin of a folder on this machine, as the server gets it.
 fn on_this_machine(origin: &str) -> String {
-    format!("{} (a folder of whoever added it)", name_of(origin))
+    format!("{} (a folder on the machine that added it)", name_of(origin))
 }
 
 /// The name that a registry gets from where it came from.
