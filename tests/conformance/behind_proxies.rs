@@ -69,7 +69,7 @@ async fn clients_behind_a_trusted_proxy_have_their_own_address_scheme_and_host()
 async fn a_domain_behind_a_trusted_proxy_is_found_by_the_host_that_the_client_sent() {
     let server = Server::start_with(&["--trusted-proxy", "127.0.0.2"]).await;
     let answer = "export default defineComponent({ async run({ steps, $ }) { await $.respond({ status: 200, body: { url: steps.trigger.event.url } }); } })";
-    let workflow = server.workflow("w", json!([{ "type": "http", "props": { "response_type": "custom" } }]), &[("a", answer)]).await;
+    let workflow = server.workflow("w", json!([{ "type": "http" }]), &[("a", answer)]).await;
     let hook = &workflow["triggers"][0]["id"];
     server.post("/domains", &json!({ "domain": "hooks.example.com", "endpoint_id": hook })).await.data();
     let told = "X-Forwarded-Host: hooks.example.com\r\nX-Forwarded-Proto: https\r\n";

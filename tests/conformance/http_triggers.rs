@@ -181,7 +181,7 @@ async fn x_pd_notrigger_keeps_a_test_event_and_runs_nothing() {
 #[tokio::test]
 async fn of_test_events_the_newest_hundred_are_kept() {
     let server = Server::start().await;
-    let workflow = deploy(&server, json!({ "concurrency": 1, "queue_max": 1 }), json!({})).await;
+    let workflow = deploy(&server, json!({}), json!({ "concurrency": 1, "queue_max": 1 })).await;
     let (url, path) = (endpoint(&workflow), format!("/workflows/{}/event_summaries?event_name=%24test&expand=event&limit=100", id(&workflow)));
     for n in 0..130 {
         assert_eq!(answer(server.raw(Method::POST, &url).header("x-pd-notrigger", "1").json(&json!({ "n": n }))).await.status, 200);

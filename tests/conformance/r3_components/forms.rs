@@ -56,10 +56,14 @@ async fn r3_a_form_of_a_source_that_is_not_there_is_refused() {
     let source = server.source(CODE, json!({ "kind": "a", "token": "t" })).await;
     let other = server.post("/workspaces", &json!({ "name": "Other", "email": "o@example.com" })).await.data();
     let key = other["api_key"].as_str().expect("a key");
-    let body = json!({ "id": id(&source), "prop_name": "pick" });
-    for path in ["/components/configure", "/components/props"] {
-        assert_eq!(server.call_as(key, Method::POST, path, Some(&body)).await.refusal(), (404, "not_found"), "{path}");
-        assert_eq!(server.post(path, &json!({ "id": "dc_nothing", "prop_name": "pick" })).await.refusal(), (404, "not_found"), "{path}");
+    for (path, rest) in [("/components/configure", json!({ "prop_name": "pick" })), ("/components/props", json!({}))] {
+        let of = |id: &str| {
+            let mut body = rest.clone();
+            body["id"] = json!(id);
+            body
+        };
+        assert_eq!(server.call_as(key, Method::POST, path, Some(&of(id(&source)))).await.refusal(), (404, "not_found"), "{path}");
+        assert_eq!(server.post(path, &of("dc_nothing")).await.refusal(), (404, "not_found"), "{path}");
     }
 }
 
