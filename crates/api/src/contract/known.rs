@@ -37,6 +37,9 @@ struct Ignored {
     names: &'static [&'static str],
 }
 
+/// Routes that take any field: an authorization server ignores parameters that it does not know (RFC 6749, 3.2; RFC 7009, 2.1).
+const ANY_FIELD: [&str; 2] = ["/oauth/token", "/oauth/revoke"];
+
 /// Names that mean the same as another.
 const ALIASES: &[(&str, &str)] = &[("component_url", "url"), (ORG, "workspace_id")];
 /// The organization: every request may name it, and another than the caller's own does not exist for it.
@@ -64,6 +67,7 @@ impl Known {
     fn takes(&self, name: &str) -> bool {
         let alias = ALIASES.iter().find(|(_, alias)| *alias == name).map_or(name, |(of, _)| of);
         self.declares(name)
+            || ANY_FIELD.contains(&self.path)
             || self.declares(alias)
             || (alias == ORG && self.needs != Needs::Nothing)
             || IGNORED.iter().any(|ignored| self.path.starts_with(ignored.below) && ignored.names.contains(&name))
