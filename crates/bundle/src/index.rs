@@ -1,5 +1,6 @@
 //! The index of a tree of components: what each is called, read from its code on all cores, without running it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,8 +88,44 @@ impl Index {
                 Outcome::Helper => {}
             }
         }
+        index.resolve_keys();
         index
     }
+
+    /// Resolves keys that several files claim: the file whose path fits the key best stays, the others are reported.
+    fn resolve_keys(&mut self) {
+        let mut by_key: BTreeMap<&str, Vec<&IndexEntry>> = BTreeMap::new();
+        for entry in &self.entries {
+            by_key.entry(&entry.key).or_default().push(entry);
+        }
+        let mut refused = BTreeMap::new();
+        for (key, entries) in by_key.iter().filter(|(_, entries)| entries.len() > 1) {
+            let Some(winner) = entries.iter().max_by_key(|entry| (path_fit(entry), Reverse(&entry.path))) else { continue };
+            for entry in entries.iter().filter(|entry| entry.path != winner.path) {
+                refused.insert(entry.path.clone(), format!("its key `{key}` is taken by `{}`, whose path fits the key better or comes first", winner.path));
+            }
+        }
+        self.entries.retain(|entry| !refused.contains_key(&entry.path));
+        self.unindexed.extend(refused.into_iter().map(|(path, reason)| Unindexed { path, reason }));
+        self.unindexed.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+}
+
+/// Rank of a path for its component's key: `components/<app>/…/<slug>/<slug>.mjs` of `<app>-<slug>` first, folders of helpers last.
+fn path_fit(entry: &IndexEntry) -> (bool, bool, bool) {
+    let slug = entry.path.rsplit('/').nth(1).unwrap_or_default();
+    let named = is_named_so(&entry.path);
+    let exact = entry
+        .key
+        .strip_prefix(&entry.app.replace('_', "-"))
+        .or_else(|| entry.key.strip_prefix(&entry.app))
+        .is_some_and(|rest| rest.strip_prefix('-') == Some(slug));
+    (named && exact, named && entry.key.ends_with(slug), named && !in_common(&entry.path))
+}
+
+/// By custom `common` holds what components share.
+fn in_common(path: &str) -> bool {
+    path.rsplit('/').skip(1).any(|folder| folder == "common")
 }
 
 struct Scan<'a> {
@@ -116,8 +153,9 @@ impl Scan<'_> {
             })
             .collect();
         let is_named_so = is_named_so(path);
+        let is_helper = in_common(path) && (!is_named_so || path.rsplit('/').nth(1) == Some("common"));
         let outcome = match read.facts.map(|facts| facts.manifest) {
-            Some(manifest) if manifest.key.is_some() && (is_named_so || manifest.version.is_some()) => {
+            Some(manifest) if manifest.key.is_some() && !is_helper && (is_named_so || manifest.version.is_some()) => {
                 let kind = manifest.component_type.unwrap_or_else(|| "source".into());
                 let app = path.split('/').nth(1).unwrap_or_default().to_owned();
                 let text = self.files.read(path).unwrap_or_default();
@@ -132,8 +170,7 @@ impl Scan<'_> {
                     hash: hex(&Sha256::digest(text.as_bytes())),
                 })
             }
-            // By custom `common` holds what components share.
-            _ if !is_named_so || path.rsplit('/').nth(1) == Some("common") => Outcome::Helper,
+            _ if !is_named_so || in_common(path) => Outcome::Helper,
             Some(_) => Outcome::Unreadable("its key is not a constant".into()),
             None => Outcome::Unreadable("it has no default export that can be read as a component".into()),
         };

@@ -54,6 +54,39 @@ async fn upload(server: &Server, query: &str, body: Vec<u8>) -> Answer {
 }
 
 #[tokio::test]
+async fn r2_5_of_files_that_claim_one_key_the_one_that_is_named_so_wins_and_the_others_are_reported() {
+    let server = Server::start().await;
+    let dir = tempfile::tempdir().expect("a folder");
+    let action = |key: &str, from: &str| {
+        format!("export default {{ key: '{key}', name: 'From {from}', version: '1.0.0', type: 'action', run() {{ return '{from}'; }} }};")
+    };
+    for (path, key) in [
+        // A copy that comes first by its path, one of the same name elsewhere, and helpers that bear a key.
+        ("components/acme/actions/copy/copy.mjs", "acme-mine"),
+        ("components/acme/actions/mine/mine.mjs", "acme-mine"),
+        ("components/acme/actions/mine/old.mjs", "acme-mine"),
+        ("components/acme/actions/common/common.mjs", "acme-mine"),
+        ("components/acme/common/actions/base.mjs", "acme-base"),
+        ("components/other/actions/mine/mine.mjs", "acme-mine"),
+        ("components/other/actions/alone/named-otherwise.mjs", "other-alone"),
+    ] {
+        write(dir.path(), path, &action(key, path));
+    }
+    let (status, added, stderr) = millrace(&server, &["registry", "add", dir.path().to_str().expect("UTF-8"), "--name", "claims"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    let lost: Vec<&str> = added["unindexed"].as_array().expect("a list").iter().map(|file| file["path"].as_str().expect("a path")).collect();
+    assert_eq!(lost, ["components/acme/actions/copy/copy.mjs", "components/acme/actions/mine/old.mjs", "components/other/actions/mine/mine.mjs"], "{added}");
+    assert!(
+        added["unindexed"][0]["reason"].as_str().is_some_and(|why| why.contains("acme-mine") && why.contains("components/acme/actions/mine/mine.mjs")),
+        "{added}"
+    );
+    assert_eq!(added["component_count"], 2, "{added}");
+    let winner = server.get("/components/registry/acme-mine").await.data();
+    assert_eq!(winner["name"], "From components/acme/actions/mine/mine.mjs");
+    assert_eq!(server.get("/components/registry/acme-base").await.status, 404);
+}
+
+#[tokio::test]
 async fn r2_5_a_folder_is_added_searched_and_deployed_from() {
     let server = Server::start().await;
     let dir = tempfile::tempdir().expect("a folder");
