@@ -1,9 +1,10 @@
 // What a module says of itself, as JSON: functions become markers.
-import type { Prepared } from "./instance.ts";
-import { functionsOf } from "./instance.ts";
+import { types } from "node:util";
+
+import { functionsOf, ownerOf, type Prepared } from "./instance.ts";
 import { kindOf } from "./errors.ts";
 import { isObject, type ResolvedProp } from "./props.ts";
-import type { Bag } from "./types.ts";
+import type { Bag, Fn } from "./types.ts";
 
 const HOOKS = ["deploy", "activate", "deactivate"];
 const DEPTH_MAX = 12;
@@ -32,18 +33,23 @@ export function describe(prepared: Prepared): Bag {
     has_additional_props: typeof component.additionalProps === "function",
     annotations: plain(component["annotations"], 0) ?? null,
     sample_emit: plain(component.sampleEmit, 0) ?? null,
-    props: prepared.props.map(describeProp),
+    props: prepared.props.map((prop) => describeProp(prop, () => prepared.instance({}, {}))),
   };
 }
 
 /** Fields of an app prop that are the prop's, not the app's. */
 const APP_FIELDS = ["label", "description", "optional", "hidden", "disabled", "reloadProps"];
 
-export function describeProp(prop: ResolvedProp): Bag {
+/** Fields of a prop that may be functions, whose results are shown. */
+const MADE_FIELDS = ["default", "label", "description", "content", "hidden", "disabled", "optional", "min", "max"];
+
+/** `self`: the component's instance, with whatever values there are. */
+export function describeProp(prop: ResolvedProp, self: () => Bag): Bag {
   if (prop.type === "app" || prop.type === "app[]") {
     const app = prop.app ?? prop.definition;
-    const fields = APP_FIELDS.filter((field) => field in prop.definition).map((field) => [field, plain(prop.definition[field], 0)]);
-    return { name: prop.name, type: prop.type, app: text(app["app"]), ...Object.fromEntries(fields) };
+    const shown: Bag = { name: prop.name, type: prop.type, app: text(app["app"]) };
+    for (const field of APP_FIELDS) if (field in prop.definition) show(shown, prop, field, self);
+    return shown;
   }
   const shown: Bag = { name: prop.name, type: prop.type };
   for (const [field, value] of Object.entries(prop.definition)) {
@@ -51,24 +57,31 @@ export function describeProp(prop: ResolvedProp): Bag {
     if (field === "type" || field === "name" || field === "propDefinition") continue;
     if (field === "options" && typeof value === "function") shown["remoteOptions"] = true;
     else if (field === "eventNames" && typeof value === "function") shown["remoteEventNames"] = true;
-    else if (field === "default" && typeof value === "function") made(shown, field, value as () => unknown);
-    else {
-      const data = plain(value, 0);
-      if (data !== undefined) shown[field] = data;
-    }
+    else show(shown, prop, field, self);
   }
   return shown;
 }
 
-/** A default that is a function: what it gives, where it gives it at once. */
+function show(shown: Bag, prop: ResolvedProp, field: string, self: () => Bag): void {
+  const value = prop.definition[field];
+  if (typeof value === "function" && MADE_FIELDS.includes(field)) {
+    // The result of an async function would come too late to be shown; it is not called for nothing.
+    if (!types.isAsyncFunction(value)) made(shown, field, () => (value as Fn).call(ownerOf(self(), prop.from?.get(field))));
+    return;
+  }
+  const data = plain(value, 0);
+  if (data !== undefined) shown[field] = data;
+}
+
+/** A field that is a function: its result, where that is no promise. */
 function made(shown: Bag, field: string, value: () => unknown): void {
   try {
-    const given: unknown = value.call(undefined);
+    const given = value();
     if (given instanceof Promise) return void given.catch(() => {});
     const data = plain(given, 0);
     if (data !== undefined && data !== null) shown[field] = data;
   } catch {
-    // It needs what only a run has: there is no default to show.
+    // It needs what only a run has: there is nothing to show.
   }
 }
 

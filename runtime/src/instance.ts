@@ -1,6 +1,6 @@
 // `this`: a fresh, writable instance for each run. Its own enumerable keys are props with a value and methods, nothing
 // else; methods are bound when it is made, for code hands them out as bare functions.
-import { plainValue, resolveProps, type ResolvedProp } from "./props.ts";
+import { isObject, plainValue, resolveProps, type Level, type ResolvedProp } from "./props.ts";
 import type { Bag, Component, Fn } from "./types.ts";
 
 /** What a call gives an instance beside its props. */
@@ -135,6 +135,11 @@ function sqlQuery(prop: ResolvedProp, value: unknown): unknown {
   const { app } = (prop.definition["auth"] ?? {}) as Bag;
   const bag = typeof given === "object" ? (given as Bag) : { query: given };
   return { app, ...bag, params: bag["params"] ?? [] };
+}
+
+/** `this` of what stands in a definition: of an app's it is the app, without an account where the component has no prop of it; else the component. */
+export function ownerOf(self: Bag, level: Level | undefined): unknown {
+  return level ? (self[level.appProp] ?? (isObject(level.app) ? bindApp(level.app, undefined) : self)) : self;
 }
 
 const appMembers = new WeakMap<object, Members>();

@@ -2,7 +2,7 @@
 import type { CallContext } from "./context.ts";
 import { describeProp } from "./describe.ts";
 import { kindOf } from "./errors.ts";
-import { bindApp, type Prepared } from "./instance.ts";
+import { ownerOf, type Prepared } from "./instance.ts";
 import { JSON } from "./kept.ts";
 import { isObject, plainValue, resolveProps, type ResolvedProp } from "./props.ts";
 import { sourceInstance } from "./source.ts";
@@ -22,22 +22,24 @@ export async function runOptions(prepared: Prepared, frame: CallFrame, call: Cal
   if (!prop) throw new Error(`the component has no prop \`${name}\``);
   const where = `the options of the prop \`${name}\``;
   // What an app hook listens for is asked for in the same way.
-  const options = prop.type === "$.interface.apphook" ? prop.definition["eventNames"] : prop.definition["options"];
+  const field = prop.type === "$.interface.apphook" ? "eventNames" : "options";
+  const options = prop.definition[field];
   if (typeof options !== "function") return { options: listOf(options ?? [], where), context: null };
   const asked: Bag = {};
   try {
     // The nearest has the last word.
-    for (const { inputs } of [...prop.levels].reverse()) Object.assign(asked, typeof inputs === "function" ? await (inputs as (props: Bag) => unknown)(configured(prepared, frame, self)) : inputs);
+    for (let at = prop.levels.length - 1; at >= 0; at--) {
+      const inputs = prop.levels[at]?.inputs;
+      // It stands in the component, or in the definition of the level above.
+      Object.assign(asked, typeof inputs === "function" ? await (inputs as Fn).call(ownerOf(self, prop.levels[at - 1]), configured(prepared, frame, self)) : inputs);
+    }
   } catch (error) {
     // It reads props that have no value yet.
     return { options: [], context: null, not_ready: error instanceof Error ? error.message : String(error) };
   }
   Object.assign(asked, { page: frame["page"] ?? 0, prevContext: frame["prev_context"] ?? {} });
   if (frame["query"] !== undefined && frame["query"] !== null) asked["query"] = frame["query"];
-  const from = prop.optionsFrom;
-  // Of an app's definition `this` is the app; where the component has no prop of it, the app without an account.
-  const owner = from ? (self[from.appProp] ?? (isObject(from.app) ? bindApp(from.app, undefined) : self)) : self;
-  const found = await (options as Fn).call(owner, asked);
+  const found = await (options as Fn).call(ownerOf(self, prop.from?.get(field)), asked);
   if (isObject(found) && ("options" in found || "context" in found)) {
     return { options: listOf(found["options"], where), context: found["context"] ?? null };
   }
@@ -81,9 +83,10 @@ function listOf(found: unknown, where: string): unknown[] {
 }
 
 export async function runAdditionalProps(prepared: Prepared, frame: CallFrame, call: CallContext): Promise<unknown> {
-  if (typeof prepared.component.additionalProps !== "function") return { props: prepared.props.map(describeProp), dynamic_props: [] };
-  const { all, added } = await withAdditional(prepared, frame, sourceInstance(prepared, frame, call));
-  const props = all.map(describeProp);
+  if (typeof prepared.component.additionalProps !== "function") return { props: prepared.props.map((prop) => describeProp(prop, () => sourceInstance(prepared, frame, call))), dynamic_props: [] };
+  const self = sourceInstance(prepared, frame, call);
+  const { all, added } = await withAdditional(prepared, frame, self);
+  const props = all.map((prop) => describeProp(prop, () => self));
   return { props, dynamic_props: props.filter((_, index) => added.has(all[index]?.name ?? "")) };
 }
 
@@ -92,7 +95,7 @@ async function withAdditional(prepared: Prepared, frame: Bag, self: Bag): Promis
   const own = (prepared.component.props ?? {}) as Bag;
   // Code changes the definitions it is given: they are a copy, and what it did to them counts.
   const given = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, definitionCopy(value)]));
-  const before = JSON.stringify(resolveProps(given).map(describeProp));
+  const before = JSON.stringify(resolveProps(given).map((prop) => describeProp(prop, () => self)));
   const previous = previousOf(frame["previous"]);
   const merged: Bag = { ...given, ...Object.fromEntries(Object.entries(previous).filter(([name]) => !(name in own))) };
   const returned = await (prepared.component.additionalProps as Fn).call(self, merged);
@@ -103,7 +106,7 @@ async function withAdditional(prepared: Prepared, frame: Bag, self: Bag): Promis
   const kept = Object.fromEntries(Object.entries(merged).filter(([name, value]) => value !== undefined && (name in own || !(name in previous))));
   const all = resolveProps({ ...kept, ...(returned as Bag | undefined) });
   const unchanged = new Map((JSON.parse(before) as Bag[]).map((prop) => [prop["name"], JSON.stringify(prop)]));
-  return { all, added: new Set(all.filter((prop) => JSON.stringify(describeProp(prop)) !== unchanged.get(prop.name)).map((prop) => prop.name)) };
+  return { all, added: new Set(all.filter((prop) => JSON.stringify(describeProp(prop, () => self)) !== unchanged.get(prop.name)).map((prop) => prop.name)) };
 }
 
 /** A definition that may be changed; shorthand becomes an object, for code sets fields of it. */

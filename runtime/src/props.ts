@@ -18,8 +18,8 @@ export interface ResolvedProp {
   app?: Bag;
   /** What it builds on, the nearest first. */
   levels: Level[];
-  /** The level that its options come from; absent where they are the component's own. */
-  optionsFrom?: Level;
+  /** The level that each field comes from; absent where it is the component's own. */
+  from?: Map<string, Level>;
 }
 
 /** Definitions may build on others; deeper than this is a cycle. */
@@ -47,7 +47,7 @@ function resolveProp(name: string, value: unknown, appProps: Map<unknown, string
   if (isApp(value)) return { name, type: "app", definition: value, app: value, levels: [] };
   let definition = value;
   const levels: Level[] = [];
-  let optionsFrom: Level | undefined;
+  const from = new Map<string, Level>();
   while (Array.isArray(definition["propDefinition"]) && levels.length < LEVELS_MAX) {
     const [app, defName, inputs] = definition["propDefinition"] as unknown[];
     const slug = isObject(app) ? app["app"] : undefined;
@@ -56,11 +56,11 @@ function resolveProp(name: string, value: unknown, appProps: Map<unknown, string
     const named = isObject(app) && isObject(app["propDefinitions"]) ? app["propDefinitions"][String(defName)] : undefined;
     const base = typeof named === "string" ? { type: named } : isObject(named) ? named : {};
     const { propDefinition: _used, ...own } = definition;
-    if (!("options" in own) && "options" in base) optionsFrom = level;
+    for (const field of Object.keys(base)) if (!(field in own)) from.set(field, level);
     definition = { ...base, ...own };
   }
   const type = definition["type"];
-  return { name, type: typeof type === "string" ? type : "string", definition, levels, optionsFrom };
+  return { name, type: typeof type === "string" ? type : "string", definition, levels, from };
 }
 
 /**

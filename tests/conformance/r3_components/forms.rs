@@ -171,3 +171,43 @@ async fn r3_a_form_outlives_a_restart_and_ends_a_day_after_its_last_question() {
     let ended = server.post("/components/props", &ask).await;
     assert_eq!(ended.refusal(), (422, "invalid_field"), "{}", ended.text);
 }
+
+/// `this` of a function in a definition is the app where the field comes from the app's definition, and the component where the component defines it.
+#[tokio::test]
+async fn r3_this_of_a_definitions_function_is_the_app_or_the_component_that_defines_the_field() {
+    let server = Server::start().await;
+    let code = "const low = { type: 'app', app: 'low', methods: { tag() { return 'low' + typeof this.$auth; } }, propDefinitions: {
+        id: { type: 'string', options(o) { return [this.tag() + JSON.stringify(o)]; }, default() { return this.tag(); }, label() { return 'L ' + this.tag(); }, description: 'plain' } } };
+      const high = { type: 'app', app: 'high', methods: { tag() { return 'high'; } }, propDefinitions: { id: { propDefinition: [low, 'id', function () { return { inner: this.tag() }; }] } } };
+      export default { name: 'c', key: 'this-c', version: '0.0.1', type: 'action', methods: { tag() { return 'own'; } }, props: { low, high,
+        again: { ...low, label() { return 'L ' + this.tag(); } },
+        late: { type: 'string', optional: true, async default() { throw new Error('is not called'); } },
+        all: { propDefinition: [low, 'id', function () { return { from: this.tag() }; }] },
+        both: { propDefinition: [high, 'id', function ({ n }) { return { from: this.tag(), n }; }] },
+        other: { propDefinition: [low, 'id'], label() { return 'L ' + this.tag(); } },
+        chosen: { propDefinition: [low, 'id'], options() { return [this.tag()]; } },
+        own: { type: 'string', options() { return [this.tag()]; }, default() { return this.tag(); } },
+        n: { type: 'integer', optional: true } }, run() {} };";
+    for slug in ["low", "high"] {
+        server.post("/apps", &json!({ "name_slug": slug, "custom_fields": [{ "name": "k" }] })).await.data();
+    }
+    let component = server.post("/components", &json!({ "component_code": code })).await.data();
+    let def = |name: &str| component["configurable_props"].as_array().expect("props").iter().find(|prop| prop["name"] == name).expect("a prop").clone();
+    for (name, label, default) in
+        [("all", "L lowobject", "lowobject"), ("both", "L lowobject", "lowobject"), ("other", "L own", "lowobject"), ("chosen", "L lowobject", "lowobject")]
+    {
+        let prop = def(name);
+        assert_eq!((&prop["label"], &prop["default"], &prop["description"]), (&json!(label), &json!(default), &json!("plain")), "{name}");
+    }
+    assert_eq!((&def("own")["default"], &def("again")["label"], &def("late")["default"]), (&json!("own"), &json!("L own"), &json!(null)));
+    for (name, expected) in [
+        ("all", "lowobject{\"from\":\"own\",\"page\":0,\"prevContext\":{}}"),
+        ("both", "lowobject{\"inner\":\"high\",\"from\":\"own\",\"n\":7,\"page\":0,\"prevContext\":{}}"),
+        ("other", "lowobject{\"page\":0,\"prevContext\":{}}"),
+        ("chosen", "own"),
+        ("own", "own"),
+    ] {
+        let answer = server.post("/components/configure", &json!({ "id": component["id"], "prop_name": name, "configured_props": { "n": 7 } })).await.json;
+        assert_eq!(answer["options"][0]["value"], expected, "{name}: {answer}");
+    }
+}
