@@ -1,8 +1,10 @@
 //! Table of `docs/scopes.md`, held against the server: every route, with a key of each scope, and secrets laid out where a route could reach them.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use millrace_tests::browser::{Browser, PASSWORD};
+use millrace_tests::browser::{Browser, PASSWORD, token};
+use millrace_tests::peer::{Peer, Says};
 use millrace_tests::{Answer, Server, answer, id};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -59,10 +61,16 @@ struct Laid {
     ids: Vec<(&'static str, String)>,
     account: Value,
     store: Value,
+    endpoint: Value,
 }
 
 impl Laid {
     async fn of(server: &Server) -> Self {
+        Self::telling(server, "").await
+    }
+
+    /// `tells`: a statement that all of its code begins with, wherever it is run.
+    async fn telling(server: &Server, tells: &str) -> Self {
         server.post("/apps", &json!({ "name_slug": "vault", "custom_fields": [{ "name": "key" }] })).await.data();
         let account = server.post("/accounts", &json!({ "app": "vault", "credentials": { "key": CREDENTIAL } })).await.data();
         let store = server.post("/data_stores", &json!({ "name": "vaulted" })).await.data();
@@ -70,20 +78,25 @@ impl Laid {
         let file = server.raw(Method::PUT, "/v1/file_stores/vaulted-files/files").query(&[("path", NAMED)]);
         assert_eq!(answer(file.bearer_auth(&server.api_key).body(STORED)).await.status, 200);
 
-        let props = "props: { vault: { type: 'app', app: 'vault' }, pin: { type: 'string', secret: true, optional: true }, store: { type: 'data_store', optional: true } }";
-        let action =
-            format!("/* {CODE} */ export default {{ name: 'Acts', key: 'vault-act', version: '1', type: 'action', {props}, run() {{ return 'done'; }} }};");
+        let props = format!(
+            "props: {{ vault: {{ type: 'app', app: 'vault' }}, pin: {{ type: 'string', secret: true, optional: true }}, store: {{ type: 'data_store', optional: true }},
+               pick: {{ type: 'string', optional: true, async options() {{ {tells} return ['a']; }} }} }}, async additionalProps() {{ {tells} return {{}}; }}"
+        );
+        let action = format!(
+            "/* {CODE} */ export default {{ name: 'Acts', key: 'vault-act', version: '1', type: 'action', {props}, async run() {{ {tells} return 'done'; }} }};"
+        );
         server.post("/components", &json!({ "component_code": action, "publish": true })).await.data();
         let with = json!({ "vault": { "authProvisionId": account["id"] }, "pin": format!("{CREDENTIAL}-pin"), "store": store["id"] });
         let code = format!(
-            "/* {CODE} */ export default {{ name: 'Emits', key: 'vault-emit', version: '1', {props}, run(event) {{
+            "/* {CODE} */ export default {{ name: 'Emits', key: 'vault-emit', version: '1', {props},
+               hooks: {{ async activate() {{ {tells} }}, async deactivate() {{ {tells} }} }}, async run(event) {{ {tells}
                console.log({WRITES}); this.$emit({{ says: {WRITES} }}); if (event.fails) throw new Error({WRITES}); return {WRITES}; }} }};"
         );
         let source = server.source(&code, with).await;
-        let trigger = format!("/* {CODE} */ export default {{ name: 'Triggers', key: 'vault-trigger', version: '1', run() {{}} }};");
+        let trigger = format!("/* {CODE} */ export default {{ name: 'Triggers', key: 'vault-trigger', version: '1', {props}, async run() {{ {tells} }} }};");
         server.post("/components", &json!({ "component_code": trigger, "publish": true })).await.data();
         let step = format!(
-            "/* {CODE} */ export default {{ run({{ steps, $ }}) {{ console.log({WRITES}); $.send.emit({{ raw_event: {{ says: {WRITES} }} }});
+            "/* {CODE} */ export default {{ async run({{ steps, $ }}) {{ {tells} console.log({WRITES}); $.send.emit({{ raw_event: {{ says: {WRITES} }} }});
                if (steps.trigger.event.fails) throw new Error({WRITES}); if (steps.trigger.event.waits) $.flow.suspend(); return {WRITES}; }} }};"
         );
         let workflow = server.workflow("vault", json!([{ "type": "http" }, { "type": "source", "id": source["id"] }]), &[("says", &step)]).await;
@@ -145,7 +158,7 @@ impl Laid {
             ("/invitations/{id}", "lnk_none".into()),
             ("/api_keys/{id}", id(&another).to_owned()),
         ];
-        Self { ids, account, store }
+        Self { ids, account, store, endpoint: workflow["triggers"][0]["id"].clone() }
     }
 
     /// The path of a row, of things that are there.
@@ -319,6 +332,204 @@ async fn a_key_with_invoke_alone_learns_nothing_but_what_it_runs_itself() {
         asked += 1;
     }
     assert!(asked >= 12, "{asked}");
+}
+
+/// What each cell may say, by column.
+const MARKS: [(&str, &[&str]); 4] = [
+    ("credentials", &["–", "shows once", "shows to `full`", "sets", "runs with"]),
+    ("code", &["–", "shows", "sets", "deletes", "runs any", "runs what is deployed", "runs what is published", "of `deploy` any"]),
+    ("stores", &["–", "shows", "shows names", "sets", "runs with"]),
+    ("history", &["–", "shows", "shows to `read`", "shows its own run", "adds", "sets", "deletes", "sends on", "sends again"]),
+];
+
+#[test]
+fn every_mark_is_one_that_the_page_explains() {
+    let rows = table();
+    assert!(rows.len() > 180, "{}", rows.len());
+    for row in &rows {
+        for (what, known) in MARKS {
+            for mark in row.reaches[what].split([',', ';']).map(str::trim) {
+                assert!(known.contains(&mark), "{} {}, {what}: `{mark}` is none of {known:?}", row.method, row.path);
+            }
+        }
+        // What runs with stores runs code, and what runs code may be given credentials; code that is only looked at is given neither.
+        let (runs, with) = (row.reaches["code"].contains("runs"), |what: &str| row.reaches[what].contains("runs with"));
+        assert_eq!(with("credentials"), with("stores"), "{} {}", row.method, row.path);
+        assert!(runs || !with("stores"), "{} {} runs nothing with stores", row.method, row.path);
+        // A scope that only looks changes and runs nothing.
+        assert!(row.scope != "read" || (row.method == Method::GET && !runs), "{} {} is for `read`", row.method, row.path);
+        assert!(row.method != Method::GET || row.reaches.values().all(|cell| !["sets", "adds", "deletes", "runs"].iter().any(|verb| cell.contains(verb))));
+    }
+}
+
+/// What a request asks for that is taken, of a route that changes something.
+fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
+    let code = |key: &str, kind: &str| {
+        let kind = if kind.is_empty() { String::new() } else { format!("type: '{kind}', ") };
+        format!(
+            "/* {CODE} */ {tells} export default {{ name: 'Own', key: '{key}', version: '1', {kind}props: {{ pick: {{ type: 'string', optional: true, options() {{ return ['a']; }} }} }},
+               additionalProps() {{ return {{}}; }}, run() {{ return 1; }} }};"
+        )
+    };
+    let step = json!([{ "namespace": "own", "code": code("own-step", "") }]);
+    let with = json!({ "vault": { "authProvisionId": laid.account["id"] }, "store": laid.store["id"] });
+    let of = |place: &str| laid.ids.iter().find(|(named, _)| *named == place).expect("laid").1.clone();
+    let path = laid.path(&row.path);
+    let (query, body) = match (row.method.as_str(), row.path.as_str()) {
+        ("POST", "/v1/workspaces") => ("", json!({ "name": "another", "email": "another@x.test" })),
+        ("PUT", "/v1/workspaces/{org}" | "/v1/orgs/{org}") => ("", json!({ "name": "named" })),
+        ("POST", "/v1/setup_links") => ("", json!({})),
+        ("POST", "/v1/invitations") => ("", json!({ "email": "member@x.test", "role": "viewer" })),
+        ("PUT", "/v1/members/{id}") => ("", json!({ "role": "viewer" })),
+        ("POST", "/v1/api_keys") => ("", json!({ "name": "made", "scopes": ["read"] })),
+        ("PUT", "/v1/api_keys/{id}") => ("", json!({ "name": "renamed" })),
+        ("POST", "/v1/apps") => ("", json!({ "name_slug": "another" })),
+        ("PUT", "/v1/apps/{id}") => ("", json!({ "description": "described" })),
+        ("POST", "/v1/accounts") => ("", json!({ "app": "vault", "credentials": { "key": CREDENTIAL } })),
+        ("POST", "/v1/accounts/connect") => ("", json!({ "app": "signed-in" })),
+        ("PUT", "/v1/accounts/{id}") => ("", json!({ "credentials": { "key": CREDENTIAL } })),
+        ("POST", "/v1/components/configure") => ("", json!({ "component_code": code("own-form", "action"), "prop_name": "pick" })),
+        ("POST", "/v1/components/props") => ("", json!({ "component_code": code("own-form", "action") })),
+        ("POST", "/v1/components") => ("", json!({ "component_code": code("own-saved", "action") })),
+        ("POST", "/v1/sources") => ("", json!({ "component_code": code("own-source", "") })),
+        ("PUT", "/v1/sources/{id}") => {
+            ("", json!({ "component_code": code("own-again", "").replace("props:", &format!("hooks: {{ async deactivate() {{ {tells} }} }}, props:")) }))
+        }
+        ("POST", "/v1/subscriptions") => ("?", json!({})),
+        ("POST", "/v1/auto_subscriptions") => ("?event_name=$logs", json!({})),
+        ("POST", "/v1/webhooks") => ("", json!({ "url": "http://127.0.0.1:9/other" })),
+        ("POST", "/v1/workflows/test") => ("", json!({ "steps": step })),
+        ("POST", "/v1/workflows") => ("", json!({ "steps": step, "triggers": [], "settings": { "name": "made" } })),
+        ("PUT", "/v1/workflows/{id}") => ("", json!({ "steps": step })),
+        ("POST", "/v1/workflows/{id}/rollback") => ("", json!({ "deployment_id": of("{deployment}") })),
+        ("POST", "/v1/domains") => ("", json!({ "domain": "other.example.test", "endpoint_id": laid.endpoint })),
+        ("POST", "/v1/data_stores") => ("", json!({ "name": "made" })),
+        ("PUT", "/v1/data_stores/{id}") => ("", json!({ "name": "renamed" })),
+        ("PUT", "/v1/data_stores/{id}/record") => ("", json!({ "key": NAMED, "value": STORED })),
+        ("DELETE", "/v1/data_stores/{id}/record") => ("?key=canary-named", Value::Null),
+        ("PUT" | "DELETE", "/v1/file_stores/{name}/files") => ("?path=canary-named", Value::Null),
+        ("POST", "/v1/oauth/clients") => ("", json!({ "name": "made", "scopes": ["read"] })),
+        ("PUT", "/v1/workflows/{id}/retention" | "/v1/sources/{id}/retention") => ("", json!({ "keep_count": 1000 })),
+        ("POST", "/v1/connect/{project}/triggers/deploy") => {
+            ("", json!({ "id": "vault-trigger", "external_user_id": "u", "webhook_url": "http://127.0.0.1:9/third", "configured_props": with }))
+        }
+        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}") => ("", json!({ "configured_props": { "pick": "a" }, "name": "renamed" })),
+        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}/pipelines") => ("", json!({ "workflow_ids": [of("/workflows/{id}")] })),
+        ("PUT", "/v1/connect/{project}/deployed-triggers/{id}/webhooks") => ("", json!({ "webhook_urls": ["http://127.0.0.1:9/fourth"] })),
+        ("POST", path) if path.ends_with("/configure") => {
+            ("", json!({ "id": if path.contains("triggers") { "vault-trigger" } else { "vault-act" }, "prop_name": "pick", "configured_props": with }))
+        }
+        ("POST", path) if path.ends_with("/props") => {
+            ("", json!({ "id": if path.contains("triggers") { "vault-trigger" } else { "vault-act" }, "configured_props": with }))
+        }
+        ("DELETE", _) => ("", Value::Null),
+        _ => ("", json!({})),
+    };
+    let query = match row.path.as_str() {
+        "/v1/subscriptions" => format!("?emitter_id={}&listener_id={}", of("/workflows/{id}"), of("/webhooks/{id}")),
+        "/v1/auto_subscriptions" => format!("{query}&listener_id={}", of("/webhooks/{id}")),
+        _ => query.to_owned(),
+    };
+    (format!("{path}{query}"), body)
+}
+
+/// Where an answer holds a secret that was made for it.
+fn made_secret(shown: &Value) -> Option<String> {
+    const NAMED: [&str; 6] = ["key", "api_key", "secret", "client_secret", "signing_key", "webhook_signing_key"];
+    match shown {
+        Value::Array(all) => all.iter().find_map(made_secret),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| match value.as_str() {
+            Some(text) if NAMED.contains(&name.as_str()) && text.len() > 30 => Some(text.to_owned()),
+            Some(_) => (name == "url").then(|| token(shown)).filter(|token| token.len() >= 32),
+            None => made_secret(value),
+        }),
+        _ => None,
+    }
+}
+
+/// Waits until no run is under way.
+async fn at_rest(server: &Server, key: &str) {
+    for status in ["queued", "running"] {
+        while server.call_as(key, Method::GET, &format!("/runs?status={status}"), None).await.json["page_info"]["count"] != 0 {}
+    }
+}
+
+#[tokio::test]
+async fn what_a_route_that_changes_something_shows_makes_and_runs_is_what_its_row_says() {
+    /// Of people, whom a key is none of, and of trees of components, which are files.
+    const ELSEWHERE: [&str; 5] = ["/v1/members/", "/v1/invitations/", "/v1/session", "/v1/links/", "/v1/registries"];
+    let peer = Peer::start(|_| Says::Json("{}".into()));
+    let tells = format!("await fetch('{}/ran');", peer.url);
+    let server = Server::start().await;
+    let laid = Laid::telling(&server, &tells).await;
+    let (deploy, read, asks) = (key(&server, "deploy").await, key(&server, "read").await, key(&server, "read").await);
+    let oauth = json!({ "authorize_url": "http://127.0.0.1:9/a", "token_url": "http://127.0.0.1:9/t", "client_id": "c", "client_secret": CREDENTIAL });
+    server.post("/apps", &json!({ "name_slug": "signed-in", "auth_type": "oauth", "oauth": oauth })).await.data();
+    let rows = table();
+    let changes = rows.iter().filter(|row| row.method != Method::GET && !ELSEWHERE.iter().any(|with| row.path.starts_with(with)));
+    let (deletes, others): (Vec<&Row>, Vec<&Row>) =
+        changes.filter(|row| matches!(row.scope.as_str(), "deploy" | "full")).partition(|row| row.method == Method::DELETE);
+    // An owner goes after what it has.
+    let (owners, parts): (Vec<&Row>, Vec<&Row>) = deletes.into_iter().partition(|row| row.path.ends_with("/{id}"));
+    let (mut secrets, mut problems, mut looked_at) = (Vec::new(), Vec::new(), 0);
+    for row in others.into_iter().chain(parts).chain(owners) {
+        let (mut path, body) = taken(&laid, row, &tells);
+        // What goes is there.
+        let goes = match (row.method.as_str(), row.path.as_str()) {
+            ("DELETE", "/v1/data_stores/{id}") => Some(server.post("/data_stores", &json!({ "name": "goes" })).await.data()),
+            ("DELETE", "/v1/data_stores/{id}/record") => {
+                server.put(path.trim_start_matches("/v1").split('?').next().expect("a path"), &json!({ "key": NAMED, "value": 1 })).await.data();
+                None
+            }
+            ("DELETE", "/v1/accounts/{id}") => Some(server.post("/accounts", &json!({ "app": "vault", "credentials": { "key": CREDENTIAL } })).await.data()),
+            ("DELETE", "/v1/sources/{id}") => {
+                let code = format!("export default {{ name: 'Goes', version: '1', hooks: {{ async deactivate() {{ {tells} }} }}, run() {{}} }};");
+                Some(server.source(&code, json!({})).await)
+            }
+            _ => None,
+        };
+        if let Some(goes) = goes {
+            path = row.path.replace("{id}", id(&goes));
+        }
+        at_rest(&server, &asks).await;
+        let (ran, own) = (peer.requests(), if row.scope == "full" { &server.api_key } else { &deploy });
+        let got = ask(&server, own, row, &path, (!body.is_null()).then_some(&body)).await;
+        let mut wrong = |what: &str, is_wrong: bool| {
+            if is_wrong {
+                problems.push(format!("{} {path} {what}: the row says {:?}: {} {}", row.method, row.reaches, got.status, got.text));
+            }
+        };
+        wrong("is refused", !(200..300).contains(&got.status));
+        wrong("shows credentials", got.text.contains(CREDENTIAL));
+        // Its own code, where it came with the request.
+        wrong("shows code or not", got.text.contains(CODE) != row.shows("code"));
+        wrong("shows history", got.text.contains(HISTORY) && !row.shows("history"));
+        wrong("shows what is stored", [STORED, NAMED].iter().any(|canary| got.text.contains(canary)) && !row.reaches["stores"].contains("sets"));
+        let made = made_secret(&got.json["data"]).or_else(|| made_secret(&got.json));
+        wrong("shows a new secret or not", made.is_some() != row.shows("credentials"));
+        secrets.extend(made);
+        if row.reaches["code"].contains("runs") {
+            let deadline = Instant::now() + Duration::from_secs(if got.status < 300 { 60 } else { 0 });
+            while peer.requests() == ran && Instant::now() < deadline {
+                at_rest(&server, &asks).await;
+            }
+            wrong("runs nothing", peer.requests() == ran);
+        } else {
+            at_rest(&server, &asks).await;
+            wrong("runs code", peer.requests() != ran);
+        }
+        looked_at += 1;
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(looked_at > 50 && secrets.len() >= 6, "{looked_at}, {} secrets", secrets.len());
+
+    // What is shown once is shown by nothing else.
+    let whole = Laid::of(&server).await;
+    for row in rows.iter().filter(|row| row.method == Method::GET && !row.is_stream() && matches!(row.scope.as_str(), "read" | "full" | "any")) {
+        let own = if row.scope == "full" { &server.api_key } else { &read };
+        let text = ask(&server, own, row, &whole.path(&row.path), None).await.text;
+        assert!(!secrets.iter().any(|secret| text.contains(secret.as_str())), "{} shows a secret that was shown once: {text}", row.path);
+    }
 }
 
 /// Runs an action by itself.
