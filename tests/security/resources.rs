@@ -464,3 +464,17 @@ async fn a_workflow_that_starts_itself_fills_its_queue_and_no_more() {
     let waiting = server.get(&format!("{path}/runs?status=queued")).await.json["page_info"]["total_count"].as_u64();
     assert!(waiting.is_some_and(|count| count <= 3), "{waiting:?}");
 }
+
+/// A call of a millisecond that leaves a loop behind, which lets the event loop turn: an idle process is kept for minutes, this one is not.
+#[tokio::test]
+async fn what_a_call_leaves_behind_burns_no_processor_for_minutes() {
+    let field = Field::start().await;
+    let burns = "const burn = () => { for (const end = Date.now() + 50; Date.now() < end; ); setTimeout(burn, 1); }; setTimeout(burn, 1); return 'gone on';";
+    let source = field.deploy(burns).await;
+    assert_eq!(field.send(&source).await.text, "open: gone on");
+    let logs = format!("/sources/{}/logs", source["id"].as_str().expect("an id"));
+    let logs = field.server.until("its log says that it was ended", &logs, |l| l["data"].as_array().is_some_and(|all| !all.is_empty())).await;
+    // It has five seconds, by the processor's count, or by the clock where it keeps the next run from its process.
+    assert!(logs["data"].to_string().contains("was ended; await it in the run"), "{logs}");
+    field.healthy().await;
+}

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use millrace_model::egress::Refusal;
+use millrace_model::{Clock as _, SystemClock};
 
 use crate::ask::Desk;
 use crate::call::{After, Ended, EndedCall, REFUSALS_KEPT, UnderWay, thrown};
@@ -213,6 +214,7 @@ impl Blank {
             frame_bytes_max: config.frame_bytes_max,
             tmp_bytes_max: config.tmp_bytes_max,
             load_timeout: config.load_timeout,
+            late_processor_max: config.late_processor_max,
             shares: shares.clone(),
             on_event: Box::new(on_event),
         };
@@ -320,6 +322,20 @@ impl Host {
             // It may be gone already.
             let _ = kill.send(death);
         }
+    }
+
+    /// Takes no more calls, and reports in the log of the last one why what it left running is ended. False where another one is under way: then the host ends
+    /// with that.
+    pub(crate) fn ends_without_call(&self, why: &str) -> bool {
+        let mut calls = self.calls.lock();
+        self.retiring.store(true, Ordering::SeqCst);
+        if !calls.under_way.is_empty() {
+            return false;
+        }
+        if let Some((_, last)) = calls.ended.back_mut() {
+            last.line("warn", format!("what the run left running {why}, the limit, and was ended; await it in the run"), SystemClock.now().0);
+        }
+        true
     }
 
     /// Ends the calls that are under way and takes no more.

@@ -53,6 +53,7 @@ pub(crate) struct Life {
     pub(crate) frame_bytes_max: usize,
     pub(crate) tmp_bytes_max: u64,
     pub(crate) load_timeout: Duration,
+    pub(crate) late_processor_max: Duration,
     pub(crate) shares: Arc<Shares>,
     pub(crate) on_event: OnEvent,
 }
@@ -71,7 +72,7 @@ impl Life {
                     read = self.read(read) => read.err().map(Death::Violation),
                     death = self.too_much() => Some(death),
                     death = self.loads_too_long() => Some(death),
-                    () = self.share_the_processor() => None,
+                    death = self.share_the_processor() => Some(death),
                 };
                 self.host.retiring.store(true, Ordering::SeqCst);
                 match ended {
@@ -152,8 +153,8 @@ impl Life {
         }
     }
 
-    /// Never ends.
-    async fn share_the_processor(&self) {
+    /// Ends once the host has used too much of the processor without a call.
+    async fn share_the_processor(&self) -> Death {
         let mut part = self.shares.part(&self.host.organization);
         let Some(mut meter) = self.child.id().map(Meter::new) else { return std::future::pending().await };
         if part.keeps_back(Instant::now()) && meter.keep_back(true) {
@@ -163,9 +164,15 @@ impl Life {
         let mut load = self.host.load.clone();
         let _ = load.wait_for(Load::is_over).await;
         meter.begin();
+        let mut late = Duration::ZERO;
         loop {
             tokio::time::sleep(processor::LOOK).await;
             let Some(seen) = meter.look(self.host.ended(), self.host.calls()) else { continue };
+            late = if seen.has_worked { Duration::ZERO } else { late + seen.taken.used };
+            let why = || format!("used {:?} of processor time after its end", self.late_processor_max);
+            if late > self.late_processor_max && self.host.ends_without_call(&why()) {
+                return Death::Ended;
+            }
             let keeps_back = part.look(seen.taken, seen.has_worked, Instant::now());
             if seen.burns {
                 self.host.slowed.store(true, Ordering::SeqCst);

@@ -311,7 +311,9 @@ impl Runner {
         let (host, calls, most) = (Arc::downgrade(host), host.ended(), self.0.config.left_running_max);
         tokio::spawn(async move {
             tokio::time::sleep(most).await;
-            if let Some(host) = host.upgrade().filter(|host| host.has_left_running() && host.ended() == calls) {
+            if let Some(host) = host.upgrade().filter(|host| host.has_left_running() && host.ended() == calls)
+                && host.ends_without_call(&format!("kept its process from other runs for {most:?}"))
+            {
                 host.kill(Death::Ended);
             }
         });

@@ -39,6 +39,8 @@ pub struct RunnerConfig {
     /// How long what a call left running may keep its host from the next call; then the host is ended. The runtime lets the next call begin after a second, so
     /// only code that blocks the event loop meets it.
     pub left_running_max: Duration,
+    /// Time on the processor that a host may use after its last call; then it is ended.
+    pub late_processor_max: Duration,
     /// Heap of a host that asks for no other, MiB.
     pub heap_mb_default: u32,
     /// A longer frame ends its host.
@@ -70,6 +72,7 @@ impl Default for RunnerConfig {
             idle_evict: Duration::from_secs(300),
             surplus_idle: Duration::from_secs(10),
             left_running_max: Duration::from_secs(5),
+            late_processor_max: Duration::from_secs(5),
             heap_mb_default: 256,
             frame_bytes_max: 16 << 20,
             log_bytes_max: 256 << 10,

@@ -97,6 +97,25 @@ async fn a_call_that_leaves_a_loop_behind_loses_its_host_and_no_call() {
     until("the first host is gone", || !alive(&first)).await;
 }
 
+/// One that lets the event loop turn, and so is asked nothing: it would burn for as long as an idle host is kept.
+#[tokio::test]
+async fn a_loop_that_lets_others_go_between_ends_after_its_time_on_the_processor() {
+    let bench = Bench::set(|c| c.late_processor_max = Duration::from_millis(300)).await;
+    let body = "if (event) { const burn = () => { for (const end = Date.now() + 20; Date.now() < end; ); setTimeout(burn, 1); }; burn(); } return process.pid;";
+    let isolates = [one_call(&bench, "a", body, 1), bench.isolate("b", body)];
+    for isolate in &isolates {
+        let first = value(bench.call(isolate, true).await);
+        until("the first host is gone", || !alive(&first)).await;
+        assert_ne!(value(bench.call(isolate, false).await), first);
+    }
+    // Who only waits is left alone.
+    let waits = one_call(&bench, "c", "globalThis.since ??= setInterval(() => {}, 5); return process.pid;", 1);
+    let first = value(bench.call(&waits, true).await);
+    let burns = value(bench.call(&isolates[0], true).await);
+    until("the other is gone", || !alive(&burns)).await;
+    assert_eq!(value(bench.call(&waits, true).await), first);
+}
+
 #[tokio::test]
 async fn a_call_whose_caller_went_away_keeps_its_isolate_until_it_ends() {
     let bench = Bench::real().await;
