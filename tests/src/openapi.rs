@@ -48,12 +48,16 @@ fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: 
     let empty = Map::new();
     let keywords = schema.as_object().unwrap_or(&empty);
     for keyword in keywords.keys() {
-        let known = ["$ref", "type", "properties", "required", "additionalProperties", "items", "description"];
+        let known = ["$ref", "type", "properties", "required", "additionalProperties", "items", "description", "anyOf"];
         assert!(known.contains(&keyword.as_str()), "the document uses the keyword `{keyword}`, which this check does not know");
     }
     if let Some(reference) = schema["$ref"].as_str() {
         let target = document.pointer(reference.trim_start_matches('#')).unwrap_or_else(|| panic!("the document has no {reference}"));
         return check(document, target, value, is_partial, at);
+    }
+    if let Some(schemas) = schema["anyOf"].as_array() {
+        let problems: Vec<_> = schemas.iter().map_while(|schema| check(document, schema, value, is_partial, at).err()).collect();
+        return if problems.len() < schemas.len() { Ok(()) } else { Err(problems.join("; or ")) };
     }
     let kind = match value {
         Value::Null => "null",

@@ -222,6 +222,7 @@ impl From<EngineError> for ApiError {
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Changed => StatusCode::PRECONDITION_FAILED,
             ErrorKind::Gone => StatusCode::GONE,
             ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,

@@ -90,6 +90,22 @@ impl FromRequestParts<App> for ShownBy {
     }
 }
 
+/// The revisions that `if-match` names; None: the header is not there, or any will do (`*`). What is no revision of ours matches nothing.
+pub(crate) struct IfMatch(pub(crate) Option<Vec<i64>>);
+
+impl FromRequestParts<App> for IfMatch {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Self::Rejection> {
+        let given: Vec<_> = parts.headers.get_all(header::IF_MATCH).iter().map(|value| value.to_str().unwrap_or("")).collect();
+        let tags: Vec<_> = given.iter().flat_map(|line| line.split(',')).map(str::trim).collect();
+        let any = given.is_empty() || tags.contains(&"*");
+        // A proxy that compresses makes a tag weak.
+        let revision = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"').parse().ok();
+        Ok(Self((!any).then(|| tags.into_iter().filter_map(revision).collect())))
+    }
+}
+
 /// A client that shows a password, or a link that works once, from a page of this server.
 pub(crate) struct Visitor(pub(crate) Client);
 

@@ -16,7 +16,7 @@ use millrace_model::source::Owner;
 use millrace_model::subscription::{AutoSubscription, DEFERRED, Subscription};
 use millrace_model::tenant::{ApiKey, Caller, Organization, Scope};
 use millrace_model::webhook::{DeliveryStatus, Webhook, WebhookDelivery};
-use millrace_model::workflow::{Deployment, Trigger};
+use millrace_model::workflow::{Author, Deployment, Trigger};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -276,7 +276,8 @@ pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
     let mut shown = json!({
         "id": w.id, "org_id": w.org_id, "project_id": w.project_id, "name": w.name, "name_slug": w.name_slug, "active": w.active, "deployment_id": w.deployment_id,
         "triggers": triggers, "settings": w.draft.settings, "created_at": w.created_at.secs(), "updated_at": w.updated_at.secs(),
-        "made_from": w.made_from,
+        "made_from": w.made_from, "revision": w.drafted.revision,
+        "draft": { "changed": w.drafted.is_changed, "changed_at": w.drafted.at.secs(), "changed_by": author(w.drafted.by.as_ref()) },
     });
     shown["steps"] = if view.steps.is_empty() {
         w.draft.steps.iter().map(|s| json!({ "id": s.id, "namespace": s.namespace, "disabled": s.disabled })).collect()
@@ -286,8 +287,12 @@ pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
     shown
 }
 
+fn author(by: Option<&Author>) -> Option<Value> {
+    by.map(|by| json!({ "id": by.id, "name": by.name }))
+}
+
 pub(crate) fn deployment(d: &Deployment) -> Value {
-    json!({ "id": d.id, "workflow_id": d.workflow_id, "version": d.version, "created_at": d.created_at.secs(), "steps": d.content.steps.iter().map(|s| json!({ "id": s.id, "namespace": s.namespace, "component_id": s.component_id })).collect::<Vec<_>>() })
+    json!({ "id": d.id, "workflow_id": d.workflow_id, "version": d.version, "message": d.message, "made_by": author(d.made_by.as_ref()), "created_at": d.created_at.secs(), "steps": d.content.steps.iter().map(|s| json!({ "id": s.id, "namespace": s.namespace, "component_id": s.component_id })).collect::<Vec<_>>() })
 }
 
 /// A deployment with all that it runs.

@@ -8,6 +8,7 @@ use millrace_model::ids::InvalidId;
 use millrace_model::props::PropError;
 use millrace_model::schedule::ScheduleError;
 use millrace_model::tenant::{Scope, Scopes};
+use millrace_model::workflow::Drafted;
 use millrace_store::StoreError;
 use serde_json::{Value, json};
 
@@ -24,6 +25,8 @@ pub enum ErrorKind {
     NotFound,
     /// Clashes with what is there.
     Conflict,
+    /// Changed since the caller read it.
+    Changed,
     /// Was there, and is over.
     Gone,
     /// Over a limit of size.
@@ -123,6 +126,17 @@ pub enum EngineError {
         /// The sentence.
         message: String,
     },
+    /// The draft is another than the caller says.
+    #[error(
+        "the draft of the workflow `{id}` is at revision {} since {}, when {} changed it, and not at the one that `if-match` names; read it again (GET /v1/workflows/{id}) and send the change with `if-match: \"{}\"`, or without the header to overwrite what is there",
+        drafted.revision, drafted.at.iso(), author(drafted), drafted.revision
+    )]
+    DraftChanged {
+        /// The workflow.
+        id: String,
+        /// The change that came before.
+        drafted: Box<Drafted>,
+    },
     /// Was there, and is over.
     #[error("{message}")]
     Gone {
@@ -200,6 +214,14 @@ pub enum EngineError {
     },
 }
 
+/// Who made the last change of a draft, in words.
+fn author(drafted: &Drafted) -> String {
+    match &drafted.by {
+        Some(by) => format!("`{}`", by.name.as_deref().unwrap_or(by.id.as_str())),
+        None => "somebody".into(),
+    }
+}
+
 impl From<BodyFault> for EngineError {
     fn from(fault: BodyFault) -> Self {
         let code = match fault {
@@ -262,6 +284,7 @@ impl EngineError {
             Self::TooMany { .. } | Self::WrongKeys { .. } | Self::WrongPasswords { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::DraftChanged { .. } => ErrorKind::Changed,
             Self::Gone { .. } | Self::ExportTooSlow { .. } => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull | Self::DeploysWaiting { .. } | Self::FilesFull { .. } => ErrorKind::TooMany,
@@ -283,6 +306,7 @@ impl EngineError {
             Self::WrongPasswords { .. } => "too_many_wrong_passwords",
             Self::WrongKeys { .. } => "too_many_wrong_keys",
             Self::NotFound { .. } => "not_found",
+            Self::DraftChanged { .. } => "draft_changed",
             Self::Gone { .. } => "gone",
             Self::TooLarge { .. } => "too_large",
             Self::QueueFull => "queue_full",
@@ -317,6 +341,10 @@ impl EngineError {
         match self {
             Self::Invalid { details, .. } | Self::Component { details, .. } => details.clone(),
             Self::NotFound { what, id } => json!({ "resource": what, "id": id }),
+            Self::DraftChanged { drafted, .. } => json!({
+                "revision": drafted.revision, "changed_at": drafted.at.secs(),
+                "changed_by": drafted.by.as_ref().map(|by| json!({ "id": by.id, "name": by.name })),
+            }),
             Self::ScopeMissing { needed, has } => json!({ "needed": needed, "has": has.iter().collect::<Vec<_>>() }),
             Self::WrongKeys { .. } | Self::WrongPasswords { .. } => json!({ "retry_after": self.retry_after_secs() }),
             Self::DeploysWaiting { waiting_max } => json!({ "waiting_max": waiting_max, "retry_after": self.retry_after_secs() }),

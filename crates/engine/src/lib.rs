@@ -41,7 +41,7 @@ pub use deploy::configure::{FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use deploy::registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::settings::SettingsRequest;
 pub use deploy::sources::{NewSource, SettingsOfSource, UpdateSource};
-pub use deploy::workflow_parts::{NewWorkflow, StepRequest, TriggerRequest, UpdateWorkflow};
+pub use deploy::workflow_parts::{DeployRequest, NewWorkflow, StepRequest, TriggerRequest, UpdateWorkflow};
 pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;

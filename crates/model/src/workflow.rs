@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::component::PropDef;
-use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, StepId, TimerId, WorkflowId};
+use crate::ids::{ComponentId, DeploymentId, HttpInterfaceId, OrgId, ProjectId, SourceId, StepId, TimerId, UserId, WorkflowId};
 use crate::limits::{Retry, RunLimits, Throttle};
 use crate::made_from::MadeFrom;
 use crate::schedule::Schedule;
@@ -27,6 +27,8 @@ pub struct Workflow {
     pub active: bool,
     /// The newest triggers, steps and settings, deployed or not.
     pub draft: WorkflowVersion,
+    /// How often the draft was changed, and by whom.
+    pub drafted: Drafted,
     /// The version that live events run.
     pub deployment_id: Option<DeploymentId>,
     /// The folder it was made from, where somebody keeps it in one.
@@ -36,6 +38,37 @@ pub struct Workflow {
     /// When it was last changed.
     pub updated_at: Timestamp,
 }
+
+/// The changes of a draft.
+#[derive(Clone, Debug)]
+pub struct Drafted {
+    /// Counts them; 1 for a draft as it was made. What is written over a draft of another revision was made without knowing it.
+    pub revision: i64,
+    /// Whether the draft differs from the live version; read, never written.
+    pub is_changed: bool,
+    /// When the last one was made.
+    pub at: Timestamp,
+    /// Who made it; none: it is not known any more.
+    pub by: Option<Author>,
+}
+
+/// A user who made or changed something.
+#[derive(Clone, Debug)]
+pub struct Author {
+    /// The user.
+    pub id: UserId,
+    /// The user's name; read, never written.
+    pub name: Option<String>,
+}
+
+impl From<UserId> for Author {
+    fn from(id: UserId) -> Self {
+        Self { id, name: None }
+    }
+}
+
+/// Most characters of a deployment's message.
+pub const MESSAGE_MAX: usize = 500;
 
 /// An immutable version of a workflow.
 #[derive(Clone, Debug)]
@@ -50,6 +83,10 @@ pub struct Deployment {
     pub version: i64,
     /// What it runs.
     pub content: WorkflowVersion,
+    /// Who made it.
+    pub made_by: Option<Author>,
+    /// What the maker says of it.
+    pub message: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
 }

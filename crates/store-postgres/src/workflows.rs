@@ -2,18 +2,18 @@
 
 use deadpool_postgres::Transaction;
 use millrace_model::ids::{OrgId, WorkflowId};
-use millrace_model::workflow::Workflow;
+use millrace_model::workflow::{Author, Workflow};
 use millrace_store::{Interfaces, NewDeployment, StoreError, StoreResult};
 
 use crate::db::{text, unwritable};
-use crate::rows::{execute, number};
+use crate::rows::{execute, get, number, one};
 use crate::{interfaces, limits, sources, subscriptions};
 
 pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()> {
     execute(
         t,
-        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
         &[
             &w.id.as_str(),
             &w.org_id.as_str(),
@@ -26,16 +26,32 @@ pub(crate) async fn create(t: &Transaction<'_>, w: &Workflow) -> StoreResult<()>
             &w.created_at.ms(),
             &w.updated_at.ms(),
             &sources::made_from(w.made_from.as_ref())?,
+            &w.drafted.revision,
+            &w.drafted.at.ms(),
+            &by(w.drafted.by.as_ref()),
         ],
     )
     .await?;
     subscriptions::follow(t, &w.org_id, w.id.as_str(), w.created_at).await
 }
 
-pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, i: Option<&Interfaces>) -> StoreResult<()> {
-    let changed = execute(
+fn by(author: Option<&Author>) -> Option<&str> {
+    author.map(|author| author.id.as_str())
+}
+
+pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, over: Option<i64>, i: Option<&Interfaces>) -> StoreResult<()> {
+    // It locks the workflow, so that of two that change one revision the later one is told.
+    let sql = "SELECT revision FROM workflows WHERE id = $1 AND org_id = $2 FOR UPDATE";
+    let revision = one(t, sql, &[&w.id.as_str(), &w.org_id.as_str()], |row| get::<i64>(row, "revision")).await?.ok_or(StoreError::NotFound)?;
+    if over.is_some_and(|over| over != revision) {
+        return Err(StoreError::StateChanged);
+    }
+    // Columns on the right are those of before.
+    execute(
         t,
-        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = $6, made_from = $7 WHERE id = $1 AND org_id = $2",
+        "UPDATE workflows SET name = $3, active = $4, draft = $5, updated_at = $6, made_from = $7, revision = revision + (draft <> $5)::int,
+           draft_at = CASE WHEN draft <> $5 THEN $8 ELSE draft_at END, draft_by = CASE WHEN draft <> $5 THEN $9 ELSE draft_by END
+         WHERE id = $1 AND org_id = $2",
         &[
             &w.id.as_str(),
             &w.org_id.as_str(),
@@ -44,12 +60,11 @@ pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, i: Option<&Interfa
             &serde_json::to_string(&w.draft).map_err(unwritable)?,
             &w.updated_at.ms(),
             &sources::made_from(w.made_from.as_ref())?,
+            &w.drafted.at.ms(),
+            &by(w.drafted.by.as_ref()),
         ],
     )
     .await?;
-    if changed == 0 {
-        return Err(StoreError::NotFound);
-    }
     match i {
         Some(i) => interfaces::replace(t, w.id.as_str(), i).await,
         None => Ok(()),
@@ -72,8 +87,17 @@ pub(crate) async fn deploy(t: &Transaction<'_>, new: &NewDeployment) -> StoreRes
     let version = number(t, "SELECT coalesce(max(version), 0) + 1 FROM deployments WHERE workflow_id = $1", &[&id]).await?;
     execute(
         t,
-        "INSERT INTO deployments (id, org_id, workflow_id, version, content, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
-        &[&d.id.as_str(), &d.org_id.as_str(), &id, &version, &serde_json::to_string(&d.content).map_err(unwritable)?, &d.created_at.ms()],
+        "INSERT INTO deployments (id, org_id, workflow_id, version, content, created_at, made_by, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        &[
+            &d.id.as_str(),
+            &d.org_id.as_str(),
+            &id,
+            &version,
+            &serde_json::to_string(&d.content).map_err(unwritable)?,
+            &d.created_at.ms(),
+            &by(d.made_by.as_ref()),
+            &d.message.as_deref().map(text),
+        ],
     )
     .await?;
     interfaces::replace(t, id, &new.interfaces).await?;

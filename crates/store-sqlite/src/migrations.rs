@@ -39,6 +39,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0030_may_respond.sql"),
     include_str!("../migrations/0031_people.sql"),
     include_str!("../migrations/0032_org_runs.sql"),
+    include_str!("../migrations/0033_drafts.sql"),
 ];
 
 /// The newest schema.

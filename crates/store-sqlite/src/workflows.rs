@@ -1,18 +1,19 @@
 //! Workflows and deployments.
 
 use millrace_model::ids::{OrgId, WorkflowId};
-use millrace_model::workflow::Workflow;
+use millrace_model::workflow::{Author, Workflow};
 use millrace_store::{Interfaces, NewDeployment, StoreError, StoreResult};
 use rusqlite::{Connection, params};
 
-use crate::rows::{execute, number};
+use crate::rows::{execute, get, number, one};
 use crate::store::json;
 use crate::{interfaces, limits, sources, subscriptions};
 
 pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO workflows (id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
             w.id.as_str(),
             w.org_id.as_str(),
@@ -24,21 +25,44 @@ pub(crate) fn create(c: &Connection, w: &Workflow) -> StoreResult<()> {
             w.deployment_id.as_ref().map(|d| d.as_str()),
             w.created_at.ms(),
             w.updated_at.ms(),
-            w.made_from.as_ref().map(json).transpose()?
+            w.made_from.as_ref().map(json).transpose()?,
+            w.drafted.revision,
+            w.drafted.at.ms(),
+            by(w.drafted.by.as_ref()),
         ],
     )?;
     subscriptions::follow(c, &w.org_id, w.id.as_str(), w.created_at)
 }
 
-pub(crate) fn update(c: &Connection, w: &Workflow, i: Option<&Interfaces>) -> StoreResult<()> {
-    let changed = execute(
-        c,
-        "UPDATE workflows SET name = ?3, active = ?4, draft = ?5, updated_at = ?6, made_from = ?7 WHERE id = ?1 AND org_id = ?2",
-        params![w.id.as_str(), w.org_id.as_str(), w.name, w.active, json(&w.draft)?, w.updated_at.ms(), w.made_from.as_ref().map(json).transpose()?],
-    )?;
-    if changed == 0 {
-        return Err(StoreError::NotFound);
+fn by(author: Option<&Author>) -> Option<&str> {
+    author.map(|author| author.id.as_str())
+}
+
+pub(crate) fn update(c: &Connection, w: &Workflow, over: Option<i64>, i: Option<&Interfaces>) -> StoreResult<()> {
+    let revision =
+        one(c, "SELECT revision FROM workflows WHERE id = ?1 AND org_id = ?2", [w.id.as_str(), w.org_id.as_str()], |row| get::<i64>(row, "revision"))?;
+    let revision = revision.ok_or(StoreError::NotFound)?;
+    if over.is_some_and(|over| over != revision) {
+        return Err(StoreError::StateChanged);
     }
+    // Columns on the right are those of before.
+    execute(
+        c,
+        "UPDATE workflows SET name = ?3, active = ?4, draft = ?5, updated_at = ?6, made_from = ?7, revision = revision + (draft <> ?5),
+           draft_at = CASE WHEN draft <> ?5 THEN ?8 ELSE draft_at END, draft_by = CASE WHEN draft <> ?5 THEN ?9 ELSE draft_by END
+         WHERE id = ?1 AND org_id = ?2",
+        params![
+            w.id.as_str(),
+            w.org_id.as_str(),
+            w.name,
+            w.active,
+            json(&w.draft)?,
+            w.updated_at.ms(),
+            w.made_from.as_ref().map(json).transpose()?,
+            w.drafted.at.ms(),
+            by(w.drafted.by.as_ref()),
+        ],
+    )?;
     match i {
         Some(i) => interfaces::replace(c, w.id.as_str(), i),
         None => Ok(()),
@@ -51,8 +75,8 @@ pub(crate) fn deploy(c: &Connection, new: &NewDeployment) -> StoreResult<i64> {
     let version = number(c, "SELECT coalesce(max(version), 0) + 1 FROM deployments WHERE workflow_id = ?1", [id])?;
     execute(
         c,
-        "INSERT INTO deployments (id, org_id, workflow_id, version, content, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![d.id.as_str(), d.org_id.as_str(), id, version, json(&d.content)?, d.created_at.ms()],
+        "INSERT INTO deployments (id, org_id, workflow_id, version, content, created_at, made_by, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![d.id.as_str(), d.org_id.as_str(), id, version, json(&d.content)?, d.created_at.ms(), by(d.made_by.as_ref()), d.message],
     )?;
     let changed = execute(
         c,

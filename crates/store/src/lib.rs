@@ -59,7 +59,7 @@ pub enum StoreError {
     /// The run was settled or claimed by someone else since; nothing was written.
     #[error("the run is no longer held by this attempt")]
     Fenced,
-    /// The source's state was changed since it was read; nothing was written. Read it again and decide anew.
+    /// The source's state, or the workflow's draft, was changed since it was read; nothing was written. Read it again and decide anew.
     #[error("the state changed meanwhile")]
     StateChanged,
     /// The database was made by a newer Millrace.

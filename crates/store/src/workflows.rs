@@ -54,8 +54,9 @@ pub struct ListenerChange {
 pub trait Workflows: Send + Sync + 'static {
     /// Stores a workflow. `Taken("name_slug")`.
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()>;
-    /// Replaces the record (name, active, draft); with `interfaces`, all its interfaces.
-    async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()>;
+    /// Replaces the record (name, active, draft); with `interfaces`, all its interfaces. A draft that differs is the next revision, by the author and at the
+    /// time that `drafted` has. `over`: the revision that it may replace; `StateChanged` where that is another.
+    async fn update_workflow(&self, workflow: Workflow, over: Option<i64>, interfaces: Option<Interfaces>) -> StoreResult<()>;
     /// Stores a deployment as the next version and makes it the live one, replaces interfaces and trigger subscriptions (`from_trigger`). Gives its version number.
     async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64>;
     /// Removes a workflow as [`Sources::delete_source`](crate::Sources::delete_source) does.

@@ -375,18 +375,23 @@ test("what somebody else saved meanwhile is not overwritten without a word", asy
   await write(page, "one", step("return 'mine';"));
   await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "one", code: step("return 'theirs';") }] });
   await page.keyboard.press("ControlOrMeta+s");
-  const alert = page.getByRole("alert").filter({ hasText: "Somebody else changed this draft" });
+  const alert = page.getByRole("alert").filter({ hasText: "This draft was changed elsewhere" });
   await expect(alert).toBeVisible();
   await expectAccessible(page);
   await alert.getByRole("button", { name: "Take theirs" }).click();
   await expect(page.getByRole("textbox", { name: "Code of one" })).toContainText("theirs");
   await expect(alert).toBeHidden();
+  // What was typed is an undo away.
+  await page.getByRole("button", { name: "Undo: take the other draft" }).click();
+  await expect(page.getByRole("textbox", { name: "Code of one" })).toContainText("mine");
+  await page.keyboard.press("ControlOrMeta+s");
+  await expect(page.getByText(/^Saved/)).toBeVisible();
 
   // Nor is it deployed unseen.
   await server.call("PUT", `/workflows/${made.id}`, { steps: [{ namespace: "one", code: step("return 'unseen';") }] });
   await page.getByRole("button", { name: "Deploy…" }).click();
   await page.getByRole("button", { name: "Deploy", exact: true }).click();
-  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("Somebody else changed this draft");
+  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("This draft was changed elsewhere");
   expect((await server.call<unknown[]>("GET", `/workflows/${made.id}/deployments`)).length).toBe(1);
 });
 

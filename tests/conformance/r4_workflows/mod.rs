@@ -2,6 +2,7 @@
 
 mod answers;
 mod context;
+mod drafts;
 mod flow;
 mod limits;
 mod pauses;

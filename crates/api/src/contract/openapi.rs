@@ -63,6 +63,10 @@ fn operation(route: &Route) -> Value {
     // What shapes the answer is read from the query wherever the rest stands.
     let (query, body): (Vec<&Param>, Vec<&Param>) = route.params.iter().partition(|p| !has_body || matches!(p.name, "include" | "exclude"));
     parameters.extend(query.iter().map(|p| json!({ "name": p.name, "in": "query", "required": p.required, "schema": kind(p.kind), "description": p.about })));
+    if route.if_match {
+        let about = "The `revision` that the change is made over, in quotes, as `ETag` had it; with another one there it is refused with 412";
+        parameters.push(json!({ "name": "If-Match", "in": "header", "required": false, "schema": { "type": "string" }, "description": about }));
+    }
     let mut shown = json!({
         "operationId": operation_id(route),
         "tags": [tag(route.path)],
@@ -114,7 +118,7 @@ fn responses(route: &Route) -> Value {
     let refusal = |about: &str| json!({ "description": about, "content": { "application/json": { "schema": reference("Error") } } });
     json!({
         route.status.to_string(): { "description": "Done", "content": { media: { "schema": schema } } },
-        "4XX": refusal("Refused: 401 no valid key, 403 a scope is missing, 404 not there or not yours, 422 a field is wrong, 429 too often (see `Retry-After`)"),
+        "4XX": refusal("Refused: 401 no valid key, 403 a scope is missing, 404 not there or not yours, 412 changed since, 422 a field is wrong, 429 too often (see `Retry-After`)"),
         "5XX": refusal("Failed; 503 may be tried again"),
     })
 }

@@ -85,6 +85,8 @@ pub(crate) struct Route {
     pub(crate) params: Vec<Param>,
     /// Whether the parameters are documented in the query though the method has a body: both are read.
     pub(crate) in_query: bool,
+    /// Whether it reads `If-Match`.
+    pub(crate) if_match: bool,
     /// The media type of a body that is no JSON.
     pub(crate) raw_body: Option<&'static str>,
     pub(crate) gives: Gives,
@@ -110,6 +112,11 @@ impl Route {
     /// The body is a file, the parameters stand in the query.
     pub(crate) fn file(self) -> Self {
         Self { in_query: true, raw_body: Some("application/octet-stream"), ..self }
+    }
+
+    /// It answers 412 where `If-Match` names another revision.
+    pub(crate) fn if_match(self) -> Self {
+        Self { if_match: true, ..self }
     }
 
     pub(crate) fn one(self, schema: &'static str) -> Self {
@@ -150,7 +157,19 @@ fn route<H: Handler<T, App>, T: 'static>(method: (&'static str, MethodFilter), p
     if needs == Needs::Nothing {
         answer = answer.layer(DefaultBodyLimit::max(KEYLESS_BODY_BYTES_MAX));
     }
-    Route { method: method.0, path, needs, about, params: Vec::new(), in_query: false, raw_body: None, gives: Gives::One("Deleted"), status: 200, answer }
+    Route {
+        method: method.0,
+        path,
+        needs,
+        about,
+        params: Vec::new(),
+        in_query: false,
+        if_match: false,
+        raw_body: None,
+        gives: Gives::One("Deleted"),
+        status: 200,
+        answer,
+    }
 }
 
 pub(crate) fn get<H: Handler<T, App>, T: 'static>(path: &'static str, needs: Needs, about: &'static str, handler: H) -> Route {

@@ -1,13 +1,14 @@
 //! `/workflows`.
 
 use axum::extract::State;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use millrace_engine::{NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow};
+use millrace_engine::{DeployRequest, NewTest, NewWorkflow, SettingsRequest, StepRequest, TestEvent, TriggerRequest, UpdateWorkflow, WorkflowView};
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
+use crate::extract::{Auth, IfMatch, ListQuery, Params, Path, Paths, id};
 use crate::wire::{self, Fields};
 
 fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
@@ -15,6 +16,15 @@ fn settings(params: &Params) -> Result<Option<SettingsRequest>, ApiError> {
         None | Some(Value::Null) => Ok(None),
         Some(settings) => Ok(Some(SettingsRequest::read(settings)?)),
     }
+}
+
+/// A workflow, with its draft's revision as the entity tag.
+fn shown(app: &App, fields: &Fields, view: &WorkflowView) -> Response {
+    let mut response = fields.data(wire::workflow(view, &app.config));
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{}\"", view.workflow.drafted.revision)) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
 }
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
@@ -28,12 +38,19 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         made_from: params.parsed("made_from")?,
         auto_deploy: settings.auto_deploy.unwrap_or(true),
         settings,
+        message: params.text("message")?,
     };
     let view = app.engine.create_workflow(&caller, new).await?;
-    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config)))
+    Ok(shown(&app, &Fields::of(&params), &view))
 }
 
-pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
+pub(crate) async fn update(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    IfMatch(over): IfMatch,
+    params: Params,
+) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let update = UpdateWorkflow {
         active: params.flag("active")?,
@@ -42,20 +59,21 @@ pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(work
         steps: params.parsed("steps")?,
         settings: settings(&params)?,
         made_from: params.parsed("made_from")?,
+        over,
     };
     let workflow = id("workflow", &workflow)?;
     let auto_deploy = update.settings.as_ref().and_then(|s| s.auto_deploy).unwrap_or(false);
     let mut view = app.engine.update_workflow(&caller, &workflow, update).await?;
     if auto_deploy {
-        app.engine.deploy_workflow(&caller, &workflow).await?;
+        app.engine.deploy_workflow(&caller, &workflow, DeployRequest { message: params.text("message")?, over: None }).await?;
         view = app.engine.workflow(&caller, &workflow).await?;
     }
-    Ok(Fields::of(&params).data(wire::workflow(&view, &app.config)))
+    Ok(shown(&app, &Fields::of(&params), &view))
 }
 
 pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
     let view = app.engine.workflow(&caller, &id("workflow", &workflow)?).await?;
-    Ok(Fields::of(&query.params).data(wire::workflow(&view, &app.config)))
+    Ok(shown(&app, &Fields::of(&query.params), &view))
 }
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
@@ -69,14 +87,27 @@ pub(crate) async fn remove(State(app): State<App>, Auth(caller): Auth, Path(work
     Ok(Fields::default().data(json!({ "id": workflow, "deleted": true })))
 }
 
-pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, _: Params) -> Result<Response, ApiError> {
-    let deployment = app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?).await?;
+pub(crate) async fn deploy(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    IfMatch(over): IfMatch,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let request = DeployRequest { message: params.text("message")?, over };
+    let deployment = app.engine.deploy_workflow(&caller, &id("workflow", &workflow)?, request).await?;
     Ok(Fields::default().data(wire::deployment(&deployment)))
 }
 
-pub(crate) async fn discard(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
-    let view = app.engine.discard_draft(&caller, &id("workflow", &workflow)?).await?;
-    Ok(Fields::of(&query.params).data(wire::workflow(&view, &app.config)))
+pub(crate) async fn discard(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(workflow): Path,
+    IfMatch(over): IfMatch,
+    query: ListQuery,
+) -> Result<Response, ApiError> {
+    let view = app.engine.discard_draft(&caller, &id("workflow", &workflow)?, over).await?;
+    Ok(shown(&app, &Fields::of(&query.params), &view))
 }
 
 pub(crate) async fn deployments(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, query: ListQuery) -> Result<Response, ApiError> {
@@ -96,7 +127,7 @@ pub(crate) async fn deployment(
 
 pub(crate) async fn rollback(State(app): State<App>, Auth(caller): Auth, Path(workflow): Path, params: Params) -> Result<Response, ApiError> {
     let to = params.text("deployment_id")?.ok_or_else(|| ApiError::field("deployment_id", "`deployment_id` is required: the deployment to make live again"))?;
-    let deployment = app.engine.rollback_workflow(&caller, &id("workflow", &workflow)?, &id("deployment", &to)?).await?;
+    let deployment = app.engine.rollback_workflow(&caller, &id("workflow", &workflow)?, &id("deployment", &to)?, params.text("message")?).await?;
     Ok(Fields::default().data(wire::deployment(&deployment)))
 }
 

@@ -22,6 +22,9 @@ pub enum WorkflowCommand {
         /// The folder with workflow.yaml, or a workflow file (YAML or JSON)
         #[arg(default_value = ".")]
         folder: PathBuf,
+        /// What the version says of itself, shown by `deployments`
+        #[arg(long, short, value_name = "TEXT")]
+        message: Option<String>,
     },
     /// Write the version that is live as a folder
     #[command(after_help = "Examples:\n  millrace workflows pull order-mail\n  millrace workflows pull order-mail --to flows/orders --force")]
@@ -108,6 +111,9 @@ pub enum WorkflowCommand {
         name: String,
         /// The deployment's id or version [default: the one before the live one]
         deployment: Option<String>,
+        /// What the new version says of itself [default: which one it goes back to]
+        #[arg(long, short, value_name = "TEXT")]
+        message: Option<String>,
     },
     /// Print the JSON Schema of workflow.yaml
     #[command(after_help = "Example: millrace workflows schema > workflow.schema.json")]

@@ -245,7 +245,7 @@ async fn make(client: &Client, project: &Project, item: &Item<'_>) -> Result<(),
     match (item.local, target) {
         (Local::Gone, Some(target)) => client.delete(&target.path()).await.map(|_| ()),
         (Local::Gone, None) => Ok(()),
-        (Local::Workflow(file), target) => deploy::deploy(client, file, target.as_ref(), &mark(project, &item.path)).await.map(|_| ()),
+        (Local::Workflow(file), target) => deploy::deploy(client, file, target.as_ref(), &mark(project, &item.path), None).await.map(|_| ()),
         (Local::Source(source), target) => {
             let mut body = source.body()?;
             body["made_from"] = json!({ "project": project.name, "path": item.path, "fingerprints": source.fingerprints() });

@@ -30,7 +30,7 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
     match command {
         // Answered before there is a client.
         WorkflowCommand::Init { .. } | WorkflowCommand::Schema => Ok(()),
-        WorkflowCommand::Deploy { folder } => deploy(client, show, &folder).await,
+        WorkflowCommand::Deploy { folder, message } => deploy(client, show, &folder, message.as_deref()).await,
         WorkflowCommand::Pull { name, to, force } => super::pull::pull(client, show, &name, to, force).await,
         WorkflowCommand::Diff { folder, name } => diff(client, show, &folder, name.as_deref()).await,
         WorkflowCommand::List => list(client, show).await,
@@ -52,12 +52,16 @@ pub(super) async fn workflows(client: &Client, show: Show, command: WorkflowComm
                     value::set(deployment, "live", mark);
                 }
             }
-            show.table(&answer, &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at"), ("", "live")])
+            show.table(
+                &answer,
+                &[("ID", "id"), ("VERSION", "version"), ("CREATED", "created_at"), ("BY", "made_by.name"), ("", "live"), ("MESSAGE", "message")],
+            )
         }
-        WorkflowCommand::Rollback { name, deployment } => {
+        WorkflowCommand::Rollback { name, deployment, message } => {
             let target = named(client, &name).await?;
             let deployment = earlier(client, &target, deployment.as_deref()).await?;
-            show.record(&client.call(Method::POST, &format!("{}/rollback", target.path()), &json!({ "deployment_id": deployment })).await?)
+            let body = json!({ "deployment_id": deployment, "message": message });
+            show.record(&client.call(Method::POST, &format!("{}/rollback", target.path()), &body).await?)
         }
     }
 }
@@ -67,9 +71,9 @@ pub(super) async fn list(client: &Client, show: Show) -> Result<(), CliError> {
 }
 
 /// Deploys a folder's workflow and remembers which one it is. Gives its record.
-pub(crate) async fn deploy_file(client: &Client, file: &WorkflowFile) -> Result<Value, CliError> {
+pub(crate) async fn deploy_file(client: &Client, file: &WorkflowFile, message: Option<&str>) -> Result<Value, CliError> {
     let target = existing(client, file).await?;
-    let workflow = deploy::deploy(client, file, target.as_ref(), &Mark::alone(file)).await?;
+    let workflow = deploy::deploy(client, file, target.as_ref(), &Mark::alone(file), message).await?;
     if let Err(error) = file.remember_id(client.url(), workflow["id"].as_str().unwrap_or("")) {
         // It is deployed all the same; next time it is found by its name.
         printer::note(&format!("warning: {error}"));
@@ -77,9 +81,9 @@ pub(crate) async fn deploy_file(client: &Client, file: &WorkflowFile) -> Result<
     Ok(workflow)
 }
 
-async fn deploy(client: &Client, show: Show, folder: &Path) -> Result<(), CliError> {
+async fn deploy(client: &Client, show: Show, folder: &Path, message: Option<&str>) -> Result<(), CliError> {
     let file = WorkflowFile::read(folder)?;
-    let workflow = deploy_file(client, &file).await?;
+    let workflow = deploy_file(client, &file, message).await?;
     show.shaped(&json!({ "data": workflow }), |w| {
         let endpoints = endpoints(&w);
         let mut shown = json!({ "id": w["id"], "name": w["name"], "active": w["active"], "deployment_id": w["deployment_id"] });

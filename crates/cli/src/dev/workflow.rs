@@ -86,7 +86,7 @@ async fn redeploy_on_saves(client: &Client, path: &Path, folder: &Path, deployed
 
 async fn redeploy(client: &Client, path: &Path) -> Result<(WorkflowFile, Value), CliError> {
     let file = WorkflowFile::read(path)?;
-    let workflow = deploy_file(client, &file).await?;
+    let workflow = deploy_file(client, &file, None).await?;
     Ok((file, workflow))
 }
 

@@ -31,7 +31,7 @@ impl Mark {
 }
 
 /// Makes what the file says, or changes the workflow that is there to it. Gives its record.
-pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<&Target>, mark: &Mark) -> Result<Value, CliError> {
+pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<&Target>, mark: &Mark, message: Option<&str>) -> Result<Value, CliError> {
     let mut body = json!({ "name": file.name, "steps": file.steps()?, "settings": file.settings() });
     for field in ["org_id", "project_id"] {
         if let Some(value) = file.value.get(field) {
@@ -40,6 +40,9 @@ pub(crate) async fn deploy(client: &Client, file: &WorkflowFile, target: Option<
     }
     // A file that is deployed is to be live, on the first time as on the next.
     body["settings"]["auto_deploy"] = json!(true);
+    if let Some(message) = message {
+        body["message"] = json!(message);
+    }
     let made_from = |fingerprints: Value| json!({ "project": mark.project, "path": mark.path, "fingerprints": fingerprints });
     if mark.on_workflow {
         // Ours from the first moment. What it was made of is said once all of it is there: whatever breaks this off, the next deployment does it again.

@@ -188,6 +188,8 @@ pub struct NewWorkflow {
     pub auto_deploy: bool,
     /// The folder it is made from.
     pub made_from: Option<MadeFrom>,
+    /// What its first deployment says of itself.
+    pub message: Option<String>,
 }
 
 /// What changes of a workflow; None stays.
@@ -205,6 +207,17 @@ pub struct UpdateWorkflow {
     pub settings: Option<SettingsRequest>,
     /// The folder it is made from; none: whoever asks knows of no folder, and what the record says of one is no longer all of it.
     pub made_from: Option<MadeFrom>,
+    /// Revisions of the draft, one of which is the present one; none: whatever is there is changed.
+    pub over: Option<Vec<i64>>,
+}
+
+/// A deployment that is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct DeployRequest {
+    /// What it says of itself.
+    pub message: Option<String>,
+    /// Revisions of the draft, one of which is deployed; none: whatever is there.
+    pub over: Option<Vec<i64>>,
 }
 
 /// What was built for a version and is stored with it.

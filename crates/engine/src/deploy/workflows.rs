@@ -10,14 +10,14 @@ use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Deployment, Trigger, Workflow, WorkflowVersion};
+use millrace_model::workflow::{Deployment, Drafted, MESSAGE_MAX, Trigger, Workflow, WorkflowVersion};
 use millrace_store::{Interfaces, NewDeployment, StoreError};
 use serde_json::Value;
 
 use crate::deploy::components::base_slug;
 use crate::deploy::marks::{checked, marked};
 use crate::deploy::sources::check_name;
-use crate::deploy::workflow_parts::{BuiltSteps, NewWorkflow, UpdateWorkflow};
+use crate::deploy::workflow_parts::{BuiltSteps, DeployRequest, NewWorkflow, UpdateWorkflow};
 use crate::observe::views::{DeploymentView, SourceView, StepView, WorkflowView};
 use crate::tenants::secrets::{hide_sealed, sealed_names};
 use crate::{Engine, EngineError};
@@ -79,6 +79,7 @@ impl Engine {
         let name = check_name(new.name.as_deref().or(new.settings.name.as_deref()).unwrap_or("Untitled workflow"))?;
         let id = WorkflowId::generate(&self.0.ids);
         let update = UpdateWorkflow { triggers: Some(new.triggers), steps: Some(new.steps), settings: Some(new.settings), ..UpdateWorkflow::default() };
+        let message = checked_message(new.message)?;
         let (draft, built) = self.build_version(caller, &id, &WorkflowVersion::default(), &update).await?;
         let now = self.now();
         let mut workflow = Workflow {
@@ -89,6 +90,7 @@ impl Engine {
             name,
             active: false,
             draft,
+            drafted: self.drafted(caller),
             deployment_id: None,
             made_from: checked(new.made_from)?,
             created_at: now,
@@ -97,7 +99,7 @@ impl Engine {
         self.save_steps(built).await?;
         self.insert_workflow(&mut workflow).await?;
         if new.auto_deploy {
-            self.deploy_version(&workflow, workflow.draft.clone()).await?;
+            self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await?;
         }
         self.workflow(caller, &workflow.id).await
     }
@@ -105,8 +107,11 @@ impl Engine {
     /// Changes a workflow's draft, name or active flag. A changed draft goes live with the next deployment.
     pub async fn update_workflow(&self, caller: &Caller, id: &WorkflowId, update: UpdateWorkflow) -> Result<WorkflowView, EngineError> {
         let mut workflow = self.owned_workflow(caller, id).await?;
+        check_revision(&workflow, update.over.as_deref())?;
+        let over = update.over.as_ref().map(|_| workflow.drafted.revision);
         let (draft, built) = self.build_version(caller, id, &workflow.draft, &update).await?;
         workflow.draft = draft;
+        workflow.drafted = self.drafted(caller);
         if let Some(name) = update.name.as_deref().or(update.settings.as_ref().and_then(|s| s.name.as_deref())) {
             workflow.name = check_name(name)?;
         }
@@ -127,20 +132,23 @@ impl Engine {
             interfaces = Some(now_there);
         }
         self.save_steps(built).await?;
-        self.0.store.update_workflow(workflow, interfaces).await?;
+        self.replace_workflow(caller, workflow, over, interfaces).await?;
         self.0.cache.forget_owner(id.as_str());
         self.0.wake_scheduler.notify_one();
         self.workflow(caller, id).await
     }
 
     /// Makes the draft the live version.
-    pub async fn deploy_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<Deployment, EngineError> {
+    pub async fn deploy_workflow(&self, caller: &Caller, id: &WorkflowId, request: DeployRequest) -> Result<Deployment, EngineError> {
+        let message = checked_message(request.message)?;
         let workflow = self.owned_workflow(caller, id).await?;
-        self.deploy_version(&workflow, workflow.draft.clone()).await
+        check_revision(&workflow, request.over.as_deref())?;
+        self.deploy_version(caller, &workflow, workflow.draft.clone(), message).await
     }
 
     /// Makes an earlier version live again, as a new deployment. The draft becomes that version too, unless it holds what was never deployed.
-    pub async fn rollback_workflow(&self, caller: &Caller, id: &WorkflowId, to: &DeploymentId) -> Result<Deployment, EngineError> {
+    pub async fn rollback_workflow(&self, caller: &Caller, id: &WorkflowId, to: &DeploymentId, message: Option<String>) -> Result<Deployment, EngineError> {
+        let message = checked_message(message)?;
         let mut workflow = self.owned_workflow(caller, id).await?;
         let earlier =
             self.0.store.deployment(&caller.org_id, to).await?.filter(|d| d.workflow_id == *id).ok_or_else(|| EngineError::not_found("deployment", to))?;
@@ -148,7 +156,8 @@ impl Engine {
             Some(live) => self.0.store.deployment(&caller.org_id, live).await?,
             None => None,
         };
-        let deployment = self.deploy_version(&workflow, earlier.content.clone()).await?;
+        let message = message.or_else(|| Some(format!("Back to version {}", earlier.version)));
+        let deployment = self.deploy_version(caller, &workflow, earlier.content.clone(), message).await?;
         // A draft that holds more than what was live is somebody's unfinished work, and stays.
         let nothing_else_drafted = live.is_some_and(|live| live.content == workflow.draft);
         // What is live is no longer what the folder says.
@@ -156,10 +165,11 @@ impl Engine {
         if nothing_else_drafted || from_a_folder {
             if nothing_else_drafted {
                 workflow.draft = earlier.content;
+                workflow.drafted = self.drafted(caller);
             }
             workflow.made_from = marked(None, workflow.made_from)?;
             workflow.active = true;
-            self.0.store.update_workflow(workflow, None).await?;
+            self.0.store.update_workflow(workflow, None, None).await?;
         }
         Ok(deployment)
     }
@@ -184,8 +194,10 @@ impl Engine {
     }
 
     /// Makes the draft what is live, secrets included.
-    pub async fn discard_draft(&self, caller: &Caller, id: &WorkflowId) -> Result<WorkflowView, EngineError> {
+    pub async fn discard_draft(&self, caller: &Caller, id: &WorkflowId, over: Option<Vec<i64>>) -> Result<WorkflowView, EngineError> {
         let mut workflow = self.owned_workflow(caller, id).await?;
+        check_revision(&workflow, over.as_deref())?;
+        let over = over.map(|_| workflow.drafted.revision);
         let live = match &workflow.deployment_id {
             Some(live) => self.0.store.deployment(&caller.org_id, live).await?,
             None => None,
@@ -195,9 +207,10 @@ impl Engine {
             message: format!("the workflow `{id}` has no deployment that its draft could go back to; deploy it first: POST /v1/workflows/{id}/deploy"),
         })?;
         workflow.draft = live.content;
+        workflow.drafted = self.drafted(caller);
         workflow.made_from = marked(None, workflow.made_from)?;
         workflow.updated_at = self.now();
-        self.0.store.update_workflow(workflow, None).await?;
+        self.replace_workflow(caller, workflow, over, None).await?;
         self.0.cache.forget_owner(id.as_str());
         self.workflow(caller, id).await
     }
@@ -298,6 +311,15 @@ impl Engine {
         self.0.store.workflow(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("workflow", id))
     }
 
+    async fn replace_workflow(&self, caller: &Caller, workflow: Workflow, over: Option<i64>, interfaces: Option<Interfaces>) -> Result<(), EngineError> {
+        let id = workflow.id.clone();
+        match self.0.store.update_workflow(workflow, over, interfaces).await {
+            // Another change came while this one was built.
+            Err(StoreError::StateChanged) => check_revision(&self.owned_workflow(caller, &id).await?, Some(&[])),
+            done => Ok(done?),
+        }
+    }
+
     async fn save_steps(&self, built: BuiltSteps) -> Result<(), EngineError> {
         for (component, artifact) in built {
             self.0.store.put_artifact(artifact).await?;
@@ -319,7 +341,12 @@ impl Engine {
         Err(EngineError::Conflict { code: "taken", message: format!("the name `{}` is being taken by others; try again", workflow.name) })
     }
 
-    async fn deploy_version(&self, workflow: &Workflow, content: WorkflowVersion) -> Result<Deployment, EngineError> {
+    /// A change of a draft that is made now; the store counts it.
+    fn drafted(&self, caller: &Caller) -> Drafted {
+        Drafted { revision: 1, is_changed: true, at: self.now(), by: Some(caller.user_id.clone().into()) }
+    }
+
+    async fn deploy_version(&self, caller: &Caller, workflow: &Workflow, content: WorkflowVersion, message: Option<String>) -> Result<Deployment, EngineError> {
         let now = self.now();
         let owner = Owner::Workflow(workflow.id.clone());
         let mut interfaces = Interfaces::default();
@@ -359,6 +386,8 @@ impl Engine {
             workflow_id: workflow.id.clone(),
             version: 0,
             content,
+            made_by: Some(caller.user_id.clone().into()),
+            message,
             created_at: now,
         };
         deployment.version = self
@@ -375,6 +404,27 @@ impl Engine {
         self.0.cache.forget_owner(workflow.id.as_str());
         self.0.wake_scheduler.notify_one();
         deployment.content.steps.iter_mut().for_each(|s| hide_sealed(&mut s.props));
+        if let Some(by) = &mut deployment.made_by {
+            by.name = self.0.store.user(&by.id).await?.map(|user| user.username);
+        }
         Ok(deployment)
     }
+}
+
+/// That the draft is of a revision that the caller knows. None: the caller does not ask.
+fn check_revision(workflow: &Workflow, over: Option<&[i64]>) -> Result<(), EngineError> {
+    let drafted = &workflow.drafted;
+    if over.is_none_or(|over| over.contains(&drafted.revision)) {
+        return Ok(());
+    }
+    Err(EngineError::DraftChanged { id: workflow.id.to_string(), drafted: Box::new(drafted.clone()) })
+}
+
+fn checked_message(message: Option<String>) -> Result<Option<String>, EngineError> {
+    let message = message.map(|message| message.trim().to_owned()).filter(|message| !message.is_empty());
+    let fits = |message: &String| message.chars().count() <= MESSAGE_MAX && !message.chars().any(|c| c.is_control() && c != '\n');
+    if message.as_ref().is_none_or(fits) {
+        return Ok(message);
+    }
+    Err(EngineError::invalid("message", format!("`message` has at most {MESSAGE_MAX} characters, no control characters among them but ends of lines")))
 }

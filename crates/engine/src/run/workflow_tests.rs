@@ -7,7 +7,7 @@ use millrace_model::run::{Run, RunKind};
 use millrace_model::source::Owner;
 use millrace_model::subscription::TEST;
 use millrace_model::tenant::Caller;
-use millrace_model::workflow::{Workflow, WorkflowVersion};
+use millrace_model::workflow::{Drafted, Workflow, WorkflowVersion};
 use serde_json::Value;
 
 use crate::deploy::workflow_parts::UpdateWorkflow;
@@ -100,6 +100,7 @@ impl Engine {
             name_slug: "test".into(),
             active: false,
             draft: WorkflowVersion::default(),
+            drafted: Drafted { revision: 0, is_changed: true, at: now, by: None },
             deployment_id: None,
             made_from: None,
             created_at: now,

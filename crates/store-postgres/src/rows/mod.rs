@@ -33,7 +33,7 @@ const LONG: [&str; 3] = ["audit", "mail", "webhook_deliveries"];
 const COUNTED_MAX: i64 = 1_000;
 
 /// Reads a column.
-fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<T> {
+pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> StoreResult<T> {
     row.try_get(column).map_err(database)
 }
 

@@ -6,7 +6,7 @@ use millrace_model::ids::{
 };
 use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
-use millrace_model::workflow::{Deployment, Workflow};
+use millrace_model::workflow::{Author, Deployment, Drafted, Workflow};
 use millrace_store::StoreResult;
 use tokio_postgres::Row;
 
@@ -15,8 +15,12 @@ use super::{get, json, optional_json, time};
 pub(crate) const SOURCE: &str = "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits";
 pub(crate) const HTTP_INTERFACE: &str = "id, org_id, owner_id, key, custom_response, active";
 pub(crate) const TIMER: &str = "id, org_id, owner_id, schedule, next_at, active";
-pub(crate) const WORKFLOW: &str = "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from";
-pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at";
+pub(crate) const WORKFLOW: &str =
+    "id, org_id, project_id, name, name_slug, active, draft, deployment_id, created_at, updated_at, made_from, revision, draft_at, draft_by,
+    draft IS DISTINCT FROM (SELECT content FROM deployments d WHERE d.id = workflows.deployment_id) AS is_changed,
+    (SELECT username FROM users u WHERE u.id = workflows.draft_by) AS author";
+pub(crate) const DEPLOYMENT: &str = "id, org_id, workflow_id, version, content, created_at, made_by, message,
+    (SELECT username FROM users u WHERE u.id = deployments.made_by) AS author";
 pub(crate) const SUBSCRIPTION: &str = "id, org_id, emitter_id, listener_id, event_name, from_trigger, created_at";
 pub(crate) const AUTO_SUBSCRIPTION: &str = "id, org_id, listener_id, event_name, created_at";
 pub(crate) const APP_HOOK: &str = "org_id, owner_id, app, event_name, active";
@@ -73,6 +77,10 @@ pub(crate) fn timer(row: &Row) -> StoreResult<Timer> {
     })
 }
 
+fn author(id: Option<String>, name: Option<String>) -> Option<Author> {
+    id.map(|id| Author { id: UserId::from_row(id), name })
+}
+
 pub(crate) fn workflow(row: &Row) -> StoreResult<Workflow> {
     Ok(Workflow {
         id: WorkflowId::from_row(get(row, "id")?),
@@ -82,6 +90,12 @@ pub(crate) fn workflow(row: &Row) -> StoreResult<Workflow> {
         name_slug: get(row, "name_slug")?,
         active: get(row, "active")?,
         draft: json(row, "draft")?,
+        drafted: Drafted {
+            revision: get(row, "revision")?,
+            is_changed: get(row, "is_changed")?,
+            at: time(row, "draft_at")?,
+            by: author(get(row, "draft_by")?, get(row, "author")?),
+        },
         deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
         made_from: optional_json(row, "made_from")?,
         created_at: time(row, "created_at")?,
@@ -96,6 +110,8 @@ pub(crate) fn deployment(row: &Row) -> StoreResult<Deployment> {
         workflow_id: WorkflowId::from_row(get(row, "workflow_id")?),
         version: get(row, "version")?,
         content: json(row, "content")?,
+        made_by: author(get(row, "made_by")?, get(row, "author")?),
+        message: get(row, "message")?,
         created_at: time(row, "created_at")?,
     })
 }

@@ -16,8 +16,8 @@ impl Workflows for PostgresStore {
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
         transaction!(self.db, |t| workflows::create(&t, &workflow))
     }
-    async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()> {
-        transaction!(self.db, |t| workflows::update(&t, &workflow, interfaces.as_ref()))
+    async fn update_workflow(&self, workflow: Workflow, over: Option<i64>, interfaces: Option<Interfaces>) -> StoreResult<()> {
+        transaction!(self.db, |t| workflows::update(&t, &workflow, over, interfaces.as_ref()))
     }
     async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64> {
         transaction!(self.db, "deploy", |t| workflows::deploy(&t, &deployment))

@@ -24,7 +24,7 @@ pub(crate) use stored::*;
 pub(crate) use tenants::*;
 
 /// Reads a column.
-fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: &str) -> StoreResult<T> {
+pub(crate) fn get<T: rusqlite::types::FromSql>(row: &Row<'_>, column: &str) -> StoreResult<T> {
     row.get(column).map_err(|error| match error {
         // SQLite keeps what it is given: a number may be a text.
         rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::IntegralValueOutOfRange(..) | rusqlite::Error::InvalidColumnType(..) => {
@@ -197,7 +197,7 @@ pub(crate) fn list<T>(
     if let Some(bytes) = row_bytes(table) {
         make_room(c, &of_page(&format!("{bytes} AS bytes")), params.as_slice(), page)?;
     }
-    let mut items = many(c, &of_page("*"), params.as_slice(), read)?;
+    let mut items = many(c, &of_page(columns(table)), params.as_slice(), read)?;
     if items.is_empty() {
         known(c, table, keys[0], page)?;
     }
@@ -205,6 +205,15 @@ pub(crate) fn list<T>(
     let counted = if LONG.contains(&table) { COUNTED_MAX } else { i64::MAX };
     let total = number(c, &format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {filter} LIMIT {counted})"), &params[..n])?;
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
+}
+
+/// The columns that the records of a table are read from.
+fn columns(table: &str) -> &'static str {
+    match table {
+        "workflows" => WORKFLOW,
+        "deployments" => DEPLOYMENT,
+        _ => "*",
+    }
 }
 
 /// That the cursors of a page which came out empty name rows of the organization's: `UnknownCursor`.

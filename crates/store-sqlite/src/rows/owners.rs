@@ -6,7 +6,7 @@ use millrace_model::ids::{
 };
 use millrace_model::source::{AppHook, HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::{AutoSubscription, Subscription};
-use millrace_model::workflow::{Deployment, Workflow};
+use millrace_model::workflow::{Author, Deployment, Drafted, Workflow};
 use millrace_store::StoreResult;
 use rusqlite::Row;
 
@@ -63,6 +63,16 @@ pub(crate) fn timer(row: &Row<'_>) -> StoreResult<Timer> {
     })
 }
 
+/// Columns of a workflow's record. The live version is of a table of its own.
+pub(crate) const WORKFLOW: &str = "*, draft IS NOT (SELECT content FROM deployments d WHERE d.id = deployment_id) AS is_changed,
+    (SELECT username FROM users u WHERE u.id = draft_by) AS author";
+/// Columns of a deployment's record.
+pub(crate) const DEPLOYMENT: &str = "*, (SELECT username FROM users u WHERE u.id = made_by) AS author";
+
+fn author(id: Option<String>, name: Option<String>) -> Option<Author> {
+    id.map(|id| Author { id: UserId::from_row(id), name })
+}
+
 pub(crate) fn workflow(row: &Row<'_>) -> StoreResult<Workflow> {
     Ok(Workflow {
         id: WorkflowId::from_row(get(row, "id")?),
@@ -72,6 +82,12 @@ pub(crate) fn workflow(row: &Row<'_>) -> StoreResult<Workflow> {
         name_slug: get(row, "name_slug")?,
         active: get(row, "active")?,
         draft: json(row, "draft")?,
+        drafted: Drafted {
+            revision: get(row, "revision")?,
+            is_changed: get(row, "is_changed")?,
+            at: time(row, "draft_at")?,
+            by: author(get(row, "draft_by")?, get(row, "author")?),
+        },
         deployment_id: get::<Option<String>>(row, "deployment_id")?.map(DeploymentId::from_row),
         made_from: optional_json(row, "made_from")?,
         created_at: time(row, "created_at")?,
@@ -86,6 +102,8 @@ pub(crate) fn deployment(row: &Row<'_>) -> StoreResult<Deployment> {
         workflow_id: WorkflowId::from_row(get(row, "workflow_id")?),
         version: get(row, "version")?,
         content: json(row, "content")?,
+        made_by: author(get(row, "made_by")?, get(row, "author")?),
+        message: get(row, "message")?,
         created_at: time(row, "created_at")?,
     })
 }

@@ -15,8 +15,8 @@ impl Workflows for SqliteStore {
     async fn create_workflow(&self, workflow: Workflow) -> StoreResult<()> {
         self.db.write(move |c| workflows::create(c, &workflow)).await
     }
-    async fn update_workflow(&self, workflow: Workflow, interfaces: Option<Interfaces>) -> StoreResult<()> {
-        self.db.write(move |c| workflows::update(c, &workflow, interfaces.as_ref())).await
+    async fn update_workflow(&self, workflow: Workflow, over: Option<i64>, interfaces: Option<Interfaces>) -> StoreResult<()> {
+        self.db.write(move |c| workflows::update(c, &workflow, over, interfaces.as_ref())).await
     }
     async fn deploy_workflow(&self, deployment: NewDeployment) -> StoreResult<i64> {
         write_at!(self, "deploy", |c| workflows::deploy(c, &deployment))
@@ -27,7 +27,8 @@ impl Workflows for SqliteStore {
         write_at!(self, "delete", |c| workflows::delete(c, &org, &id))
     }
     async fn workflow(&self, org: &OrgId, id: &WorkflowId) -> StoreResult<Option<Workflow>> {
-        by_id!(self, "workflows", org, id, rows::workflow)
+        let (sql, of) = (format!("SELECT {} FROM workflows WHERE id = ?1 AND org_id = ?2", rows::WORKFLOW), [id.to_string(), org.to_string()]);
+        self.db.read(move |c| one(c, &sql, of, rows::workflow)).await
     }
     async fn list_workflows(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Workflow>> {
         let (org, page) = (org.to_string(), page.clone());
@@ -38,7 +39,8 @@ impl Workflows for SqliteStore {
         self.db.read(move |c| rows::slugs(c, "workflows", &org, &base)).await
     }
     async fn deployment(&self, org: &OrgId, id: &DeploymentId) -> StoreResult<Option<Deployment>> {
-        by_id!(self, "deployments", org, id, rows::deployment)
+        let (sql, of) = (format!("SELECT {} FROM deployments WHERE id = ?1 AND org_id = ?2", rows::DEPLOYMENT), [id.to_string(), org.to_string()]);
+        self.db.read(move |c| one(c, &sql, of, rows::deployment)).await
     }
     async fn list_deployments(&self, org: &OrgId, id: &WorkflowId, page: &Page) -> StoreResult<Listing<Deployment>> {
         let (org, id, page) = (org.to_string(), id.to_string(), page.clone());

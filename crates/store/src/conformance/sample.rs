@@ -16,7 +16,7 @@ use millrace_model::source::{HttpInterface, Owner, Source, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::{ApiKey, Organization, Scopes, User};
 use millrace_model::webhook::{DeliveryStatus, WebhookDelivery};
-use millrace_model::workflow::{Deployment, Settings, Trigger, Workflow, WorkflowVersion};
+use millrace_model::workflow::{Deployment, Drafted, Settings, Trigger, Workflow, WorkflowVersion};
 use serde_json::json;
 
 use super::Database;
@@ -179,6 +179,7 @@ impl Org {
             name_slug: slug.to_owned(),
             active: false,
             draft: version(7),
+            drafted: Drafted { revision: 1, is_changed: true, at: at(ms), by: None },
             deployment_id: None,
             made_from: None,
             created_at: at(ms),
@@ -200,6 +201,8 @@ impl Org {
             workflow_id: workflow.clone(),
             version: 0,
             content: version(u32::try_from(ms).unwrap_or(0)),
+            made_by: None,
+            message: None,
             created_at: at(ms),
         };
         NewDeployment { deployment, active: true, interfaces: Interfaces::default(), subscriptions: Vec::new(), limits: None }

@@ -3,7 +3,7 @@
 use millrace_model::run::RunStatus;
 use millrace_model::source::Owner;
 use millrace_model::subscription::Subscription;
-use millrace_model::workflow::{Deployment, Workflow};
+use millrace_model::workflow::{Deployment, Drafted, Workflow};
 
 use super::Database;
 use super::sample::{Org, at, made_from, page, same, version};
@@ -38,19 +38,56 @@ pub async fn an_update_keeps_interfaces_unless_they_are_given(database: &dyn Dat
     let other = Org::another(&org.store, "other").await;
     let old = org.add_workflow("a").await;
     let first = interfaces(&org, &old, "ena");
-    org.store.update_workflow(old.clone(), Some(first.clone())).await.expect("updates");
+    org.store.update_workflow(old.clone(), None, Some(first.clone())).await.expect("updates");
     let new = Workflow { name: "New".into(), draft: version(9), made_from: Some(made_from()), updated_at: at(9), ..old.clone() };
-    org.store.update_workflow(new.clone(), None).await.expect("updates");
+    let new = Workflow { drafted: Drafted { revision: 2, at: at(9), ..old.drafted.clone() }, ..new };
+    org.store.update_workflow(new.clone(), None, None).await.expect("updates");
     same(&org.store.workflow(&org.id, &old.id).await.expect("reads"), &Some(new.clone()));
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), first);
     let second = interfaces(&org, &old, "enb");
-    org.store.update_workflow(new.clone(), Some(second.clone())).await.expect("updates");
+    org.store.update_workflow(new.clone(), None, Some(second.clone())).await.expect("updates");
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), second);
     for nobodys in [Workflow { org_id: other.id.clone(), ..old.clone() }, org.workflow("none", 0)] {
-        assert!(matches!(org.store.update_workflow(nobodys, Some(Interfaces::default())).await, Err(StoreError::NotFound)));
+        assert!(matches!(org.store.update_workflow(nobodys, None, Some(Interfaces::default())).await, Err(StoreError::NotFound)));
     }
     same(&org.store.workflow(&org.id, &old.id).await.expect("reads"), &Some(new));
     assert_eq!(org.store.interfaces(old.id.as_str()).await.expect("reads"), second);
+}
+
+pub async fn a_draft_counts_its_changes_and_is_replaced_only_over_the_revision_that_is_named(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let author = org.store.user(&org.user).await.expect("reads").expect("the user");
+    let drafted = |ms: i64| Drafted { revision: 0, is_changed: false, at: at(ms), by: Some(author.id.clone().into()) };
+    let made = Workflow { drafted: Drafted { revision: 1, ..drafted(1) }, ..org.workflow("a", 1) };
+    org.store.create_workflow(made.clone()).await.expect("a workflow");
+    let read = async || org.store.workflow(&org.id, &made.id).await.expect("reads").expect("the workflow");
+    let state = |w: &Workflow| (w.drafted.revision, w.drafted.at, w.drafted.is_changed);
+    let first = read().await;
+    assert_eq!(
+        (state(&first), first.drafted.by.as_ref().map(|by| (&by.id, by.name.as_deref()))),
+        ((1, at(1), true), Some((&author.id, Some(&*author.username))))
+    );
+    // A name is no part of the draft.
+    org.store.update_workflow(Workflow { name: "New".into(), drafted: drafted(2), ..first.clone() }, Some(1), None).await.expect("renames");
+    assert_eq!(state(&read().await), (1, at(1), true));
+    let second = version(8);
+    org.store.update_workflow(Workflow { draft: second.clone(), drafted: drafted(3), ..first.clone() }, Some(1), None).await.expect("updates");
+    assert_eq!(state(&read().await), (2, at(3), true));
+    let late = Workflow { draft: version(9), drafted: drafted(4), ..first };
+    assert!(matches!(org.store.update_workflow(late.clone(), Some(1), Some(Interfaces::default())).await, Err(StoreError::StateChanged)));
+    let now = read().await;
+    assert_eq!((state(&now), &now.draft), ((2, at(3), true), &second));
+    let (a, b) = tokio::join!(org.store.update_workflow(late.clone(), Some(2), None), org.store.update_workflow(late.clone(), Some(2), None));
+    assert!(matches!((&a, &b), (Ok(()), Err(StoreError::StateChanged)) | (Err(StoreError::StateChanged), Ok(()))), "{a:?} {b:?}");
+    org.store.update_workflow(late.clone(), None, None).await.expect("the same again");
+    assert_eq!(state(&read().await), (3, at(4), true));
+    // What is live says who deployed it, and why.
+    let new = org.deployment(&made.id, 9);
+    let said = Deployment { made_by: Some(author.id.clone().into()), message: Some("Why".into()), content: late.draft, ..new.deployment.clone() };
+    org.store.deploy_workflow(NewDeployment { deployment: said, ..new }).await.expect("deploys");
+    assert_eq!(state(&read().await), (3, at(4), false));
+    let listed = org.store.list_deployments(&org.id, &made.id, &page(1)).await.expect("lists").items.pop().expect("one");
+    assert_eq!((listed.message.as_deref(), listed.made_by.and_then(|by| by.name)), (Some("Why"), Some(author.username)));
 }
 
 pub async fn deployments_count_up(database: &dyn Database) {

@@ -12,6 +12,7 @@ import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { DiffView } from "~/ui/code/diff-view";
 import { Confirm, Dialog } from "~/ui/dialog";
+import { Field, Input } from "~/ui/field";
 import { plural } from "~/ui/format";
 import { say } from "~/ui/toast";
 import { type Draft, differences, savedStepsOf, type TriggerDraft } from "./model";
@@ -67,6 +68,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const builder = useBuilder();
   const { base, saved } = builder.state;
   const go = useRef<HTMLButtonElement>(null);
+  const [message, setMessage] = useState("");
   const { data: live } = useQuery({
     ...deploymentQuery(base.id, base.deployment_id ?? ""),
     enabled: base.deployment_id !== null,
@@ -80,31 +82,34 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
   const mended = failing.find(({ step }) => found.some((each) => each.startsWith(`${step}: `)));
   const submit = () => {
     if (deploy.isPending) return;
-    deploy.mutate(undefined, {
-      onSuccess: ({ deployment }) => {
-        onClose();
-        say({
-          title: `Version ${deployment.version} is live`,
-          about: base.name,
-          shape: "succeeded",
-          ...(mended === undefined
-            ? {}
-            : {
-                act: {
-                  label: `Finish ${plural(mended.count, "failed run")}…`,
-                  onClick: () =>
-                    replay({
-                      kind: "many",
-                      owner: { workflow_id: base.id },
-                      name: `${mended.code} in ${base.name}`,
-                      group: mended.id,
-                      count: mended.count,
-                    }),
-                },
-              }),
-        });
+    deploy.mutate(
+      { message },
+      {
+        onSuccess: ({ deployment }) => {
+          onClose();
+          say({
+            title: `Version ${deployment.version} is live`,
+            about: base.name,
+            shape: "succeeded",
+            ...(mended === undefined
+              ? {}
+              : {
+                  act: {
+                    label: `Finish ${plural(mended.count, "failed run")}…`,
+                    onClick: () =>
+                      replay({
+                        kind: "many",
+                        owner: { workflow_id: base.id },
+                        name: `${mended.code} in ${base.name}`,
+                        group: mended.id,
+                        count: mended.count,
+                      }),
+                  },
+                }),
+          });
+        },
       },
-    });
+    );
   };
   const first = base.deployment_id === null;
   return (
@@ -156,6 +161,17 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
           </ul>
         )}
         {live !== undefined && <CodeChanges before={live.steps} after={next.steps} />}
+        <Field label="Message" hint="Shown in the list of versions.">
+          {(props) => (
+            <Input
+              {...props}
+              maxLength={500}
+              placeholder="What this version changes, and why"
+              value={message}
+              onChange={({ target }) => setMessage(target.value)}
+            />
+          )}
+        </Field>
         {isObject(base.made_from) && (
           <Banner kind="waits" title="A project made this workflow">
             The next <code className="mono">millrace apply</code> undoes this deploy.

@@ -50,7 +50,7 @@ function Head() {
   const params = { id: base.id };
   const save = () => {
     if (builder.dirty && !builder.save.isPending && refused === undefined) {
-      builder.save.mutate({ force: false });
+      builder.save.mutate({});
     }
   };
   useShortcuts({
@@ -266,19 +266,28 @@ function Notices() {
           <Banner
             kind="waits"
             role="alert"
-            title="Somebody else changed this draft since you opened it"
+            title={error.message}
             act={
               <span className="row">
-                <Button size="sm" onClick={() => builder.save.mutate({ force: true })}>
+                <Button
+                  size="sm"
+                  onClick={() => builder.save.mutate({ over: error.record.revision })}
+                >
                   Save mine over it
                 </Button>
-                <Button size="sm" onClick={() => builder.read(error.record)}>
+                <Button size="sm" onClick={() => builder.takeTheirs(error.record)}>
                   Take theirs
                 </Button>
               </span>
             }
           >
-            Nothing was saved or deployed. What you typed is here still.
+            Nothing was saved or deployed. What you typed is here still, and an undo brings it back
+            where you take theirs.
+            <ul className="deploy-changes" aria-label="What was changed elsewhere">
+              {differences(error.record, base).map((each) => (
+                <li key={each}>{each}</li>
+              ))}
+            </ul>
           </Banner>
         </div>
       )}
@@ -308,7 +317,7 @@ function Leaving() {
       busy={save.isPending && "Saving…"}
       error={save.error === null ? undefined : sentence(save.error)}
       onConfirm={async () => {
-        if (refused === undefined) await save.mutateAsync({ force: false });
+        if (refused === undefined) await save.mutateAsync({});
         blocker.proceed();
       }}
     >

@@ -21,6 +21,8 @@ const record = (steps: Record<string, string>): Workflow => ({
   })),
   settings: {},
   made_from: null,
+  revision: 1,
+  draft: { changed: true, changed_at: 0, changed_by: null },
   created_at: 0,
   updated_at: 0,
 });
@@ -51,6 +53,18 @@ test("what is typed while a save is under way stays unsaved", () => {
   state = reduced(state, { type: "saved", record: record({}), sent });
   expect(state.history.now).toBe(more);
   expect(state.history.now).not.toBe(state.saved);
+});
+
+test("the draft of others is taken, and an undo brings back what was typed", () => {
+  const first = begin(record({ a: "1" }), undefined);
+  const mine = { ...first.saved, steps: [] };
+  const typed = reduced(first, { type: "edit", draft: mine, says: "remove a" });
+  const theirs = reduced(typed, { type: "theirs", record: record({ a: "2" }) });
+  expect(theirs.history.now).toBe(theirs.saved);
+  const undone = reduced(theirs, { type: "undo" });
+  expect(undone.history.now).toBe(mine);
+  expect(undone.history.now).not.toBe(undone.saved);
+  expect(undone.base).toBe(theirs.base);
 });
 
 test("a new record beneath leaves what is saved saved, and what is typed typed", () => {

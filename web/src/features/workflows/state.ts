@@ -41,6 +41,8 @@ export type Act =
   | { type: "redo" }
   | { type: "saved"; record: Workflow; sent: Draft }
   | { type: "read"; record: Workflow }
+  /** The same, and what is typed can be had again by an undo. */
+  | { type: "theirs"; record: Workflow }
   /** The server's content became other than it was; what is typed stays. */
   | { type: "rebase"; record: Workflow }
   | { type: "refused"; error: Error; sent: Draft }
@@ -112,6 +114,14 @@ export function reduced(state: State, act: Act): State {
     }
     case "read":
       return { ...begin(act.record, undefined), revision: state.revision + 1 };
+    case "theirs": {
+      const next = begin(act.record, undefined);
+      return {
+        ...next,
+        history: edited(history, next.saved, "take the other draft"),
+        revision: state.revision + 1,
+      };
+    }
     case "rebase": {
       const saved = rekeyed(act.record, history.now);
       const isSaved = history.now === state.saved;

@@ -3,9 +3,11 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { createContext, use, useEffect, useMemo, useReducer, useRef, useState } from "react";
 import { client, data } from "~/api/client";
+import { ApiError } from "~/api/errors";
 import { isObject } from "~/api/json";
 import type { Workflow } from "~/api/schema";
 import { forget, keep, keptOf } from "~/shell/kept";
+import { minute } from "~/ui/format";
 import { keptDraft, withoutSecrets } from "./kept-draft";
 import { contentOf, type Draft, requestOf, savedStepsOf } from "./model";
 import { workflowQuery } from "./queries";
@@ -14,11 +16,15 @@ import { useTest } from "./use-test";
 
 const KEEP_WAIT_MS = 400;
 
-/** Somebody else changed the draft since it was read here. */
+/** The draft was changed since it was read here: by somebody else, in another tab, or by a key. */
 export class ChangedElsewhere extends Error {
   override name = "ChangedElsewhere";
   constructor(readonly record: Workflow) {
-    super("Somebody else changed this draft since you opened it.");
+    const { changed_at, changed_by } = record.draft;
+    const by = changed_by?.name ?? "somebody";
+    super(
+      `This draft was changed elsewhere since you opened it: by ${by} at ${minute(changed_at * 1_000)}.`,
+    );
   }
 }
 
@@ -79,17 +85,37 @@ export function useBuilderState(workflow: Workflow) {
   };
   const path = { id: workflow.id };
 
-  const save = useMutation({
-    mutationFn: async ({ force }: { force: boolean }) => {
-      const sent = now;
+  /** Asks for a change of the draft as it is known here. */
+  const change = async <T>(
+    ask: (header: { "If-Match": string }) => Promise<T>,
+    revision: number,
+  ) => {
+    try {
+      return await ask({ "If-Match": `"${revision}"` });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 412)) throw error;
       const fresh = await data(client.GET("/v1/workflows/{id}", { params: { path } }));
-      if (!force && contentOf(fresh) !== over) throw new ChangedElsewhere(fresh);
+      // Settings are changed elsewhere than what is typed here, and both fit.
+      if (contentOf(fresh) === over) return await ask({ "If-Match": `"${fresh.revision}"` });
+      throw new ChangedElsewhere(fresh);
+    }
+  };
+
+  const save = useMutation({
+    /** `over`: the revision that is written over; absent: the one that was read here. */
+    mutationFn: async ({ over = state.base.revision }: { over?: number }) => {
+      const sent = now;
       const body = requestOf(toSend(state), savedStepsOf(state.base.steps));
       try {
-        const record = await data(client.PUT("/v1/workflows/{id}", { params: { path }, body }));
+        const record = await change(
+          (header) => data(client.PUT("/v1/workflows/{id}", { params: { path, header }, body })),
+          over,
+        );
         return { record, sent };
       } catch (error) {
-        if (error instanceof Error) act({ type: "refused", error, sent });
+        if (error instanceof Error && !(error instanceof ChangedElsewhere)) {
+          act({ type: "refused", error, sent });
+        }
         throw error;
       }
     },
@@ -101,14 +127,19 @@ export function useBuilderState(workflow: Workflow) {
   });
 
   const deploy = useMutation({
-    mutationFn: async () => {
-      if (dirty) await save.mutateAsync({ force: false });
-      else {
-        // What is deployed is what is shown here.
-        const fresh = await data(client.GET("/v1/workflows/{id}", { params: { path } }));
-        if (contentOf(fresh) !== over) throw new ChangedElsewhere(fresh);
-      }
-      const deployment = await data(client.POST("/v1/workflows/{id}/deploy", { params: { path } }));
+    mutationFn: async ({ message }: { message: string }) => {
+      const saved = dirty ? (await save.mutateAsync({})).record : state.base;
+      // What is deployed is what is shown here.
+      const deployment = await change(
+        (header) =>
+          data(
+            client.POST("/v1/workflows/{id}/deploy", {
+              params: { path, header },
+              body: { message },
+            }),
+          ),
+        saved.revision,
+      );
       return {
         deployment,
         record: await data(client.GET("/v1/workflows/{id}", { params: { path } })),
@@ -150,8 +181,22 @@ export function useBuilderState(workflow: Workflow) {
       deploy.reset();
       took(record);
     },
-    /** Takes the record, and leaves the draft alone. */
+    /** Takes the draft of the server, which can be undone. */
+    takeTheirs(record: Workflow) {
+      act({ type: "theirs", record });
+      save.reset();
+      deploy.reset();
+      took(record);
+    },
+    /** Takes what the record says beside the draft. */
     note(record: Workflow) {
+      const { revision, triggers, steps } = state.base;
+      const same = contentOf(record) === over;
+      act({ type: "rebase", record: same ? record : { ...record, revision, triggers, steps } });
+      took(record);
+    },
+    /** Takes the record with the draft that it went back to; what is typed stays. */
+    wentBack(record: Workflow) {
       act({ type: "rebase", record });
       took(record);
     },

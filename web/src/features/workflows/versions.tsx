@@ -43,7 +43,7 @@ export function VersionList() {
             <thead>
               <tr className="tr is-head">
                 <th>Version</th>
-                <th>Steps</th>
+                <th>Message</th>
                 <th>Deployed</th>
                 <th className="is-right">
                   <span className="sr">Acts</span>
@@ -59,9 +59,14 @@ export function VersionList() {
                       <Tag kind={live ? "live" : undefined}>v{each.version}</Tag>
                       {live && <span className="mid">live</span>}
                     </td>
-                    <td className="mid cut">{plural(each.steps.length, "step")}</td>
-                    <td className="mid">
+                    <td className="cut" title={each.message ?? undefined}>
+                      {each.message ?? (
+                        <span className="mid">{plural(each.steps.length, "step")}</span>
+                      )}
+                    </td>
+                    <td className="mid cut">
                       <When at={each.created_at * 1_000} />
+                      {each.made_by?.name != null && <>, {each.made_by.name}</>}
                     </td>
                     <td className="is-right">
                       {!live && (
@@ -124,7 +129,7 @@ function GoBack({ to, onClose }: { to: Deployment; onClose: () => void }) {
     },
     onSuccess: ({ deployment, record }) => {
       // The draft went back too, unless it holds what was never deployed, here or on the server.
-      if (builder.dirty) builder.note(record);
+      if (builder.dirty) builder.wentBack(record);
       else builder.read(record);
       void queries.invalidateQueries({ queryKey: ["workflow", base.id, "deployments"] });
       onClose();

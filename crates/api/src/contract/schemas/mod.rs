@@ -50,7 +50,10 @@ fn schema(kind: &str) -> Value {
         return json!({ "type": "array", "items": schema(item) });
     }
     if let Some(name) = kind.strip_prefix('#') {
-        return reference(name);
+        return match name.strip_suffix("|null") {
+            Some(name) => json!({ "anyOf": [reference(name), { "type": "null" }] }),
+            None => reference(name),
+        };
     }
     match kind.split_once('|') {
         Some((kind, or)) => json!({ "type": [kind, or] }),

@@ -9,6 +9,9 @@ use super::{
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
 use crate::v1::{events, mail, replays, run_stream, runs, sse, stream, workflows};
 
+/// What a deployment says of itself.
+const MESSAGE: Param = Param::new("message", Kind::Text, "What the deployment that this makes says of itself, at most 500 characters");
+
 pub(super) fn of_workflows() -> Vec<Route> {
     let parts = [
         objects(
@@ -40,7 +43,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
         .one("Run"),
         post("/workflows", DEPLOY, "Make a workflow, and deploy it", workflows::create)
             .takes(&parts)
-            .takes(&[text("project_id", "The project; absent: the organization's own"), MADE_FROM, ORG])
+            .takes(&[text("project_id", "The project; absent: the organization's own"), MESSAGE, MADE_FROM, ORG])
             .one("Workflow"),
         get("/workflows", READ, "Workflows, newest first", workflows::list).takes(&[ORG]).page("Workflow"),
         get("/workflows/{id}", READ, "A workflow", workflows::show).one("Workflow"),
@@ -51,11 +54,15 @@ pub(super) fn of_workflows() -> Vec<Route> {
             workflows::update,
         )
         .takes(&parts)
-        .takes(&[flag("active", "Whether it runs"), MADE_FROM, ORG])
+        .takes(&[flag("active", "Whether it runs"), MESSAGE, MADE_FROM, ORG])
+        .if_match()
         .one("Workflow"),
         delete("/workflows/{id}", DEPLOY, "Delete a workflow", workflows::remove),
-        post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy).gives(Gives::One("Deployment")),
-        post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).one("Workflow"),
+        post("/workflows/{id}/deploy", DEPLOY, "Make the newest version the live one", workflows::deploy)
+            .takes(&[MESSAGE])
+            .if_match()
+            .gives(Gives::One("Deployment")),
+        post("/workflows/{id}/discard", DEPLOY, "Make the draft what is live, secrets included", workflows::discard).if_match().one("Workflow"),
         get("/workflows/{id}/deployments", READ, "Its deployments, newest first", workflows::deployments).page("Deployment"),
         get("/workflows/{id}/deployments/{deployment}", READ, "A deployment with all that it runs", workflows::deployment).gives(Gives::One("Deployment")),
         post(
@@ -64,7 +71,7 @@ pub(super) fn of_workflows() -> Vec<Route> {
             "Make what an earlier deployment holds live again, as a new one; a draft without changes of its own goes back too",
             workflows::rollback,
         )
-        .takes(&[text("deployment_id", "The deployment").required()])
+        .takes(&[text("deployment_id", "The deployment").required(), MESSAGE])
         .gives(Gives::One("Deployment")),
         post("/workflows/{id}/test", INVOKE, "A test run: nothing goes to `$errors`, no mail", workflows::test)
             .takes(&tested)
