@@ -10,6 +10,7 @@ export interface Services {
   emit?: Fn;
   execute?: (request: unknown) => Promise<unknown>;
   dataStore?: (store: unknown) => object;
+  fileDir?: (prop: ResolvedProp, store: string) => object;
   /** In a run, a store or request that is needed and has no value is there and says so; forms see that it is not chosen yet. */
   runs?: boolean;
 }
@@ -113,6 +114,11 @@ function bindProp(prop: ResolvedProp, value: unknown, services: Services): unkno
     case "datastore":
       if (value === undefined || value === null) return lacks(prop, services) ? services.dataStore?.("") : undefined;
       return services.dataStore?.(plainValue(value, false));
+    case "dir": {
+      const store = plainValue(value, false);
+      if (store === undefined || store === null || store === "") return lacks(prop, services) ? services.fileDir?.(prop, "") : undefined;
+      return services.fileDir && typeof store === "string" ? services.fileDir(prop, store) : store;
+    }
     case "sql":
       return sqlQuery(prop, value);
     case "$.interface.apphook":

@@ -1,9 +1,10 @@
-// `dir` props: files of a store are laid into /tmp before the code runs, and what it wrote there goes into the store when it has ended well.
+// `dir` props with `sync`: files of a store are laid into /tmp before the code runs, and what it wrote there goes into the store when it has ended well.
 import { Buffer } from "node:buffer";
 import fs from "node:fs";
 import { dirname } from "node:path";
 
 import { ask } from "./ask.ts";
+import { listFiles, PART, readParts, uploadParts, type Listed } from "./files.ts";
 import type { CallContext } from "./context.ts";
 import { kindOf } from "./errors.ts";
 import { plainValue, type ResolvedProp } from "./props.ts";
@@ -13,8 +14,6 @@ import type { Bag } from "./types.ts";
 const { mkdir, open, readdir, rename, rm, stat, writeFile } = fs.promises;
 const { rmSync } = fs;
 
-/** Bytes of one part of a file; the last may be shorter. */
-const PART = 1 << 20;
 /** Where files are on their way; not a part of any store. */
 const COMING = ".mirror";
 /** How often a store is read anew that others change meanwhile. */
@@ -33,12 +32,6 @@ interface State {
   ino: number;
 }
 
-interface Listed {
-  path: string;
-  id: string;
-  size: number;
-}
-
 const same = (a: State | undefined, b: State | undefined): boolean => a?.size === b?.size && a?.mtimeMs === b?.mtimeMs && a?.ino === b?.ino;
 
 let root = "";
@@ -53,10 +46,10 @@ export function mirrorInto(own: string): void {
   root = own;
 }
 
-/** What `dir` props of a component have as values. */
+/** Stores that `dir` props of a component mirror with /tmp. */
 export function dirsOf(props: ResolvedProp[], values: Bag): Dir[] {
   return props.flatMap(({ name, type, definition }) => {
-    if (type !== "dir") return [];
+    if (type !== "dir" || definition["sync"] !== true) return [];
     const store = plainValue(values[name], false);
     if (store === undefined || store === null || store === "") return [];
     if (typeof store !== "string") throw new TypeError(`the prop \`${name}\` is the name of a file store, a string; got ${kindOf(store)}`);
@@ -78,7 +71,7 @@ export async function mirror(dirs: Dir[], call: CallContext): Promise<() => Prom
 async function layAll(store: string, call: CallContext): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      const listed = await list(store, call);
+      const listed = await listFiles(store, call);
       for (const file of listed) await lay(store, file, call);
       const there = new Set(listed.map((file) => file.path));
       for (const [path, known] of laid) {
@@ -94,25 +87,12 @@ async function layAll(store: string, call: CallContext): Promise<void> {
   }
 }
 
-async function list(store: string, call: CallContext): Promise<Listed[]> {
-  const all: Listed[] = [];
-  let after: string | null | undefined;
-  do {
-    const page = (await ask(call, "files.list", { store, ...(after ? { after } : {}) })) as { items: Listed[]; next?: string | null };
-    all.push(...page.items);
-    after = page.next;
-  } while (after);
-  return all;
-}
-
-async function lay(store: string, { path, id, size }: Listed, call: CallContext): Promise<void> {
+async function lay(store: string, file: Listed, call: CallContext): Promise<void> {
+  const { path, id } = file;
   const known = laid.get(path);
   if (known?.store === store && known.id === id && same(await stateOf(path), known.state)) return;
   const parts: Buffer[] = [];
-  for (let position = 0; position * PART < size; position++) {
-    const text = await ask(call, "files.read", { store, path, id, position });
-    parts.push(Buffer.from(String(text ?? ""), "base64"));
-  }
+  for await (const part of readParts(store, file, call)) parts.push(part);
   // Calls beside this one never see a half of it.
   const half = `${root}/${COMING}/${++coming}`;
   underWay++;
@@ -151,15 +131,18 @@ async function send(store: string, path: string, call: CallContext): Promise<str
   });
   if (!file) return undefined;
   try {
-    const id = String(await ask(call, "files.begin", { store }));
-    const part = Buffer.allocUnsafe(PART);
-    for (let position = 0; ; position++) {
-      const { bytesRead } = await file.read(part, 0, PART, position * PART);
-      if (bytesRead > 0) await ask(call, "files.part", { store, id, position, bytes: part.toString("base64", 0, bytesRead) });
-      if (bytesRead < PART) return id;
-    }
+    return await uploadParts(store, partsOf(file), undefined, call);
   } finally {
     await file.close();
+  }
+}
+
+async function* partsOf(file: fs.promises.FileHandle): AsyncGenerator<Buffer> {
+  const part = Buffer.allocUnsafe(PART);
+  for (let position = 0; ; position++) {
+    const { bytesRead } = await file.read(part, 0, PART, position * PART);
+    if (bytesRead > 0) yield part.subarray(0, bytesRead);
+    if (bytesRead < PART) return;
   }
 }
 

@@ -1,9 +1,11 @@
 // Running a source or one of its hooks.
 import type { CallContext } from "./context.ts";
 import { formDb, serviceDb } from "./db.ts";
+import { fileDir } from "./dir.ts";
 import { jsonText } from "./errors.ts";
 import type { Prepared } from "./instance.ts";
 import { dirsOf, mirror } from "./mirror.ts";
+import type { ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
 import { httpInterface } from "./respond.ts";
 import { dataStore } from "./store.ts";
@@ -49,6 +51,7 @@ export function sourceInstance(prepared: Prepared, frame: Bag, call: CallContext
     http: (endpoint: string) => httpInterface(endpoint, call, hook ? `the ${hook} hook` : undefined),
     execute: executeRequest,
     dataStore: (store: unknown) => dataStore(store, call),
+    fileDir: (prop: ResolvedProp, store: string) => fileDir(prop, store, call),
     runs,
   };
   return prepared.instance((frame["props"] ?? {}) as Bag, services, frame["dynamic_props"]);

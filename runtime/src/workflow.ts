@@ -1,5 +1,6 @@
 // Running a workflow: its steps in order, each with `this`, `steps` and `$`.
 import { calls, type CallContext } from "./context.ts";
+import { fileDir } from "./dir.ts";
 import { dollar, type Dollar } from "./dollar.ts";
 import { FlowExit, jsonText } from "./errors.ts";
 import { evaluate } from "./expressions.ts";
@@ -8,6 +9,7 @@ import { HandedOn } from "./handed.ts";
 import { JSON } from "./kept.ts";
 import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
+import type { ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
 import { dataStore } from "./store.ts";
 import type { Bag, CallFrame, StepSpec } from "./types.ts";
@@ -95,7 +97,13 @@ function evaluated({ props, namespace }: StepSpec, steps: Bag): Bag {
 
 export async function runAction(module: string, values: Bag, steps: Bag, $: Dollar, namespace: string, call: CallContext, dynamic?: unknown): Promise<unknown> {
   const prepared = moduleOf(module);
-  const self = prepared.instance(values, { execute: executeRequest, dataStore: (store) => dataStore(store, call), runs: true }, dynamic);
+  const services = {
+    execute: executeRequest,
+    dataStore: (store: unknown) => dataStore(store, call),
+    fileDir: (prop: ResolvedProp, store: string) => fileDir(prop, store, call),
+    runs: true,
+  };
+  const self = prepared.instance(values, services, dynamic);
   const dirs = dirsOf(prepared.propsWith(dynamic), values);
   const keep = dirs.length > 0 ? await mirror(dirs, call) : undefined;
   try {

@@ -43,8 +43,8 @@ async function withStore(body, store, props = { s: "ds_1" }) {
 
 test("a dir prop: files of its store are in /tmp, and those that changed go into it at once when the code has ended well", async () => {
   // Here a module is in the folder that stands for /tmp.
-  const code = `import fs from "node:fs"; const at = (path) => new URL(path, import.meta.url); export default { props: { d: { type: "dir", accessMode: "read-write" } }, async run({ $ }) {
-    const had = fs.readFileSync(at("in/a.txt"), "utf8"); fs.writeFileSync(at("out.txt"), had + "!"); if (this.d === "fails") throw new Error("no"); return had; } };`;
+  const code = `import fs from "node:fs"; const at = (path) => new URL(path, import.meta.url); export default { props: { d: { type: "dir", accessMode: "read-write", sync: true } }, async run({ $ }) {
+    const had = fs.readFileSync(at("in/a.txt"), "utf8"); fs.writeFileSync(at("out.txt"), had + "!"); if (String(this.d) === "fails") throw new Error("no"); return had; } };`;
   const kept = [], read = [];
   const answers = {
     "files.list": () => ({ items: [{ path: "in/a.txt", id: "up_1", size: 2 }], next: null }), "files.read": (asked) => (read.push(asked), Buffer.from("hi").toString("base64")),

@@ -1,6 +1,6 @@
 // Types of components, so that an editor completes `this`, `$` and props. Point `@pipedream/types` here (README.md).
 
-import type { $ as Dollar, Emit, HttpInterface, HttpRequest, DataStore, ServiceDb, Sql, Steps, TimerInterface } from "./runtime";
+import type { $ as Dollar, Emit, FileDir, HttpInterface, HttpRequest, DataStore, ServiceDb, Sql, Steps, TimerInterface } from "./runtime";
 
 export type * from "./runtime";
 
@@ -31,7 +31,7 @@ interface Values {
   boolean: boolean;
   object: Record<string, Loose>;
   any: Loose;
-  dir: Loose;
+  dir: FileDir;
   sql: Sql;
   data_store: DataStore;
   http_request: HttpRequest;

@@ -1,5 +1,5 @@
 // What the platform gives code while it runs.
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 
 type Loose = any;
 
@@ -45,6 +45,46 @@ export interface TimerInterface {
 
 /** Awaited, the whole list; with `for await`, one by one. */
 export type Listed<T> = PromiseLike<T[]> & AsyncIterable<T>;
+
+/** A file of a file store. */
+export interface StoredFile {
+  readonly path: string;
+  /** After `withGetUrl()`: gives the file for 30 minutes. */
+  get_url?: string;
+  readonly s3Key: string;
+  /** The media type. */
+  type?: string;
+  fromReadableStream(stream: AsyncIterable<unknown> | ReadableStream, contentType?: string | null, contentLength?: number): Promise<this>;
+  fromFile(localPath: string, contentType?: string): Promise<this>;
+  fromUrl(url: string | URL): Promise<this>;
+  createReadStream(): Readable;
+  createWriteStream(contentType?: string, contentLength?: number): Writable;
+  toBuffer(): Promise<Buffer>;
+  toFile(localPath: string): Promise<void>;
+  toUrl(): Promise<string>;
+  withGetUrl(): Promise<this>;
+  withoutPutUrl(): this;
+  withoutGetUrl(): this;
+  delete(): Promise<void>;
+}
+
+/** What `dir()` of a file store lists; folders have no size. */
+export interface DirEntry {
+  name: string;
+  path: string;
+  size?: number;
+  modifiedAt?: Date;
+  isFile(): boolean;
+  isDirectory(): boolean;
+}
+
+/** A file store, which a `dir` prop names. */
+export interface FileDir {
+  open(path: string): StoredFile;
+  openDescriptor(descriptor: Loose): StoredFile;
+  dir(path?: string): AsyncIterable<DirEntry>;
+  [member: string]: Loose;
+}
 
 /** Shared between workflows, and asynchronous. */
 export interface DataStore extends AsyncIterable<[string, Loose]> {

@@ -113,7 +113,7 @@ async fn a_file_of_a_store_leads_nowhere_by_its_path() {
     // What the API refuses a component's process cannot ask for either, whatever frames it sends: its call is the first, and has a `dir` prop.
     let ask = "const frame = (ask, kind, payload) => { const body = Buffer.from(JSON.stringify({ t: 'ask', id: 1, ask, kind, payload })); const head = Buffer.alloc(4); head.writeUInt32LE(body.length); fs.writeSync(3, Buffer.concat([head, body])); };";
     let attack = format!(
-        "import fs from 'node:fs'; export default {{ name: 'attack', version: '1', props: {{ http: {{ type: '$.interface.http', customResponse: true }}, dir: {{ type: 'dir', accessMode: 'read-write' }} }},
+        "import fs from 'node:fs'; export default {{ name: 'attack', version: '1', props: {{ http: {{ type: '$.interface.http', customResponse: true }}, dir: {{ type: 'dir', accessMode: 'read-write', sync: true }} }},
            async run(event) {{ {ask}
              const paths = ['../x', '/etc/x', '..', 'a\\0b', 'a/../../x', event.body.data + '/planted', 'y'.repeat(600)];
              paths.forEach((path, n) => {{ frame(8000 + n, 'files.read', {{ store: 's', path, id: 'up_x', position: 0 }}); frame(8100 + n, 'files.keep', {{ store: 's', files: [['up_x', path]] }}); }});
@@ -177,7 +177,7 @@ async fn what_a_component_leaves_in_its_folder_leads_the_server_nowhere() {
 #[tokio::test]
 async fn a_mirrored_folder_takes_nothing_that_a_link_leads_to() {
     let field = Field::start().await;
-    let code = "import fs from 'node:fs'; export default { name: 'mirror', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, dir: { type: 'dir', accessMode: 'read-write' } },
+    let code = "import fs from 'node:fs'; export default { name: 'mirror', version: '1', props: { http: { type: '$.interface.http', customResponse: true }, dir: { type: 'dir', accessMode: 'read-write', sync: true } },
         run(event) { const at = event.body; fs.writeFileSync('/tmp/own', 'own');
           for (const [n, to] of [at.data + '/master.key', at.data + '/credentials.json', '/etc/passwd', '/proc/self/status', '/etc', at.data, '/dev/zero', 'own'].entries()) fs.symlinkSync(to, `/tmp/link-${n}`);
           this.http.respond({ status: 200, body: 'done' }); } };";

@@ -110,6 +110,7 @@ pub fn router(engine: Engine, config: ApiConfig) -> Router {
         .merge(contract::routes::router(contract::table::streams()))
         .merge(endpoints)
         .route("/uploads/{token}", get(endpoints::uploads::show))
+        .route("/uploads/{token}/{name}", get(endpoints::uploads::show_stored))
         .route("/resume/{token}", any(endpoints::resume))
         .route("/cancel/{token}", any(endpoints::cancel))
         .route("/healthz", get(health::healthz))

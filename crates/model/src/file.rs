@@ -1,4 +1,4 @@
-//! File stores: named folders of an organization, which a `dir` prop mirrors with `/tmp`, and their bounds.
+//! File stores: named folders of an organization, which `dir` props name, and their bounds.
 
 use crate::clock::Timestamp;
 use crate::ids::{OrgId, UploadId};

@@ -1,4 +1,4 @@
-//! `dir` props and the file stores that they mirror with /tmp (reference 3; registry facts 2.4; docs/choices.md).
+//! `dir` props: file stores that code reads and writes by path, and that `sync` mirrors with /tmp (reference 3; facts 4.8; registry facts 2.4; docs/choices.md).
 
 use millrace_tests::cli::Shell;
 use millrace_tests::{Answer, Server, answer, id};
@@ -61,7 +61,7 @@ async fn r3_dir_files_of_a_store_are_in_tmp_and_what_is_written_there_is_in_the_
     put(&server, "reports", "n.txt", b"41".to_vec()).await.data();
     assert_eq!(run(&server, &made, json!({})).await[0], 42);
     // A source has them as well.
-    let code = "import fs from 'node:fs'; export default { name: 's', version: '1', props: { dir: { type: 'dir', accessMode: 'read-write' } },
+    let code = "import fs from 'node:fs'; export default { name: 's', version: '1', props: { dir: { type: 'dir', accessMode: 'read-write', sync: true } },
       async run() { fs.writeFileSync('/tmp/source.txt', fs.readFileSync('/tmp/n.txt')); } };";
     let source = server.source(code, json!({ "dir": "reports" })).await;
     server.run_now(&source, json!({})).await;
@@ -111,7 +111,7 @@ async fn r3_dir_what_a_killed_run_wrote_is_not_in_the_store_until_it_ran_to_its_
     let body = "const attempt = (await this.store.get('attempt') ?? 0) + 1; fs.writeFileSync('/tmp/out', `${fs.readFileSync('/tmp/in')} ${attempt}`);
         fs.writeFileSync(`/tmp/of-attempt-${attempt}`, ''); await this.store.set('attempt', attempt); if (attempt === 1) await new Promise(() => {});";
     let code = format!(
-        "import fs from 'node:fs'; export default defineComponent({{ props: {{ dir: {{ type: 'dir', accessMode: 'read-write' }}, store: {{ type: 'data_store' }} }},
+        "import fs from 'node:fs'; export default defineComponent({{ props: {{ dir: {{ type: 'dir', accessMode: 'read-write', sync: true }}, store: {{ type: 'data_store' }} }},
            async run() {{ {body} }} }});"
     );
     let steps = json!([{ "namespace": "s", "code": code, "props": { "dir": "a", "store": marks["id"] } }]);
@@ -169,4 +169,143 @@ async fn r3_dir_names_paths_and_sizes_that_cannot_be_are_refused_and_leave_nothi
     let refused = run(&server, &made, json!({})).await;
     assert_eq!(refused["code"], "QuotaExceeded", "{refused}");
     assert_eq!(server.get("/file_stores").await.data(), json!([]));
+}
+
+/// As sources with an "Include Link" do: each attachment is stored, in the `deploy` hook as well, and its event has a temporary address.
+const ATTACHMENTS: &str =
+    "import { Readable } from 'node:stream'; export default { name: 'attachments', key: 'attachments', version: '0.0.1', type: 'source', dedupe: 'unique',
+  props: { includeLink: { type: 'boolean', default: false, optional: true }, dir: { type: 'dir', accessMode: 'write', optional: true }, db: '$.service.db' },
+  hooks: { async deploy() { await this.emitFile({ id: 'first', name: 'a b/ü.csv', type: 'text/csv', text: 'x,y' }); } },
+  methods: {
+    async stash({ id, name, type, text }) {
+      const buffer = Buffer.from(text);
+      const file = await this.dir.open(`${id}/${name}`).fromReadableStream(Readable.from(buffer), type, buffer.length);
+      return await file.withoutPutUrl().withGetUrl();
+    },
+    async emitFile(item) {
+      if (this.includeLink) item.file = await this.stash(item);
+      this.$emit(item, { id: item.id, summary: item.name, ts: Date.now() });
+    },
+  },
+  async run(event) { for (const item of event.items) await this.emitFile(item); } };";
+
+#[tokio::test]
+async fn r3_dir_a_source_stores_files_by_path_and_emits_their_temporary_addresses() {
+    let start = 1_767_225_600_000;
+    let server = Server::start_at(start, &[]).await;
+    // Nobody chose a store: the source has one of its own.
+    let source = server.source(ATTACHMENTS, json!({ "includeLink": true })).await;
+    let large = "0123456789abcdef".repeat(160_000);
+    let items = json!([{ "id": "second", "name": "", "type": "text/html", "text": "<script>" }, { "id": "third", "name": "large.bin", "text": large }]);
+    server.run_now(&source, json!({ "items": items })).await;
+    let own = id(&source);
+    assert_eq!(paths(&server, own).await, ["first/a b/ü.csv", "second", "third/large.bin"]);
+    let files: Vec<Value> = server.emitted(&source).await.iter().map(|event| event["file"].clone()).collect();
+    assert_eq!(
+        (&files[0]["path"], &files[0]["type"], &files[0]["s3Key"]),
+        (&json!("first/a b/ü.csv"), &json!("text/csv"), &json!(format!("{own}/first/a b/ü.csv")))
+    );
+    assert_eq!((&files[1]["path"], &files[2]["type"]), (&json!("second"), &Value::Null));
+    let address = |file: &Value| file["get_url"].as_str().expect("an address").to_owned();
+    let fetch = async |address: &str| {
+        let response = server.raw(Method::GET, address).send().await.expect("answers");
+        let header = |name: &str| response.headers().get(name).map(|value| value.to_str().expect("ASCII").to_owned()).unwrap_or_default();
+        let headers = (header("content-type"), header("content-disposition"), header("content-security-policy"));
+        (response.status().as_u16(), headers, response.text().await.expect("a body"))
+    };
+    let (status, (kind, disposition, _), text) = fetch(&address(&files[0])).await;
+    assert_eq!((status, kind.as_str(), disposition.as_str(), text.as_str()), (200, "text/csv", "attachment; filename*=UTF-8''%C3%BC.csv", "x,y"));
+    assert!(address(&files[0]).ends_with("/%C3%BC.csv"), "clients name the file by its address: {}", files[0]);
+    // Whatever it is, a browser keeps it and never shows it as a page of this server.
+    let (_, (kind, disposition, policy), _) = fetch(&address(&files[1])).await;
+    assert!(kind == "text/html" && disposition.starts_with("attachment") && policy.contains("sandbox"), "{kind} {disposition} {policy}");
+    let (_, (kind, ..), text) = fetch(&address(&files[2])).await;
+    assert_eq!((kind.as_str(), text == large), ("application/octet-stream", true));
+    // An address is good as it was made, for 30 minutes.
+    let (first, second) = (address(&files[0]), address(&files[1]));
+    let renamed = first.replace("%C3%BC.csv", "other.csv");
+    let later = first.replace(&(start + 1_800_000).to_string(), &(start + 3_600_000).to_string());
+    let of_another = format!("{}/second", first.rsplit_once('/').expect("a path").0);
+    assert_ne!(later, first);
+    for wrong in [&renamed, &later, &of_another, &second.replace("/second", "")] {
+        assert_eq!(fetch(wrong).await.0, 404, "{wrong}");
+    }
+    server.set_clock(start + 30 * 60_000 - 1);
+    assert_eq!(fetch(&first).await.0, 200);
+    server.set_clock(start + 30 * 60_000);
+    assert_eq!(fetch(&first).await.0, 410);
+    // A store that is chosen, and no link where none is asked for.
+    let chosen = server.source(ATTACHMENTS, json!({ "includeLink": true, "dir": "attachments" })).await;
+    assert_eq!((paths(&server, "attachments").await, server.emitted(&chosen).await.len()), (vec!["first/a b/ü.csv".to_owned()], 1));
+    let plain = server.source(ATTACHMENTS, json!({})).await;
+    assert_eq!(server.emitted(&plain).await[0]["file"], Value::Null);
+    // Its own store goes with a source, one that was chosen stays.
+    for gone in [&source, &chosen] {
+        assert_eq!(server.delete(&format!("/sources/{}", id(gone))).await.status, 200);
+    }
+    let names: Vec<Value> = server.get("/file_stores").await.data().as_array().expect("a list").iter().map(|store| store["name"].clone()).collect();
+    assert_eq!(names, ["attachments"]);
+}
+
+#[tokio::test]
+async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
+    let server = Server::start().await;
+    put(&server, "a", "old/deep/x.txt", b"old".to_vec()).await.data();
+    let step = |mode: &str, body: &str| {
+        format!(
+            "import fs from 'node:fs'; import {{ Readable }} from 'node:stream'; import {{ pipeline }} from 'node:stream/promises';
+             export default defineComponent({{ props: {{ dir: {{ type: 'dir', accessMode: '{mode}', optional: true }} }}, async run({{ steps, $ }}) {{ {body} }} }});"
+        )
+    };
+    let run_steps = async |steps: &[(&str, &str)], dir: &str| {
+        let steps: Vec<Value> = steps
+            .iter()
+            .enumerate()
+            .map(|(n, (mode, body))| json!({ "namespace": format!("s{n}"), "code": step(mode, body), "props": { "dir": dir } }))
+            .collect();
+        let made = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
+        run(&server, &made, json!({})).await
+    };
+    let writes = "fs.writeFileSync('/tmp/local.txt', 'local');
+        await this.dir.open('/from/file.txt').fromFile('/tmp/local.txt', 'text/plain');
+        await pipeline(Readable.from(['a', Buffer.from('b'), new Uint8Array([99])]), this.dir.open('from/stream.txt').createWriteStream('text/plain'));
+        await this.dir.open('from/web.txt').fromReadableStream(new Blob(['web']).stream());
+        await this.dir.open('from/url.txt').fromUrl(await this.dir.open('from/web.txt').toUrl()).catch((e) => $.export('closed', e.message));
+        return { file: this.dir.open('from/stream.txt'), dir: this.dir, text: `${this.dir}` };";
+    let reads = "const { file, dir, text } = steps.s0.$return_value; const all = []; const below = [];
+        for await (const e of this.dir.dir()) all.push([e.name, e.path, e.isFile(), e.isDirectory()]);
+        for await (const e of this.dir.dir('from')) below.push([e.name, e.path, e.isFile(), e.size, e.modifiedAt instanceof Date]);
+        await this.dir.open('old/deep/x.txt').toFile('/tmp/x.txt');
+        const streamed = []; for await (const chunk of await this.dir.open('from/file.txt').createReadStream()) streamed.push(chunk);
+        const opened = (await this.dir.openDescriptor(file).toBuffer()).toString();
+        await this.dir.open('from/web.txt').delete(); await this.dir.open('from/web.txt').delete();
+        const missing = await this.dir.open('from/web.txt').toBuffer().catch((e) => `${e.name}: ${e.message}`);
+        return { all, below: below.filter(([name]) => name !== 'url.txt'), x: fs.readFileSync('/tmp/x.txt', 'utf8'), streamed: Buffer.concat(streamed).toString(), opened, missing, dir, text, tmp: fs.readdirSync('/tmp').length };";
+    let got = run_steps(&[("read-write", writes), ("read-write", reads)], "a").await;
+    assert_eq!(got["all"], json!([["from", "from", false, true], ["old", "old", false, true]]), "{got}");
+    assert_eq!(
+        got["below"],
+        json!([["file.txt", "from/file.txt", true, 5, true], ["stream.txt", "from/stream.txt", true, 3, true], ["web.txt", "from/web.txt", true, 3, true]])
+    );
+    assert_eq!((&got["x"], &got["streamed"], &got["opened"]), (&json!("old"), &json!("local"), &json!("abc")));
+    assert_eq!(got["missing"], "NotFound: the file store `a` has no file `from/web.txt`");
+    assert_eq!((&got["dir"], &got["text"]), (&json!("a"), &json!("a")));
+    // Without `sync` nothing is mirrored: what code wrote to /tmp is no file of the store, and the store's files are not in /tmp.
+    assert!(!paths(&server, "a").await.contains(&"local.txt".to_owned()), "{got}");
+    let refused = run_steps(&[("read", "await this.dir.open('x').fromReadableStream(Readable.from(['x']));")], "a").await;
+    assert!(refused["message"].as_str().is_some_and(|words| words.contains("accessMode: \"read\"")), "{refused}");
+    for (path, code) in [("../up", "RangeError"), ("", "RangeError"), ("a\\nb", "RangeError")] {
+        let refused = run_steps(&[("write", &format!("await this.dir.open('{path}').fromReadableStream(Readable.from(['x']));"))], "a").await;
+        assert_eq!(refused["code"], code, "{path}: {refused}");
+    }
+    let broken = "await this.dir.open('broken').fromReadableStream(Readable.from((function* () { yield 'a'; throw new Error('cut off'); })()));";
+    assert_eq!(run_steps(&[("write", broken)], "a").await["message"], "cut off");
+    assert!(!paths(&server, "a").await.contains(&"broken".to_owned()));
+    // A step without a store: none where the prop is optional, else what is asked of it fails with words.
+    assert_eq!(run_steps(&[("write", "return typeof this.dir;")], "").await, "undefined");
+    let needs = "import { Readable } from 'node:stream'; export default defineComponent({ props: { dir: { type: 'dir', accessMode: 'write' } }, async run() { await this.dir.open('x').toUrl(); } });";
+    let steps = json!([{ "namespace": "s", "code": needs, "props": {} }]);
+    let made = server.post("/workflows", &json!({ "triggers": [], "steps": steps, "settings": { "name": "w" } })).await.data();
+    let refused = run(&server, &made, json!({})).await;
+    assert!(refused["message"].as_str().is_some_and(|words| words.contains("`dir` names no file store")), "{refused}");
 }

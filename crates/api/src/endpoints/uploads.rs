@@ -1,12 +1,13 @@
 //! Files in requests to endpoints, and the addresses at which code fetches them.
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures::TryStreamExt as _;
 use millrace_engine::{FilesIn, Pieces};
 use millrace_model::http::{BodyFault, EndpointRequest};
+use millrace_model::upload::Upload;
 
 use crate::App;
 use crate::endpoints::encodings::{codings, decoded};
@@ -66,6 +67,16 @@ pub(crate) async fn request(app: &App, (key, path): (&str, &str), files: FilesIn
 pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, ApiError> {
     let token = uri.path().rsplit('/').next().unwrap_or("");
     let upload = app.engine.upload(token).await?;
+    Ok(given(&app, upload))
+}
+
+/// The stored file of a temporary address.
+pub(crate) async fn show_stored(State(app): State<App>, Path((token, name)): Path<(String, String)>) -> Result<Response, ApiError> {
+    let upload = app.engine.linked_file(&token, &name).await?;
+    Ok(given(&app, upload))
+}
+
+fn given(app: &App, upload: Upload) -> Response {
     let name: String = upload
         .file_name
         .bytes()
@@ -81,5 +92,5 @@ pub(crate) async fn show(State(app): State<App>, uri: Uri) -> Result<Response, A
     if let Ok(value) = HeaderValue::try_from(format!("attachment; filename*=UTF-8''{name}")) {
         headers.insert(header::CONTENT_DISPOSITION, value);
     }
-    Ok(response)
+    response
 }

@@ -3,16 +3,20 @@
 use bytes::{Bytes, BytesMut};
 use encoding_rs::{Encoding, UTF_8};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use millrace_model::clock::Timestamp;
+use millrace_model::file::StoredFile;
 use millrace_model::http::BodyFault;
 use millrace_model::ids::{OrgId, UploadId};
 use millrace_model::upload::{KEPT_MS, PART_BYTES, Upload};
 use multer::{Constraints, SizeLimit};
+use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value, json};
 
 use crate::accept::charsets::{CHARSET_FIELD, charset_of, whole_text};
 use crate::accept::form_reader::{FormReader, HeadTooLong};
 use crate::accept::http_event::add_pair;
 use crate::accept::kept_files::FILE_BYTES_MIN;
+use crate::deliver::s3::UNRESERVED;
 use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
 
@@ -21,9 +25,11 @@ const FIELDS_MAX: usize = 1_000;
 /// A longer name of a file is cut.
 const NAME_CHARS_MAX: usize = 255;
 /// A part of a media type that is no more than this is one.
-const MEDIA_TYPE_BYTES_MAX: usize = 200;
+pub(crate) const MEDIA_TYPE_BYTES_MAX: usize = 200;
 /// What addresses are coded for.
 const PURPOSE: &str = "upload";
+/// What temporary addresses of stored files are coded for.
+const LINK_PURPOSE: &str = "stored file";
 /// What a sender that names none means (RFC 9110).
 const BYTES: &str = "application/octet-stream";
 
@@ -218,6 +224,34 @@ impl Engine {
         }
         let upload = self.0.store.upload(&id).await?.filter(|upload| upload.expires_at > self.now());
         upload.ok_or_else(|| EngineError::Gone { message: format!("this file was kept for {} minutes and is gone", KEPT_MS / 60_000) })
+    }
+
+    /// A temporary address of a stored file. It ends with the file's name, by which clients name what they download.
+    pub(crate) fn link_to_file(&self, file: &StoredFile) -> String {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let until = self.now().plus_ms(KEPT_MS);
+        let code = self.link_code(&file.upload_id, until, name);
+        format!("{}/uploads/{}-{}-{code}/{}", self.0.config.base_url, file.upload_id, until.ms(), utf8_percent_encode(name, UNRESERVED))
+    }
+
+    /// The stored file that a temporary address leads to. `NotFound` for an address that this server did not make; `Gone` once its time is over or its contents are gone.
+    pub async fn linked_file(&self, token: &str, name: &str) -> Result<Upload, EngineError> {
+        let unknown = || EngineError::not_found("file", format!("{token}/{name}").chars().take(80).collect::<String>());
+        let mut parts = token.splitn(3, '-');
+        let (id, until, code) = (parts.next(), parts.next().and_then(|ms| ms.parse().ok()), parts.next());
+        let (Some(id), Some(until), Some(code)) = (id.and_then(|id| id.parse::<UploadId>().ok()), until.map(Timestamp), code) else { return Err(unknown()) };
+        if !same(self.link_code(&id, until, name).as_bytes(), code.as_bytes()) {
+            return Err(unknown());
+        }
+        let now = self.now();
+        let upload = self.0.store.upload(&id).await?.filter(|upload| until > now && upload.expires_at > now);
+        let upload = upload.ok_or_else(|| EngineError::Gone { message: format!("this address was good for {} minutes; ask for another", KEPT_MS / 60_000) })?;
+        let media_type = if upload.media_type.is_empty() { BYTES.to_owned() } else { upload.media_type };
+        Ok(Upload { file_name: name.to_owned(), media_type, ..upload })
+    }
+
+    fn link_code(&self, id: &UploadId, until: Timestamp, name: &str) -> String {
+        self.0.keyring.code(LINK_PURPOSE, &format!("{id} {} {name}", until.ms()))
     }
 
     /// The parts of a file, in order.

@@ -18,8 +18,8 @@ use crate::answers;
 use crate::deliver::Tried;
 use crate::tenants::secrets::sha256_hex;
 
-/// What stays as it is in a signed path.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// What stays as it is in a path.
+pub(crate) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// What is shown of a refusal, characters.
 const REFUSAL_CHARS_MAX: usize = 300;
 /// Bytes of an HMAC's block.

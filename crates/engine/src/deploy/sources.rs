@@ -287,7 +287,7 @@ impl Engine {
     async fn remove_source(&self, source: &Source) -> Result<(), EngineError> {
         self.0.store.delete_source(&source.org_id, &source.id).await?;
         self.0.cache.forget_owner(source.id.as_str());
-        Ok(())
+        self.remove_own_store(source).await
     }
 
     async fn deactivated(&self, mut source: Source, mut interfaces: Interfaces, reason: String) -> Result<(), EngineError> {

@@ -1,4 +1,4 @@
-//! File stores: files that `dir` props mirror with `/tmp` (reference 3; registry facts 2.4), kept in the database in parts.
+//! File stores: files that `dir` props read, write and mirror with `/tmp` (reference 3; facts 4.8; registry facts 2.4), kept in the database in parts.
 
 use std::sync::atomic::Ordering;
 
@@ -6,17 +6,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
+use millrace_model::component::PropDef;
 use millrace_model::file::{self, FILE_BYTES_MAX, FileError, FileStore, ORG_BYTES_MAX, ORG_FILES_MAX, STORE_BYTES_MAX, STORE_FILES_MAX, StoredFile};
-use millrace_model::ids::UploadId;
+use millrace_model::ids::{SourceId, UploadId};
+use millrace_model::source::Source;
 use millrace_model::tenant::Caller;
 use millrace_model::upload::{FOREVER, KEPT_MS, PART_BYTES, Upload};
 use millrace_runner::{AskError, AskResult};
 use millrace_store::{KeepFiles, StoreError};
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
-use crate::accept::uploads::{Left, Pieces};
+use crate::accept::uploads::{Left, MEDIA_TYPE_BYTES_MAX, Pieces};
 use crate::run::asks::{AskScope, failed, read, value};
 use crate::{Engine, EngineError};
 
@@ -37,11 +39,13 @@ struct FilesAsk {
     position: i64,
     bytes: Option<String>,
     #[serde(default)]
+    media_type: String,
+    #[serde(default)]
     files: Vec<(String, String)>,
 }
 
 impl Engine {
-    /// `files.*`: what a host asks that mirrors a store (runtime/PROTOCOL.md).
+    /// Answers the `files.*` asks of hosts (runtime/PROTOCOL.md).
     pub(crate) async fn ask_files(&self, scope: &AskScope, kind: &str, payload: &RawValue) -> AskResult {
         let ask: FilesAsk = read(payload)?;
         let refuse = |error: FileError| AskError::new("RangeError", error.to_string());
@@ -53,8 +57,24 @@ impl Engine {
             "files.list" => {
                 let files = self.0.store.stored_files(&scope.org, &ask.store, &ask.after, PAGE).await.map_err(failed)?;
                 let next = files.last().filter(|_| files.len() == PAGE as usize).map(|file| file.path.clone());
-                let items: Vec<_> = files.iter().map(|file| json!({ "path": file.path, "id": file.upload_id, "size": file.size })).collect();
+                let items: Vec<_> =
+                    files.iter().map(|file| json!({ "path": file.path, "id": file.upload_id, "size": file.size, "modified": file.updated_at })).collect();
                 value(json!({ "items": items, "next": next }))
+            }
+            "files.find" => {
+                let file = self.asked_file(scope, &ask).await?;
+                let upload = self.0.store.upload(&file.upload_id).await.map_err(failed)?;
+                let media_type = upload.map(|upload| upload.media_type).filter(|text| !text.is_empty());
+                value(json!({ "path": file.path, "id": file.upload_id, "size": file.size, "modified": file.updated_at, "type": media_type }))
+            }
+            "files.link" => {
+                let file = self.asked_file(scope, &ask).await?;
+                value(json!({ "url": self.link_to_file(&file) }))
+            }
+            "files.delete" => {
+                let path = ask.path.unwrap_or_default();
+                let until = self.now().plus_ms(KEPT_MS);
+                self.0.store.remove_files(&scope.org, &ask.store, Some(&path), until).await.map(|_| None).map_err(failed)
             }
             "files.read" => {
                 let path = ask.path.unwrap_or_default();
@@ -76,7 +96,7 @@ impl Engine {
                     id: UploadId::generate(&self.0.ids),
                     org_id: scope.org.clone(),
                     file_name: String::new(),
-                    media_type: String::new(),
+                    media_type: if ask.media_type.len() <= MEDIA_TYPE_BYTES_MAX { ask.media_type } else { String::new() },
                     size: 0,
                     expires_at: self.now().plus_ms(KEPT_MS),
                 };
@@ -108,6 +128,13 @@ impl Engine {
             }
             _ => Err(AskError::new("NotFound", format!("`{}` is not known here", kind.chars().take(80).collect::<String>()))),
         }
+    }
+
+    /// The file that an ask names.
+    async fn asked_file(&self, scope: &AskScope, ask: &FilesAsk) -> Result<StoredFile, AskError> {
+        let path = ask.path.as_deref().unwrap_or_default();
+        let file = self.0.store.stored_file(&scope.org, &ask.store, path).await.map_err(failed)?;
+        file.ok_or_else(|| AskError::new("NotFound", format!("the file store `{}` has no file `{}`", ask.store, path.chars().take(120).collect::<String>())))
     }
 
     /// A file on its way that this organization began, and that is not kept yet.
@@ -178,6 +205,24 @@ impl Engine {
             (0, Some(path)) => Err(EngineError::not_found("file", format!("{store}/{path}").chars().take(120).collect::<String>())),
             (0, None) => Err(EngineError::not_found("file store", store)),
             _ => Ok(gone),
+        }
+    }
+}
+
+impl Engine {
+    /// Removes the files of a deleted source's own store; addresses of them that were handed out stay good until their time is over.
+    pub(crate) async fn remove_own_store(&self, source: &Source) -> Result<(), EngineError> {
+        self.0.store.remove_files(&source.org_id, source.id.as_str(), None, self.now().plus_ms(KEPT_MS)).await?;
+        Ok(())
+    }
+}
+
+/// Gives each `dir` prop without a value the source's own store, which its id names. One with `sync` mirrors nothing until a store is chosen.
+pub(crate) fn add_own_store(defs: &[PropDef], source: &SourceId, props: &mut Map<String, Value>) {
+    for def in defs.iter().filter(|def| def.prop_type == "dir" && def.rest.get("sync") != Some(&Value::Bool(true))) {
+        let value = props.entry(def.name.clone()).or_insert(Value::Null);
+        if value.is_null() || value == "" {
+            *value = source.as_str().into();
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::deploy::components::MODULE;
 use crate::deploy::sources::has_db;
 use crate::deploy::workflow_parts::BuiltSteps;
 use crate::run::data_stores::StoreGrants;
+use crate::run::files::add_own_store;
 use crate::tenants::accounts::{AccountUse, names_account};
 use crate::{Engine, EngineError};
 
@@ -302,6 +303,7 @@ impl Engine {
         self.0.keyring.open_props(source.id.as_str(), &mut props)?;
         let defs = source.dynamic_props.as_deref().unwrap_or(&manifest.props);
         self.add_endpoint(defs, interfaces, &mut props);
+        add_own_store(defs, &source.id, &mut props);
         let module = self.stored_module(MODULE, artifact_id).await?;
         let has_db = has_db(defs);
         let calls_per_isolate = source.settings.calls_per_isolate.unwrap_or(1);
