@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
+use millrace_tests::browser::{Browser, PASSWORD};
 use millrace_tests::cluster::{Database, cluster};
 use millrace_tests::receiver::{Does, Receiver};
 use millrace_tests::smtp::MailServer;
@@ -54,6 +55,51 @@ impl Pair {
 
 fn says(text: &str) -> String {
     format!("export default defineComponent({{ async run({{ $ }}) {{ await $.respond({{ status: 200, body: '{text}' }}); }} }});")
+}
+
+/// Waits until a session is none any more; a server that hears of nothing believes what it read for three seconds at most.
+async fn until_out(browser: &mut Browser, server: &Server) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while browser.get(server, "/session").await.status != 401 {
+        assert!(std::time::Instant::now() < deadline, "the session goes on");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_good_on_both_servers_and_ends_on_both() {
+    let Some(pair) = Pair::start(&[]).await else { return };
+    let mut first = Browser::first_owner(&pair.a, "mara@x.test").await;
+    for heard in [true, false] {
+        let mut second = Browser::default();
+        second.sign_in(&pair.b, "mara@x.test", PASSWORD).await.data();
+        let mut stolen = second.clone();
+        // Both have looked at it, and remember it.
+        for server in [&pair.a, &pair.b] {
+            assert_eq!((first.get(server, "/session").await.status, second.get(server, "/session").await.status), (200, 200));
+        }
+        assert_eq!(first.get(&pair.b, "/sessions").await.json["page_info"]["total_count"], 2);
+        if !heard {
+            pair.cut_listeners().await;
+        }
+        second.call(&pair.a, Method::DELETE, "/session", None).await.data();
+        assert_eq!(stolen.get(&pair.a, "/session").await.status, 401);
+        until_out(&mut stolen, &pair.b).await;
+    }
+    // So do those that another password ends, and what a member may do who is one no longer.
+    let mut second = Browser::default();
+    second.sign_in(&pair.b, "mara@x.test", PASSWORD).await.data();
+    assert_eq!(second.get(&pair.a, "/session").await.status, 200);
+    let change = json!({ "current_password": PASSWORD, "password": "another wheel in it" });
+    first.call(&pair.b, Method::PUT, "/session/password", Some(&change)).await.data();
+    until_out(&mut second, &pair.a).await;
+    assert_eq!(first.get(&pair.a, "/session").await.status, 200);
+    let invited = first.call(&pair.a, Method::POST, "/invitations", Some(&json!({ "email": "jo@x.test", "role": "member" }))).await.data();
+    let mut jo = Browser::default();
+    let joined = jo.follow(&pair.b, &invited, &json!({ "password": PASSWORD })).await.data();
+    assert_eq!(jo.get(&pair.a, "/workflows").await.status, 200);
+    first.call(&pair.b, Method::DELETE, &format!("/members/{}", id(&joined["user"])), None).await.data();
+    until_out(&mut jo, &pair.a).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use crate::r2_endpoints::registries::millrace;
 use millrace_tests::browser::{Browser, PASSWORD, token};
+use millrace_tests::smtp::MailServer;
 use millrace_tests::{Server, id};
 use reqwest::Method;
 use serde_json::json;
@@ -178,4 +179,59 @@ async fn the_application_is_at_its_addresses_under_a_policy_and_its_files_never_
     // The client unpacks it.
     assert_eq!(page(&script, "*/*").await.2.len(), plain);
     assert_eq!(page("/assets/none.js", "text/html").await.0, 404);
+}
+
+/// The link in a mail, as an answer shows one.
+fn link_in(mail: &str, page: &str) -> serde_json::Value {
+    let token = mail.split(page).nth(1).map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>());
+    json!({ "url": format!("{page}{}", token.unwrap_or_else(|| panic!("no {page} in {mail}"))) })
+}
+
+#[tokio::test]
+async fn links_are_mailed_where_there_is_a_mail_server_and_the_outbox_shows_none() {
+    let smtp = MailServer::start().await;
+    let server = Server::start_with(&["--smtp-url", &smtp.url]).await;
+    let mut owner = Browser::first_owner(&server, "mara@x.test").await;
+    let invited = owner.call(&server, Method::POST, "/invitations", Some(&json!({ "email": "jo@x.test", "role": "viewer" }))).await.data();
+    assert_eq!(invited["mailed"], true);
+    let mails = smtp.until(1).await;
+    assert!(mails[0].contains("jo@x.test") && mails[0].contains("Mara invites you") && mails[0].contains("Subject: Join "), "{mails:?}");
+    let mut jo = Browser::default();
+    assert_eq!(jo.follow(&server, &link_in(&mails[0], "/invite/"), &json!({ "password": PASSWORD })).await.data()["role"], "viewer");
+    // A link that an owner makes for another, and one that a person asks for who forgot the password.
+    assert_eq!(server.post("/setup_links", &json!({ "email": "jo@x.test" })).await.data()["mailed"], true);
+    let mails = smtp.until(2).await;
+    jo.follow(&server, &link_in(&mails[1], "/setup/"), &json!({ "password": "another wheel in it" })).await.data();
+    let ask = json!({ "email": " MARA@x.test" });
+    let asked = Browser::default().call(&server, Method::POST, "/links", Some(&ask)).await;
+    assert_eq!((asked.status, &asked.json["data"]), (202, &json!({ "asked": true })));
+    let mails = smtp.until(3).await;
+    let reset = link_in(&mails[2], "/setup/");
+    let mut mara = Browser::default();
+    let about = mara.call(&server, Method::POST, "/links/open", Some(&json!({ "token": token(&reset) }))).await.data();
+    assert_eq!((&about["kind"], &about["email"]), (&json!("reset"), &json!("mara@x.test")));
+    // Asked again, and for nobody: nothing more is mailed.
+    for email in ["mara@x.test", "nobody@x.test"] {
+        assert_eq!(Browser::default().call(&server, Method::POST, "/links", Some(&json!({ "email": email }))).await.status, 202);
+    }
+    mara.follow(&server, &reset, &json!({ "password": "a third wheel in it" })).await.data();
+    assert_eq!(owner.get(&server, "/session").await.status, 401, "another password ends all sessions");
+    // A viewer reads the outbox, and finds no link in it to become an owner by.
+    let outbox = jo.get(&server, "/mail").await;
+    assert_eq!(outbox.json["page_info"]["total_count"], 3, "{}", outbox.text);
+    assert!(!outbox.text.contains("/setup/") && !outbox.text.contains("/invite/") && outbox.text.contains("only the recipient"), "{}", outbox.text);
+}
+
+#[tokio::test]
+async fn without_a_mail_server_links_are_handed_over_by_whoever_makes_them() {
+    let server = Server::start().await;
+    let mut owner = Browser::first_owner(&server, "mara@x.test").await;
+    let invited = owner.call(&server, Method::POST, "/invitations", Some(&json!({ "email": "jo@x.test", "role": "viewer" }))).await.data();
+    assert_eq!(invited["mailed"], false);
+    for email in ["mara@x.test", "nobody@x.test"] {
+        let refused = Browser::default().call(&server, Method::POST, "/links", Some(&json!({ "email": email }))).await;
+        assert_eq!(refused.refusal(), (409, "no_mail_server"));
+        assert!(refused.json["error"].as_str().is_some_and(|words| words.contains("millrace setup-link")), "{}", refused.text);
+    }
+    assert_eq!(server.get("/mail").await.json["page_info"]["total_count"], 0);
 }

@@ -1,6 +1,6 @@
 //! Attacks on the sessions of people: each tries to act with somebody else's.
 
-use millrace_tests::browser::{Browser, PASSWORD};
+use millrace_tests::browser::{Browser, PASSWORD, token};
 use millrace_tests::{Server, answer, endpoint};
 use reqwest::Method;
 use serde_json::json;
@@ -93,4 +93,59 @@ async fn code_behind_an_endpoint_neither_gets_the_cookie_nor_sets_one_for_the_ap
     // Each answer of the session says that its cookie is for `/v1` (`Browser`), where no endpoint is.
     assert_eq!(browser.get(&server, "/session").await.status, 200);
     assert_eq!(answer(server.raw(Method::GET, "/v1/e/none").header("cookie", browser.cookie.clone().expect("a cookie"))).await.status, 404);
+}
+
+#[tokio::test]
+async fn asking_for_a_link_says_nothing_of_who_has_a_login_and_is_throttled() {
+    // Nobody is there to take mail: it waits in the outbox.
+    let server = Server::start_with(&["--smtp-url", "smtp://127.0.0.1:9"]).await;
+    Browser::first_owner(&server, "mara@x.test").await;
+    let mut answers = Vec::new();
+    for email in ["mara@x.test", "nobody@x.test"] {
+        let ask = json!({ "email": email });
+        for _ in 0..10 {
+            let got = Browser::default().call(&server, Method::POST, "/links", Some(&ask)).await;
+            answers.push((got.status, got.text));
+        }
+        let waits = Browser::default().call(&server, Method::POST, "/links", Some(&ask)).await;
+        assert_eq!(waits.refusal(), (429, "too_many_wrong_passwords"), "{email}");
+        // Nor does it help to try passwords in between.
+        assert_eq!(Browser::default().sign_in(&server, email, PASSWORD).await.refusal(), (429, "too_many_wrong_passwords"));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    server.until("the one mail", "/mail", |l| l["page_info"]["total_count"] == 1).await;
+    // Links that are nobody's are answered as those that were used.
+    let open = async |token: &str| {
+        let got = Browser::default().call(&server, Method::POST, "/links/open", Some(&json!({ "token": token }))).await;
+        (got.status, got.text)
+    };
+    let made = server.post("/setup_links", &json!({ "email": "mara@x.test" })).await.data();
+    Browser::default().follow(&server, &made, &json!({ "password": PASSWORD })).await.data();
+    assert_eq!(open(&token(&made)).await, open(&"a".repeat(40)).await);
+}
+
+#[tokio::test]
+async fn a_form_that_a_page_of_an_endpoint_posts_changes_nothing() {
+    let server = Server::start().await;
+    let browser = Browser::first_owner(&server, "mara@x.test").await;
+    // Such a page is of no origin, whatever it is served from; a browser of old says nothing of where a form comes from.
+    for headers in [&[("origin", "null"), ("sec-fetch-site", "cross-site")][..], &[]] {
+        for (path, form) in [
+            ("/v1/api_keys", "name=planted&scopes=full&x-millrace-csrf=1"),
+            ("/v1/invitations", "email=evil%40x.test&role=owner&x-millrace-csrf=1"),
+            ("/v1/session/password", "current_password=a&password=b"),
+            ("/v1/links/use", "token=a&password=b"),
+        ] {
+            let mut request = server.raw(if path.ends_with("password") { Method::PUT } else { Method::POST }, path).body(form);
+            request = request.header("content-type", "application/x-www-form-urlencoded").header("cookie", browser.cookie.clone().expect("a cookie"));
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            let got = answer(request).await;
+            assert!(matches!(got.refusal(), (403, "foreign_page" | "csrf_header_missing")), "{path} {headers:?}: {}", got.text);
+        }
+    }
+    assert_eq!(server.get("/invitations").await.json["page_info"]["total_count"], 0);
+    assert!(!server.get("/api_keys").await.text.contains("planted"));
 }

@@ -11,7 +11,7 @@ use crate::rows::{self, execute};
 pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<()> {
     execute(
         t,
-        "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at, html) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)
+        "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at, html, link) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
          ON CONFLICT (id) DO NOTHING",
         &[
             &m.id.as_str(),
@@ -24,6 +24,7 @@ pub(crate) async fn queue(t: &impl GenericClient, m: &Mail) -> StoreResult<()> {
             &m.last_error.as_deref().map(text),
             &m.created_at.ms(),
             &m.html.as_deref().map(text),
+            &m.link,
         ],
     )
     .await?;

@@ -10,9 +10,9 @@ use crate::rows::{self, execute};
 pub(crate) fn queue(c: &Connection, m: &Mail) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at, html) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)
+        "INSERT INTO mail (id, org_id, recipient, subject, text, status, attempts, last_error, next_at, created_at, html, link) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?11)
          ON CONFLICT (id) DO NOTHING",
-        params![m.id.as_str(), m.org_id.as_str(), m.recipient, m.subject, m.text, m.status.as_str(), m.attempts, m.last_error, m.created_at.ms(), m.html],
+        params![m.id.as_str(), m.org_id.as_str(), m.recipient, m.subject, m.text, m.status.as_str(), m.attempts, m.last_error, m.created_at.ms(), m.html, m.link],
     )?;
     Ok(())
 }

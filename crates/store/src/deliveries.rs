@@ -23,6 +23,8 @@ pub struct Mail {
     pub subject: String,
     /// The body.
     pub text: String,
+    /// A link that works once, sealed; [`Mail::LINK`] stands for it in `text`. Only the mail that is sent has it: members read the outbox.
+    pub link: Option<String>,
     /// The body as HTML, beside the text or in its place where that is empty.
     pub html: Option<String>,
     /// `queued`, `sent` or `failed`.
@@ -33,6 +35,11 @@ pub struct Mail {
     pub last_error: Option<String>,
     /// When it was queued.
     pub created_at: Timestamp,
+}
+
+impl Mail {
+    /// Stands for the link in the text of a mail that has one.
+    pub const LINK: &str = "(a link that only the recipient gets)";
 }
 
 /// The states of a mail.

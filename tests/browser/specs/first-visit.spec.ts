@@ -59,6 +59,16 @@ test("first visit, sign-out and sign-in", async ({ page }) => {
   await expect(page.getByRole("table", { name: "Your sessions" })).toContainText("127.0.0.1");
   await page.screenshot({ path: "pictures/sessions.png" });
   await expectAccessible(page);
+  await page.getByRole("button", { name: "Change password…" }).click();
+  await page.getByLabel("Present password").fill("not the password");
+  await page.getByLabel("New password").fill("another wheel in the race");
+  await page.getByRole("button", { name: "Change password", exact: true }).click();
+  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("is not your password");
+  await expectAccessible(page);
+  messages.length = 0;
+  await page.getByLabel("Present password").fill("a wheel in the race");
+  await page.getByRole("button", { name: "Change password", exact: true }).click();
+  await expect(page.getByText("Your other sessions have ended.")).toBeVisible();
 
   await me.click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
@@ -66,10 +76,13 @@ test("first visit, sign-out and sign-in", async ({ page }) => {
   await page.goto(`${server.url}/sources`);
   await expect(page).toHaveURL(/\/login\?next=/);
   await page.getByLabel("E-mail").fill("mara@northgate.example");
+  await page.getByRole("button", { name: "Forgot your password?" }).click();
+  await expect(page.getByRole("alert")).toContainText("This server sends no mail");
+  messages.length = 0;
   await page.getByLabel("Password", { exact: true }).fill("not the password");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await expect(page.getByRole("alert")).toContainText("There is no login with this address and password");
-  await page.getByLabel("Password", { exact: true }).fill("a wheel in the race");
+  await expect(page.getByRole("alert").filter({ hasText: "There is no login" })).toContainText("There is no login with this address and password");
+  await page.getByLabel("Password", { exact: true }).fill("another wheel in the race");
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(me).toBeVisible();
   await expect(page).toHaveURL(`${server.url}/sources`);

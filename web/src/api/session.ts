@@ -30,6 +30,11 @@ export function signIn(body: { email: string; password: string }) {
   return data(client.POST("/v1/session", { body }));
 }
 
+/** A mail with a link by which somebody who forgot the password sets another one. */
+export function forgot(email: string) {
+  return data(client.POST("/v1/links", { body: { email } }));
+}
+
 export function signOut() {
   return data(client.DELETE("/v1/session"));
 }

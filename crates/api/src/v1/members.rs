@@ -33,6 +33,7 @@ pub(crate) async fn invite(State(app): State<App>, Auth(caller): Auth, params: P
     let made = app.engine.invite(&caller, &email, role(&params)?).await?;
     let mut shown = invitation(&made.link);
     shown["url"] = json!(made.url);
+    shown["mailed"] = json!(made.mailed);
     Ok(Fields::default().data(shown))
 }
 

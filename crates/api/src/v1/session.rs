@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::audit::Trail;
-use crate::error::ApiError;
+use crate::error::{ApiError, accepted};
 use crate::extract::{Auth, ListQuery, Params, Path, SESSION_COOKIE, Visitor, encode_cursor, id};
 use crate::wire::Fields;
 
@@ -95,13 +95,19 @@ pub(crate) async fn change_password(State(app): State<App>, Auth(caller): Auth, 
     Ok(Fields::of(&params).data(shown(&caller, &view)))
 }
 
+/// Mails a link to somebody who forgot the password; the answer is the same where there is nobody.
+pub(crate) async fn forgot(State(app): State<App>, Visitor(client): Visitor, params: Params) -> Result<Response, ApiError> {
+    app.engine.forgot_password(&needed(&params, "email")?, &client)?;
+    Ok(accepted(Fields::default().data(json!({ "asked": true }))))
+}
+
 /// A link by which somebody sets a password.
 pub(crate) async fn setup_link(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
     params.org_is(&caller)?;
     let made = app.engine.setup_link(&caller, params.text("email")?.as_deref()).await?;
     let link = made.link;
     Ok(Fields::default().data(
-        json!({ "id": link.id, "kind": link.kind.as_str(), "email": link.email, "url": made.url, "expires_at": link.expires_at.secs(), "created_at": link.created_at.secs() }),
+        json!({ "id": link.id, "kind": link.kind.as_str(), "email": link.email, "url": made.url, "mailed": made.mailed, "expires_at": link.expires_at.secs(), "created_at": link.created_at.secs() }),
     ))
 }
 

@@ -225,6 +225,7 @@ impl Engine {
                 recipient,
                 subject: crate::settle::notice::one_line(&email.subject),
                 text: email.text.clone().unwrap_or_default(),
+                link: None,
                 html: email.html.clone().filter(|html| !html.is_empty()),
                 status: MailStatus::Queued,
                 attempts: 0,

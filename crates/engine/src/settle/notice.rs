@@ -45,6 +45,7 @@ impl Engine {
                 recipient,
                 subject: subject.clone(),
                 text: text.clone(),
+                link: None,
                 html: Some(html.clone()),
                 status: MailStatus::Queued,
                 attempts: 0,

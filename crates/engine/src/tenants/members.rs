@@ -37,7 +37,7 @@ impl Engine {
         if done { Ok(()) } else { Err(last_owner()) }
     }
 
-    /// Invites somebody by a link, which works once, in the place of an earlier one for the same address.
+    /// Invites somebody by a link, which works once and is mailed where there is a mail server, in the place of an earlier one for the same address.
     pub async fn invite(&self, caller: &Caller, email: &str, role: Role) -> Result<NewLink, EngineError> {
         let email = email.trim().to_lowercase();
         check_email(&email)?;
@@ -49,7 +49,8 @@ impl Engine {
             let message = format!("the organization has {MEMBERS_MAX} members and invitations, the most it may have; remove some first");
             return Err(EngineError::Conflict { code: "too_many_members", message });
         }
-        self.new_link(LinkKind::Invitation, &caller.org_id, None, &email, Some(role), Some(&caller.user_id), INVITED_MS).await
+        let made = self.new_link(LinkKind::Invitation, &caller.org_id, None, &email, Some(role), Some(&caller.user_id), INVITED_MS).await?;
+        self.mailed(made).await
     }
 
     /// Invitations that may be accepted still, newest first.

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use millrace_model::ids::{LinkId, OrgId, SessionId, UserId};
+use millrace_model::ids::{LinkId, MailId, OrgId, SessionId, UserId};
 use millrace_model::people::{Link, LinkKind, Login, Role, Session};
 use millrace_model::tenant::{Caller, Organization, User};
-use millrace_store::{StoreError, UsedLink};
+use millrace_store::{Mail, MailStatus, StoreError, UsedLink};
 
+use crate::settle::notice::one_line;
 use crate::tenants::keys::{KEY_CHARS, key_name};
 use crate::tenants::passwords::place;
 use crate::tenants::secrets::sha256_hex;
@@ -23,6 +24,10 @@ const SESSIONS_MAX: u32 = 50;
 const USED_WITHIN_MS: i64 = 10 * 60 * 1000;
 /// How long the link for a first visit works.
 const SETUP_MS: i64 = 24 * 3600 * 1000;
+/// How long a link works that somebody who forgot the password asked for.
+const RESET_MS: i64 = 3600 * 1000;
+/// How long no second one is mailed.
+const RESET_AGAIN_MS: i64 = 5 * 60 * 1000;
 /// Characters of a client's `User-Agent`.
 const USER_AGENT_CHARS: usize = 300;
 
@@ -68,6 +73,8 @@ pub struct NewLink {
     pub link: Link,
     /// Where it leads.
     pub url: String,
+    /// Whether it is on its way by mail.
+    pub mailed: bool,
 }
 
 /// What somebody who follows a link gives.
@@ -234,7 +241,86 @@ impl Engine {
         }
         let org = memberships.first().map_or(&caller.org_id, |(organization, _)| &organization.id).clone();
         let kind = if self.0.store.login_of(&user.id).await?.is_some() { LinkKind::Reset } else { LinkKind::Setup };
-        self.new_link(kind, &org, Some(&user.id), &user.email, None, Some(&caller.user_id), SETUP_MS).await
+        let made = self.new_link(kind, &org, Some(&user.id), &user.email, None, Some(&caller.user_id), SETUP_MS).await?;
+        // Who makes one for themselves has it at hand.
+        if email.is_none() { Ok(made) } else { self.mailed(made).await }
+    }
+
+    /// Mails a link by which somebody who forgot the password sets another one. Neither the answer nor its time says whether there is such a person.
+    pub fn forgot_password(&self, email: &str, client: &Client) -> Result<(), EngineError> {
+        if self.0.config.smtp_url.is_none() {
+            return Err(EngineError::Conflict {
+                code: "no_mail_server",
+                message: "this server sends no mail (--smtp-url); an owner, or `millrace setup-link EMAIL`, makes a link by which to set another password"
+                    .into(),
+            });
+        }
+        let email = email.trim().to_lowercase();
+        check_email(&email)?;
+        self.0.passwords.count(&email, client.asker.as_ref(), self.now())?;
+        let engine = self.clone();
+        self.0.tasks.spawn(async move {
+            if let Err(error) = engine.mail_reset(&email).await {
+                tracing::error!(error = millrace_model::error_chain(&error), "a link by which to set another password could not be mailed");
+            }
+        });
+        Ok(())
+    }
+
+    async fn mail_reset(&self, email: &str) -> Result<(), EngineError> {
+        let Some(login) = self.0.store.login(email).await? else { return Ok(()) };
+        let memberships = self.0.store.memberships(&login.user_id).await?;
+        let Some((organization, _)) = memberships.first() else { return Ok(()) };
+        // Nobody's post is filled by asking again and again.
+        let since = self.now().plus_ms(-RESET_AGAIN_MS);
+        let links = self.0.store.links(&organization.id, LinkKind::Reset).await?;
+        if links.iter().any(|link| link.user_id.as_ref() == Some(&login.user_id) && link.created_at > since) {
+            return Ok(());
+        }
+        let made = self.new_link(LinkKind::Reset, &organization.id, Some(&login.user_id), &login.email, None, None, RESET_MS).await?;
+        self.mailed(made).await.map(|_| ())
+    }
+
+    /// Queues a link's mail to whom it is for, where there is a mail server.
+    pub(crate) async fn mailed(&self, made: NewLink) -> Result<NewLink, EngineError> {
+        if self.0.config.smtp_url.is_none() {
+            return Ok(made);
+        }
+        let link = &made.link;
+        let organization = self.0.store.organization(&link.org_id).await?.map_or_else(String::new, |organization| organization.name);
+        let by = match &link.made_by {
+            Some(by) => self.0.store.user(by).await?.map(|user| user.username),
+            None => None,
+        };
+        let by = by.unwrap_or_else(|| "Somebody".into());
+        let server = &self.0.config.base_url;
+        let (subject, about) = match link.kind {
+            LinkKind::Invitation => (format!("Join {organization} on Millrace"), format!("{by} invites you to join {organization} on {server}.")),
+            LinkKind::Setup => (format!("Your login of {organization} on Millrace"), format!("{by} made a login for you on {server}. Set a password:")),
+            LinkKind::Reset => ("Another password on Millrace".into(), format!("{by} asked for a link by which you set another password on {server}.")),
+        };
+        let text = format!(
+            "{about}\n\n{}\n\nThe link works once, until {}. Who did not expect this mail can ignore it: nothing changes before the link is used.\n",
+            Mail::LINK,
+            link.expires_at.iso()
+        );
+        let id = MailId::generate(&self.0.ids);
+        let mail = Mail {
+            link: Some(self.0.keyring.seal(&self.0.ids, id.as_str(), &made.url)?),
+            id,
+            org_id: link.org_id.clone(),
+            recipient: link.email.clone(),
+            subject: one_line(&subject),
+            text,
+            html: None,
+            status: MailStatus::Queued,
+            attempts: 0,
+            last_error: None,
+            created_at: self.now(),
+        };
+        self.0.store.queue_mail(mail).await?;
+        self.0.wake_mailer.notify_one();
+        Ok(NewLink { mailed: true, ..made })
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is a field of the link")]
@@ -267,7 +353,7 @@ impl Engine {
             LinkKind::Invitation => "invite",
             LinkKind::Setup | LinkKind::Reset => "setup",
         };
-        Ok(NewLink { link, url: format!("{}/{page}/{token}", self.0.config.base_url) })
+        Ok(NewLink { link, url: format!("{}/{page}/{token}", self.0.config.base_url), mailed: false })
     }
 
     /// What a link is for, and the organization. `Gone` where it was used, has ended or never was.

@@ -13,7 +13,7 @@ pub(crate) const WEBHOOK_DELIVERY: &str =
     "id, org_id, target_id, event_key, body, traceparent, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
 pub(crate) const DELIVERY: &str =
     "id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, created_at, finished_at";
-pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, status, attempts, last_error, created_at";
+pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, link, status, attempts, last_error, created_at";
 
 pub(crate) fn webhook(row: &Row) -> StoreResult<Webhook> {
     Ok(Webhook {
@@ -60,6 +60,7 @@ pub(crate) fn mail(row: &Row) -> StoreResult<Mail> {
         subject: get(row, "subject")?,
         text: get(row, "text")?,
         html: get(row, "html")?,
+        link: get(row, "link")?,
         status: MailStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         last_error: get(row, "last_error")?,

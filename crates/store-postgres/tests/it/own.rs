@@ -199,6 +199,7 @@ fn notice(ids: &IdSource, org_id: &OrgId, owner: &str) -> Effects {
         recipient: String::new(),
         subject: String::new(),
         text: String::new(),
+        link: None,
         html: None,
         status: MailStatus::Queued,
         attempts: 0,

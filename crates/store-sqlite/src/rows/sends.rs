@@ -53,6 +53,7 @@ pub(crate) fn mail(row: &Row<'_>) -> StoreResult<Mail> {
         subject: get(row, "subject")?,
         text: get(row, "text")?,
         html: get(row, "html")?,
+        link: get(row, "link")?,
         status: MailStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         last_error: get(row, "last_error")?,

@@ -138,7 +138,7 @@ pub async fn deliveries_go_with_their_run(database: &dyn Database) {
 
 pub async fn a_mail_is_queued_once(database: &dyn Database) {
     let org = Org::first(database).await;
-    let mail = crate::Mail { html: Some("<p>ü</p>".into()), ..org.mail(1) };
+    let mail = crate::Mail { html: Some("<p>ü</p>".into()), link: Some("sealed".into()), ..org.mail(1) };
     org.store.queue_mail(mail.clone()).await.expect("queues");
     org.store.queue_mail(mail.clone()).await.expect("queues");
     assert_eq!(org.mails().await, [mail.clone()]);

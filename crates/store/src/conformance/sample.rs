@@ -332,6 +332,7 @@ impl Org {
             recipient: "owner@example.test".into(),
             subject: format!("at {ms}"),
             text: "line\n\nline ü".into(),
+            link: None,
             html: None,
             status: MailStatus::Queued,
             attempts: 0,

@@ -5,7 +5,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { sentence } from "~/api/errors";
-import { signIn } from "~/api/session";
+import { forgot, signIn } from "~/api/session";
 import { sessionQuery } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Button } from "~/ui/button";
@@ -64,12 +64,39 @@ export function SignIn({ next }: { next: string | undefined }) {
         >
           Sign in
         </Button>
+        <Forgot email={email} />
         <p className="small dim">
           First time here? Open the link that the server printed when it started, or the one in your
           invitation.
         </p>
       </form>
     </Entry>
+  );
+}
+
+/** Has a link mailed to the address above; the answer is the same where nobody has it. */
+function Forgot({ email }: { email: string }) {
+  const ask = useMutation({ mutationFn: () => forgot(email.trim()) });
+  if (ask.isSuccess) {
+    return (
+      <p className="small" role="status">
+        If {email.trim()} signs in here, a link is on its way to it. It works once, within an hour.
+      </p>
+    );
+  }
+  return (
+    <>
+      {ask.error !== null && <Refused>{sentence(ask.error)}</Refused>}
+      <Button
+        look="quiet"
+        size="sm"
+        refused={email.trim() === "" ? "Give your e-mail first." : undefined}
+        busy={ask.isPending && "Asking…"}
+        onClick={() => ask.mutate()}
+      >
+        Forgot your password?
+      </Button>
+    </>
   );
 }
 

@@ -8,7 +8,7 @@ import { useState } from "react";
 import { body, client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { pagesOf } from "~/api/queries";
-import type { Invitation, Member } from "~/api/schema";
+import type { Invitation, Member, NewInvitation } from "~/api/schema";
 import { FormDialog } from "~/shell/form-dialog";
 import { ListState } from "~/shell/list-state";
 import { useRefusal, useSession } from "~/shell/session";
@@ -43,7 +43,7 @@ export function Members() {
   const members = useInfiniteQuery(membersQuery);
   const refused = useRefusal("full");
   const [invites, setInvites] = useState(false);
-  const [shown, setShown] = useState<string | null>(null);
+  const [shown, setShown] = useState<NewInvitation | null>(null);
   return (
     <>
       <PaneHead title="Members" hint="who signs in, and what each may do">
@@ -79,9 +79,9 @@ export function Members() {
       {invites && (
         <Invite
           onClose={() => setInvites(false)}
-          onMade={(url) => {
+          onMade={(made) => {
             setInvites(false);
-            setShown(url);
+            setShown(made);
           }}
         />
       )}
@@ -89,8 +89,8 @@ export function Members() {
         <ShownOnce
           title="Invitation"
           label="Link"
-          secret={shown}
-          says="Send it to the invited person. It works once, within a week, and is not shown again."
+          secret={shown.url}
+          says={`${shown.mailed ? `It was mailed to ${shown.email} as well.` : "Send it to the invited person."} It works once, within a week, and is not shown again.`}
           onStored={() => setShown(null)}
         />
       )}
@@ -225,15 +225,21 @@ function Invited({ of }: { of: Invitation }) {
   );
 }
 
-function Invite({ onClose, onMade }: { onClose: () => void; onMade: (url: string) => void }) {
+function Invite({
+  onClose,
+  onMade,
+}: {
+  onClose: () => void;
+  onMade: (made: NewInvitation) => void;
+}) {
   const queries = useQueryClient();
   const [email, setEmail] = useState("");
   const [role, setRole] = useState("member");
   const invite = useMutation({
     mutationFn: () => data(client.POST("/v1/invitations", { body: { email: email.trim(), role } })),
-    onSuccess: ({ url }) => {
+    onSuccess: (made) => {
       void queries.invalidateQueries({ queryKey: ["invitations"] });
-      onMade(url);
+      onMade(made);
     },
   });
   return (

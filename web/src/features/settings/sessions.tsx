@@ -3,6 +3,8 @@
 import "~/ui/table.css";
 import "./settings.css";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { KeyRound } from "lucide-react";
+import { useState } from "react";
 import { body, client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { pagesOf } from "~/api/queries";
@@ -15,6 +17,7 @@ import { PaneHead } from "~/ui/pane";
 import { Tag } from "~/ui/tag";
 import { Until, When } from "~/ui/time";
 import { say } from "~/ui/toast";
+import { ChangePassword } from "./password";
 
 const sessionsQuery = pagesOf(["sessions"], (query, signal) =>
   body(client.GET("/v1/sessions", { params: { query }, signal })),
@@ -23,9 +26,15 @@ const sessionsQuery = pagesOf(["sessions"], (query, signal) =>
 export function Sessions() {
   useTitle("Sessions");
   const sessions = useInfiniteQuery(sessionsQuery);
+  const [changes, setChanges] = useState(false);
   return (
     <>
-      <PaneHead title="Your sessions" hint="browsers in which you are signed in" />
+      <PaneHead title="Your sessions" hint="browsers in which you are signed in">
+        <Button size="sm" icon={KeyRound} onClick={() => setChanges(true)}>
+          Change password…
+        </Button>
+      </PaneHead>
+      {changes && <ChangePassword onClose={() => setChanges(false)} />}
       <div className="scroll">
         <ListState
           query={sessions}

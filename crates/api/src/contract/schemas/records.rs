@@ -51,7 +51,15 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "SetupLink",
         "A link that works once, shown this once",
-        &[("id", "string"), ("kind", "string"), ("email", "string"), ("url", "string"), ("expires_at", "integer"), ("created_at", "integer")],
+        &[
+            ("id", "string"),
+            ("kind", "string"),
+            ("email", "string"),
+            ("url", "string"),
+            ("mailed", "boolean"),
+            ("expires_at", "integer"),
+            ("created_at", "integer"),
+        ],
     ),
     (
         "Member",
@@ -74,8 +82,10 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("created_at", "integer"),
             ("expires_at", "integer"),
             ("url", "string"),
+            ("mailed", "boolean"),
         ],
     ),
+    ("Asked", "What was asked for, and perhaps is on its way", &[("asked", "boolean")]),
     ("ApiKey", "A key's record", KEY),
     (
         "App",

@@ -40,6 +40,15 @@ pub(super) fn sessions() -> Vec<Route> {
             .one("Session"),
         get("/sessions", ANY, "One's sessions, newest first; only of a session", session::list).page("BrowserSession"),
         delete("/sessions/{id}", ANY, "End one of one's sessions; only of a session", session::end_one),
+        post(
+            "/links",
+            NOTHING,
+            "Mail a link by which somebody who forgot the password sets another one; the same answer whether or not there is such a person",
+            session::forgot,
+        )
+        .takes(&[text("email", "The address that the person signs in with").required()])
+        .gives(Gives::One("Asked"))
+        .status(202),
         post("/links/open", NOTHING, "What a link that works once is for: a first visit, an invitation or another password", session::open_link)
             .takes(&[text("token", "What stands at the end of its address").required()])
             .gives(Gives::One("Link")),
