@@ -7,6 +7,7 @@ mod behind_proxies;
 mod cli;
 mod contract;
 mod cut_off;
+mod external_users;
 mod f5_registry_facts;
 mod history;
 mod http_triggers;

@@ -282,6 +282,9 @@ impl FromRequest<App> for Params {
     }
 }
 
+/// The most characters of an external user's id (facts 6.2).
+const EXTERNAL_USER_MAX: usize = 250;
+
 /// A body beyond this is read beside the threads that serve all others, bytes.
 const READ_AT_ONCE_BYTES_MAX: usize = 256 << 10;
 /// How many of these at once.
@@ -352,6 +355,20 @@ impl Params {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(other) => Err(ApiError::field(field, format!("`{field}` is {}, allowed is a string", short(other)))),
+        }
+    }
+
+    /// The external user for whom the request is made; None where none is named. One that is named in vain is refused: without one, the organization's own
+    /// program sees everything.
+    pub(crate) fn external_user(&self) -> Result<Option<String>, ApiError> {
+        let field = "external_user_id";
+        match self.0.get(field) {
+            None => Ok(None),
+            Some(Value::String(user)) if !user.trim().is_empty() && user.chars().count() <= EXTERNAL_USER_MAX => Ok(Some(user.clone())),
+            Some(other) => {
+                let allowed = format!("allowed is a text of 1 to {EXTERNAL_USER_MAX} characters; leave it out to act as the organization's own program");
+                Err(ApiError::field(field, format!("`{field}` is {}, {allowed}", short(other))))
+            }
         }
     }
 

@@ -112,7 +112,7 @@ pub(crate) fn account(view: &AccountView) -> Value {
     let a = &view.account;
     let mut shown = json!({
         "id": a.id, "name": a.name, "app": { "id": view.app.id, "name_slug": view.app.name_slug, "name": view.app.definition.name },
-        "healthy": a.healthy, "problem": a.problem, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
+        "healthy": a.healthy, "problem": a.problem, "external_user_id": a.external_user_id, "created_at": a.created_at.secs(), "updated_at": a.updated_at.secs(),
     });
     if let Some(at) = a.expires_at {
         shown["expires_at"] = json!(at.secs());
@@ -161,7 +161,7 @@ pub(crate) fn source(view: &SourceView) -> Value {
         "id": s.id, "user_id": s.user_id, "owner_id": s.org_id, "component_id": s.component_id, "configured_props": s.configured_props, "active": s.active,
         "inactive_reason": s.inactive_reason, "created_at": s.created_at.secs(), "updated_at": s.updated_at.secs(), "name": s.name, "name_slug": s.name_slug,
         "calls_per_isolate": s.settings.calls_per_isolate.unwrap_or(1), "concurrency": s.limits.as_ref().and_then(|limits| limits.concurrency),
-        "made_from": s.made_from, "interfaces": interfaces(&view.interfaces),
+        "made_from": s.made_from, "external_user_id": s.external_user_id, "interfaces": interfaces(&view.interfaces),
     })
 }
 

@@ -123,6 +123,8 @@ pub struct Account {
     pub app: String,
     /// Shown name.
     pub name: String,
+    /// The external user whose it is; none: the organization's own.
+    pub external_user_id: Option<String>,
     /// The values of `$auth`, sealed.
     pub credentials: String,
     /// Whether it worked when last used.

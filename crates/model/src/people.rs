@@ -116,7 +116,8 @@ impl Session {
     pub fn caller(self, role: Role) -> Caller {
         let ends_at = Some(self.ends_at());
         let key_id = ApiKeyId::from_row(self.id.to_string());
-        Caller { org_id: self.org_id, user_id: self.user_id, key_id, scopes: role.scopes(), rate_per_minute: None, ends_at, session: Some(self.id) }
+        let (scopes, session) = (role.scopes(), Some(self.id));
+        Caller { org_id: self.org_id, user_id: self.user_id, key_id, scopes, rate_per_minute: None, ends_at, session, external_user_id: None }
     }
 }
 

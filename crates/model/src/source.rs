@@ -25,6 +25,8 @@ pub struct Source {
     pub name: String,
     /// Unique within the organization.
     pub name_slug: String,
+    /// The external user whose it is; none: the organization's own.
+    pub external_user_id: Option<String>,
     /// Definitions that `additionalProps` gave when the values were set; none: those of the component.
     pub dynamic_props: Option<Vec<PropDef>>,
     /// Normalized values by prop name; secrets are sealed.

@@ -167,6 +167,7 @@ impl ApiKey {
             rate_per_minute: self.rate_per_minute,
             ends_at,
             session: None,
+            external_user_id: None,
         }
     }
 }
@@ -218,6 +219,7 @@ impl OauthToken {
             rate_per_minute: None,
             ends_at: Some(self.expires_at),
             session: None,
+            external_user_id: None,
         }
     }
 }
@@ -239,6 +241,21 @@ pub struct Caller {
     pub ends_at: Option<Timestamp>,
     /// The session of a person who signed in; none: a program asks, by a key or token.
     pub session: Option<SessionId>,
+    /// The external user for whom the request is made: accounts and sources of others are not there for it. None: the organization's own program, for which all are.
+    pub external_user_id: Option<String>,
+}
+
+impl Caller {
+    /// The caller, acting for an external user where one is named.
+    #[must_use]
+    pub fn acting_for(self, external_user_id: Option<String>) -> Self {
+        Self { external_user_id, ..self }
+    }
+
+    /// Whether an account or source that carries `external_user_id` exists for this caller.
+    pub fn may_use(&self, external_user_id: Option<&str>) -> bool {
+        self.external_user_id.is_none() || self.external_user_id.as_deref() == external_user_id
+    }
 }
 
 #[cfg(test)]

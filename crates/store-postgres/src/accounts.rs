@@ -30,8 +30,8 @@ pub(crate) async fn put_app(c: &Client, a: &App) -> StoreResult<()> {
 pub(crate) async fn create(c: &Client, a: &Account) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO accounts (id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        "INSERT INTO accounts (id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at, external_user_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         &[
             &a.id.as_str(),
             &a.org_id.as_str(),
@@ -44,6 +44,7 @@ pub(crate) async fn create(c: &Client, a: &Account) -> StoreResult<()> {
             &a.version,
             &a.created_at.ms(),
             &a.updated_at.ms(),
+            &a.external_user_id.as_deref().map(text),
         ],
     )
     .await?;
@@ -53,7 +54,7 @@ pub(crate) async fn create(c: &Client, a: &Account) -> StoreResult<()> {
 pub(crate) async fn update(c: &Client, a: &Account) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE accounts SET name = $3, credentials = $4, healthy = $5, problem = $6, expires_at = $7, version = $8, updated_at = $9, refreshing_until = NULL
+        "UPDATE accounts SET name = $3, credentials = $4, healthy = $5, problem = $6, expires_at = $7, version = $8, updated_at = $9, external_user_id = $10, refreshing_until = NULL
          WHERE id = $1 AND org_id = $2 AND version = $8::bigint - 1",
         &[
             &a.id.as_str(),
@@ -65,6 +66,7 @@ pub(crate) async fn update(c: &Client, a: &Account) -> StoreResult<()> {
             &a.expires_at.map(|t| t.ms()),
             &a.version,
             &a.updated_at.ms(),
+            &a.external_user_id.as_deref().map(text),
         ],
     )
     .await?;

@@ -27,8 +27,8 @@ pub(crate) fn made_from(mark: Option<&MadeFrom>) -> StoreResult<Option<String>> 
 pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
         t,
-        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits, external_user_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
         &[
             &s.id.as_str(),
             &s.org_id.as_str(),
@@ -45,6 +45,7 @@ pub(crate) async fn create(t: &Transaction<'_>, s: &Source, i: &Interfaces) -> S
             &made_from(s.made_from.as_ref())?,
             &serde_json::to_string(&s.settings).map_err(unwritable)?,
             &limits_text(s)?,
+            &s.external_user_id.as_deref().map(text),
         ],
     )
     .await?;

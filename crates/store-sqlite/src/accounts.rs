@@ -21,8 +21,8 @@ pub(crate) fn put_app(c: &Connection, a: &App) -> StoreResult<()> {
 pub(crate) fn create(c: &Connection, a: &Account) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO accounts (id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO accounts (id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at, external_user_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         params![
             a.id.as_str(),
             a.org_id.as_str(),
@@ -34,7 +34,8 @@ pub(crate) fn create(c: &Connection, a: &Account) -> StoreResult<()> {
             a.expires_at.map(|t| t.ms()),
             a.version,
             a.created_at.ms(),
-            a.updated_at.ms()
+            a.updated_at.ms(),
+            a.external_user_id
         ],
     )?;
     Ok(())
@@ -43,9 +44,20 @@ pub(crate) fn create(c: &Connection, a: &Account) -> StoreResult<()> {
 pub(crate) fn update(c: &Connection, a: &Account) -> StoreResult<()> {
     let changed = execute(
         c,
-        "UPDATE accounts SET name = ?3, credentials = ?4, healthy = ?5, problem = ?6, expires_at = ?7, version = ?8, updated_at = ?9
+        "UPDATE accounts SET name = ?3, credentials = ?4, healthy = ?5, problem = ?6, expires_at = ?7, version = ?8, updated_at = ?9, external_user_id = ?10
          WHERE id = ?1 AND org_id = ?2 AND version = ?8 - 1",
-        params![a.id.as_str(), a.org_id.as_str(), a.name, a.credentials, a.healthy, a.problem, a.expires_at.map(|t| t.ms()), a.version, a.updated_at.ms()],
+        params![
+            a.id.as_str(),
+            a.org_id.as_str(),
+            a.name,
+            a.credentials,
+            a.healthy,
+            a.problem,
+            a.expires_at.map(|t| t.ms()),
+            a.version,
+            a.updated_at.ms(),
+            a.external_user_id
+        ],
     )?;
     if changed == 0 { Err(StoreError::StateChanged) } else { Ok(()) }
 }

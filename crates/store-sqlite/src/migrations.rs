@@ -40,6 +40,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0031_people.sql"),
     include_str!("../migrations/0032_org_runs.sql"),
     include_str!("../migrations/0033_drafts.sql"),
+    include_str!("../migrations/0034_external_users.sql"),
 ];
 
 /// The newest schema.

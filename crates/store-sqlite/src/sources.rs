@@ -13,8 +13,8 @@ use crate::{interfaces, limits, pauses, subscriptions};
 pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        "INSERT INTO sources (id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits, external_user_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         params![
             s.id.as_str(),
             s.org_id.as_str(),
@@ -30,7 +30,8 @@ pub(crate) fn create(c: &Connection, s: &Source, i: &Interfaces) -> StoreResult<
             s.dynamic_props.as_ref().map(json).transpose()?,
             s.made_from.as_ref().map(json).transpose()?,
             json(&s.settings)?,
-            s.limits.as_ref().map(json).transpose()?
+            s.limits.as_ref().map(json).transpose()?,
+            s.external_user_id
         ],
     )?;
     limits::replace(c, s.id.as_str(), s.limits.as_ref())?;

@@ -24,6 +24,6 @@ pub trait Accounts: Send + Sync + 'static {
     async fn delete_account(&self, org: &OrgId, id: &AccountId) -> StoreResult<bool>;
     /// An account of the organization.
     async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>>;
-    /// The accounts, newest first; with `app`, those of that slug. Cursor: id.
-    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>>;
+    /// The accounts, newest first; with `app`, those of that slug; with `external_user`, those that carry it. Cursor: id.
+    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Account>>;
 }

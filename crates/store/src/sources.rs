@@ -66,8 +66,8 @@ pub trait Sources: Send + Sync + 'static {
     async fn delete_source(&self, org: &OrgId, id: &SourceId) -> StoreResult<()>;
     /// A source of the organization.
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>>;
-    /// The sources, newest first. Cursor: id.
-    async fn list_sources(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Source>>;
+    /// The sources, newest first; with `external_user`, those that carry it. Cursor: id.
+    async fn list_sources(&self, org: &OrgId, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Source>>;
     /// Slugs of sources that are `base` or start with `base-`.
     async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>>;
     /// The interfaces of a source or workflow (its id as text).

@@ -16,7 +16,6 @@ const IGNORED: &[Ignored] = &[
     Ignored {
         below: "/connect/",
         names: &[
-            "external_user_id",
             "environment",
             "blocking",
             "registry",

@@ -6,7 +6,7 @@ use axum::response::Response;
 use millrace_engine::{ErrorKind, NewAccount, NewConnection, UpdateAccount};
 use millrace_model::ids::AccountId;
 use millrace_model::tenant::{Caller, Scope};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::App;
 use crate::app::message;
@@ -19,7 +19,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
     params.org_is(&caller)?;
     let slug = params.text("app")?.ok_or_else(|| ApiError::field("app", "`app` is missing; give the slug of an app, such as `stripe`"))?;
     let new = NewAccount { app: slug, name: params.text("name")?, credentials: params.object("credentials")?.unwrap_or_default() };
-    let view = app.engine.create_account(&caller, new).await?;
+    let view = app.engine.create_account(&caller.acting_for(params.external_user()?), new).await?;
     Ok(Fields::of(&params).data(wire::account(&view)))
 }
 
@@ -30,7 +30,7 @@ pub(crate) async fn connect(State(app): State<App>, Auth(caller): Auth, headers:
     let account = params.text("account_id")?.map(|text| id("account", &text)).transpose()?;
     let new = NewConnection { app: slug, name: params.text("name")?, account, fields: params.object("credentials")?.unwrap_or_default() };
     let key = credential(&Method::POST, &headers)?;
-    let link = app.engine.connect_account(&caller, key, new).await?;
+    let link = app.engine.connect_account(&caller.acting_for(params.external_user()?), key, new).await?;
     Ok(Fields::of(&params).data(json!({ "connect_url": link.url, "expires_at": link.expires_at.secs() })))
 }
 
@@ -73,7 +73,8 @@ pub(crate) async fn list_of(State(app): State<App>, Auth(caller): Auth, Path(org
 pub(crate) async fn listed(app: &App, caller: &Caller, query: &ListQuery, field: &str) -> Result<Response, ApiError> {
     let slug = query.params.text(field)?.filter(|slug| !slug.is_empty());
     let with_credentials = with_credentials(app, caller, &query.params)?;
-    let listing = app.engine.list_accounts(caller, slug.as_deref(), with_credentials, &query.page).await?;
+    let caller = caller.clone().acting_for(query.params.external_user()?);
+    let listing = app.engine.list_accounts(&caller, slug.as_deref(), with_credentials, &query.page).await?;
     Ok(Fields::of(&query.params).records(listing, |view| wire::account(&view)))
 }
 
@@ -93,7 +94,11 @@ pub(crate) async fn show(State(app): State<App>, Auth(caller): Auth, Path(text):
 }
 
 pub(crate) async fn update(State(app): State<App>, Auth(caller): Auth, Path(text): Path, params: Params) -> Result<Response, ApiError> {
-    let update = UpdateAccount { name: params.text("name")?, credentials: params.object("credentials")? };
+    let external_user_id = match params.0.get("external_user_id") {
+        Some(Value::Null) => Some(None),
+        _ => params.external_user()?.map(Some),
+    };
+    let update = UpdateAccount { name: params.text("name")?, credentials: params.object("credentials")?, external_user_id };
     let view = app.engine.update_account(&caller, &id::<AccountId>("account", &text)?, update).await?;
     Ok(Fields::of(&params).data(wire::account(&view)))
 }

@@ -1,5 +1,5 @@
-//! `/connect/{project}`: the paths that clients for end users of such platforms ask on (facts 6.2). The same things as elsewhere: whoever is
-//! named as `external_user_id` has no accounts or sources of their own here.
+//! `/connect/{project}`: the paths that clients for end users of such platforms ask on (facts 6.2). A request that names an `external_user_id` sees and uses
+//! the accounts and sources that carry it, and no others; one that names none is the organization's own program, and sees all.
 
 use axum::Json;
 use axum::extract::State;
@@ -23,37 +23,48 @@ pub(crate) async fn own_project(app: &App, caller: &Caller, project: &str) -> Re
     if organization.project_id.as_str() == project { Ok(()) } else { Err(EngineError::not_found("project", project).into()) }
 }
 
+/// The caller in its own project, acting for the external user whom the request names.
+async fn acting(app: &App, caller: Caller, project: &str, params: &Params) -> Result<Caller, ApiError> {
+    own_project(app, &caller, project).await?;
+    Ok(caller.acting_for(params.external_user()?))
+}
+
 pub(crate) async fn accounts(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &query.params).await?;
     accounts::listed(&app, &caller, &query, "app").await
 }
 
 /// Bare, as such clients read it.
 pub(crate) async fn account(State(app): State<App>, Auth(caller): Auth, Paths([project, account]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &query.params).await?;
     let with_credentials = accounts::with_credentials(&app, &caller, &query.params)?;
     let view = app.engine.account(&caller, &id::<AccountId>("account", &account)?, with_credentials).await?;
     Ok(Json(wire::account(&view)).into_response())
 }
 
-pub(crate) async fn remove_account(State(app): State<App>, Auth(caller): Auth, Paths([project, account]): Paths<2>, _: Params) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+pub(crate) async fn remove_account(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, account]): Paths<2>,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let caller = acting(&app, caller, &project, &params).await?;
     app.engine.delete_account(&caller, &id::<AccountId>("account", &account)?).await?;
     Ok(Fields::default().data(json!({ "id": account, "deleted": true })))
 }
 
 pub(crate) async fn configure(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &params).await?;
     configure::options(State(app), Auth(caller), params).await
 }
 
 pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &params).await?;
     configure::props(State(app), Auth(caller), params).await
 }
 
 pub(crate) async fn run_action(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &params).await?;
     let values = params.object("configured_props")?.unwrap_or_default();
     let run = app.engine.run_action(&caller, &configure::component(&params)?, &values, params.text("dynamic_props_id")?.as_deref()).await?;
     Ok(Json(json!({ "exports": run.exports, "os": observations(&run), "ret": run.returned })).into_response())
@@ -68,7 +79,7 @@ fn observations(run: &ActionRun) -> Vec<Value> {
 
 /// Deploys a source; its events go to `workflow_id` or `webhook_url`, where one is named.
 pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &params).await?;
     let code = configure::component(&params)?;
     let configured_props = params.object("configured_props")?.unwrap_or_default();
     let new = NewSource {
@@ -128,7 +139,7 @@ async fn trigger_record(app: &App, caller: &Caller, view: &SourceView) -> Result
 }
 
 pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &query.params).await?;
     let listing = app.engine.list_sources(&caller, &query.page).await?;
     let mut items = Vec::with_capacity(listing.items.len());
     for view in &listing.items {
@@ -137,13 +148,19 @@ pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(pr
     Ok(Fields::default().records(Listing { total_count: listing.total_count, items }, |shown| shown))
 }
 
-pub(crate) async fn trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
-    let view = own_source(&app, &caller, &project, &source).await?;
+pub(crate) async fn trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+    let caller = acting(&app, caller, &project, &query.params).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
 }
 
-pub(crate) async fn remove_trigger(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, _: Params) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+pub(crate) async fn remove_trigger(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Paths([project, source]): Paths<2>,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let caller = acting(&app, caller, &project, &params).await?;
     app.engine.delete_source(&caller, &id("source", &source)?).await?;
     Ok(Fields::default().data(json!({ "id": source, "deleted": true })))
 }
@@ -154,7 +171,7 @@ pub(crate) async fn update_trigger(
     Paths([project, source]): Paths<2>,
     params: Params,
 ) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &params).await?;
     let update = UpdateSource {
         code: None,
         name: params.text("name")?,
@@ -168,15 +185,10 @@ pub(crate) async fn update_trigger(
     Ok(Fields::default().data(trigger_record(&app, &caller, &view).await?))
 }
 
-/// A deployed trigger of the caller's organization.
-async fn own_source(app: &App, caller: &Caller, project: &str, source: &str) -> Result<SourceView, ApiError> {
-    own_project(app, caller, project).await?;
-    Ok(app.engine.source(caller, &id("source", source)?).await?)
-}
-
 /// The workflows that run on its default channel.
-pub(crate) async fn workflows(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
-    let view = own_source(&app, &caller, &project, &source).await?;
+pub(crate) async fn workflows(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+    let caller = acting(&app, caller, &project, &query.params).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
     Ok(Json(json!({ "workflow_ids": app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await? })).into_response())
 }
 
@@ -187,21 +199,24 @@ pub(crate) async fn set_workflows(
     Paths([project, source]): Paths<2>,
     params: Params,
 ) -> Result<Response, ApiError> {
-    let view = own_source(&app, &caller, &project, &source).await?;
+    let caller = acting(&app, caller, &project, &params).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
     let wanted = params.words("workflow_ids")?.ok_or_else(|| ApiError::field("workflow_ids", "`workflow_ids` is missing: a list of ids of workflows"))?;
     app.engine.set_trigger_workflows(&caller, &view.source.id, &wanted).await?;
     Ok(Json(json!({ "workflow_ids": app.engine.trigger_listeners(&caller, &view.source.id, WorkflowId::PREFIX).await? })).into_response())
 }
 
 /// The webhooks that its events are posted to.
-pub(crate) async fn webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>) -> Result<Response, ApiError> {
-    let view = own_source(&app, &caller, &project, &source).await?;
+pub(crate) async fn webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
+    let caller = acting(&app, caller, &project, &query.params).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
     shown_webhooks(&app, &caller, &view.source.id, &[]).await
 }
 
 /// Its events are posted to those that are named from now on, and to no others.
 pub(crate) async fn set_webhooks(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, params: Params) -> Result<Response, ApiError> {
-    let view = own_source(&app, &caller, &project, &source).await?;
+    let caller = acting(&app, caller, &project, &params).await?;
+    let view = app.engine.source(&caller, &id("source", &source)?).await?;
     let wanted = params.words("webhook_urls")?.ok_or_else(|| ApiError::field("webhook_urls", "`webhook_urls` is missing: a list of addresses"))?;
     let made = app.engine.set_trigger_webhooks(&caller, &view.source.id, &wanted).await?;
     shown_webhooks(&app, &caller, &view.source.id, &made).await
@@ -224,7 +239,7 @@ async fn shown_webhooks(app: &App, caller: &Caller, source: &SourceId, made: &[(
 
 /// The newest `n` events, newest first.
 pub(crate) async fn events(State(app): State<App>, Auth(caller): Auth, Paths([project, source]): Paths<2>, query: ListQuery) -> Result<Response, ApiError> {
-    own_project(&app, &caller, &project).await?;
+    let caller = acting(&app, caller, &project, &query.params).await?;
     let source: SourceId = id("source", &source)?;
     let limit = query.params.number::<u32>("n")?.unwrap_or(20);
     if !(1..=Page::LIMIT_MAX).contains(&limit) {

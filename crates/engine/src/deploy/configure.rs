@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::deploy::components::{CodeRef, MODULE};
 use crate::error::invalid_props;
+use crate::run::actions::isolate_owner;
 use crate::run::asks::AskScope;
 use crate::run::data_stores::StoreGrants;
 use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of, env_of};
@@ -215,7 +216,7 @@ impl Engine {
             return Ok(None);
         }
         let given = values.iter().filter(|(name, _)| own.iter().any(|def| def.name == **name)).map(|(name, value)| (name.clone(), value.clone())).collect();
-        let wrong = async || self.checked_values(&caller.org_id, own, &given, Site::Source).await.err();
+        let wrong = async || self.checked_values(caller, own, &given, Site::Source).await.err();
         let decides = |def: &PropDef| def.required() && def.rest.get("reloadProps") == Some(&Value::Bool(true));
         let is_missing = |def: &PropDef| given.get(&def.name).is_none_or(Value::is_null);
         if own.iter().any(|def| decides(def) && is_missing(def))
@@ -243,7 +244,7 @@ impl Engine {
         let (own, made) = (&component.manifest.props, made.unwrap_or_default());
         let defs: Vec<PropDef> = own.iter().filter(|def| made.iter().all(|m| m.name != def.name)).chain(made).cloned().collect();
         let defs = &defs;
-        let errors = self.account_errors(&caller.org_id, defs, values, Site::Step).await?;
+        let errors = self.account_errors(caller, defs, values, Site::Step).await?;
         if !errors.is_empty() {
             return Err(invalid_props(&errors));
         }
@@ -268,10 +269,10 @@ impl Engine {
         question["dynamic_props"] = json!(dynamic_of(own, Some(defs)));
         question["module"] = MODULE.into();
         question["props"] = props;
-        // Not the isolate of the component's runs, so that no question touches their state; one for each key, as that of an action run by itself.
+        // Not the isolate of the component's runs, so that no question touches their state; one for each key and external user, as that of an action run by itself.
         let whose = subject.source.map_or_else(|| caller.org_id.as_str(), SourceId::as_str);
         let isolate = Arc::new(IsolateSpec {
-            id: format!("configure:{whose}:{}:{}", caller.key_id, component.artifact_id),
+            id: format!("configure:{whose}:{}:{}", isolate_owner(caller), component.artifact_id),
             organization: caller.org_id.to_string(),
             modules: vec![self.stored_module(MODULE, &component.artifact_id).await?],
             env,

@@ -7,6 +7,7 @@ use millrace_model::ids::FormId;
 use millrace_model::tenant::Caller;
 use serde_json::Value;
 
+use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 
 /// The field of requests that names a form.
@@ -23,7 +24,7 @@ impl Engine {
         let id: FormId = text.parse().map_err(|_| unknown("is not the id of a form"))?;
         let known = self.0.store.form(&caller.org_id, &id).await?.filter(|form| form.expires_at > self.now());
         let form = known.ok_or_else(|| unknown("is not known: a form is forgotten a day after it was last asked for its props"))?;
-        if form.artifact_id != artifact_id {
+        if form.artifact_id != of_caller(caller, artifact_id) {
             return Err(unknown("is of another component, or of another version of it"));
         }
         Ok(Some(form.props))
@@ -35,8 +36,17 @@ impl Engine {
         let fits = made.to_string().len() <= PROPS_BYTES_MAX;
         // What cannot be read as definitions is shown all the same; only the next question does not tell of it.
         let props = if fits { serde_json::from_value(made).unwrap_or_default() } else { Vec::new() };
-        let form = Form { id: id.clone(), org_id: caller.org_id.clone(), artifact_id: artifact_id.to_owned(), props, expires_at: self.now().plus_ms(KEPT_MS) };
+        let form =
+            Form { id: id.clone(), org_id: caller.org_id.clone(), artifact_id: of_caller(caller, artifact_id), props, expires_at: self.now().plus_ms(KEPT_MS) };
         self.0.store.keep_form(form, FORMS_MAX).await?;
         Ok(id.to_string())
+    }
+}
+
+/// What a form is about: the code, and the external user for whom it is filled in, so that the definitions made of one user's data are not shown to another.
+fn of_caller(caller: &Caller, artifact_id: &str) -> String {
+    match &caller.external_user_id {
+        Some(user) => format!("{artifact_id}:{}", sha256_hex(user.as_bytes())),
+        None => artifact_id.to_owned(),
     }
 }

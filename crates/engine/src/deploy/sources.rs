@@ -102,7 +102,7 @@ impl Engine {
         let previous = self.told_before(caller, &component.artifact_id, new.form.as_deref()).await?;
         let dynamic_props = self.source_definitions(caller, &Subject::new(&component), &new.configured_props, previous.as_deref()).await?;
         let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
-        let mut configured = self.checked_values(&caller.org_id, &defs, &new.configured_props, Site::Source).await?;
+        let mut configured = self.checked_values(caller, &defs, &new.configured_props, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, &Subject::new(&component), &defs, &mut configured).await?;
         self.0.keyring.seal_props(&self.0.ids, id.as_str(), &defs, &mut configured)?;
         let name = check_name(new.name.as_deref().or(component.manifest.name.as_deref()).unwrap_or("source"))?;
@@ -110,6 +110,7 @@ impl Engine {
             id,
             org_id: caller.org_id.clone(),
             user_id: caller.user_id.clone(),
+            external_user_id: caller.external_user_id.clone(),
             component_id: component.id.clone(),
             name_slug: String::new(),
             name,
@@ -238,7 +239,7 @@ impl Engine {
 
     /// The sources, newest first.
     pub async fn list_sources(&self, caller: &Caller, page: &Page) -> Result<Listing<SourceView>, EngineError> {
-        let listing = self.0.store.list_sources(&caller.org_id, page).await?;
+        let listing = self.0.store.list_sources(&caller.org_id, caller.external_user_id.as_deref(), page).await?;
         let mut items = Vec::with_capacity(listing.items.len());
         for source in listing.items {
             let interfaces = self.0.store.interfaces(source.id.as_str()).await?;
@@ -259,7 +260,8 @@ impl Engine {
     }
 
     pub(crate) async fn owned_source(&self, caller: &Caller, id: &SourceId) -> Result<Source, EngineError> {
-        self.0.store.source(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("source", id))
+        let found = self.0.store.source(&caller.org_id, id).await?.filter(|source| caller.may_use(source.external_user_id.as_deref()));
+        found.ok_or_else(|| EngineError::not_found("source", id))
     }
 
     /// Stores what `resolve_component` built; a component that was there already is not stored again.
@@ -321,7 +323,7 @@ impl Engine {
         let defs = source.dynamic_props.as_ref().unwrap_or(&component.manifest.props).clone();
         // A value of before whose prop is gone goes with it; one that is given now and unknown is refused.
         merged.retain(|name, _| !kept.contains_key(name) || given.is_some_and(|g| g.contains_key(name)) || defs.iter().any(|d| &d.name == name));
-        let mut checked = self.checked_values(&caller.org_id, &defs, &merged, Site::Source).await?;
+        let mut checked = self.checked_values(caller, &defs, &merged, Site::Source).await?;
         let hooks = self.app_hooks_of(caller, &subject, &defs, &mut checked).await?;
         self.0.keyring.seal_props(&self.0.ids, source.id.as_str(), &defs, &mut checked)?;
         source.configured_props = checked;

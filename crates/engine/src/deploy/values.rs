@@ -1,8 +1,8 @@
 //! Values that are given to props: whoever gives them reads all that is wrong with them at once.
 
 use millrace_model::component::PropDef;
-use millrace_model::ids::OrgId;
 use millrace_model::props::{self, PropError, Site};
+use millrace_model::tenant::Caller;
 use serde_json::{Map, Value};
 
 use crate::error::invalid_props;
@@ -15,7 +15,7 @@ impl Engine {
     /// All that is wrong with them, in one error.
     pub(crate) async fn checked_values(
         &self,
-        org: &OrgId,
+        caller: &Caller,
         defs: &[PropDef],
         given: &Map<String, Value>,
         site: Site,
@@ -24,7 +24,7 @@ impl Engine {
             Ok(values) => (values, Vec::new()),
             Err(errors) => (given.clone(), errors),
         };
-        let more = [self.account_errors(org, defs, &values, site).await?, self.data_store_errors(org, defs, &mut values, site).await?];
+        let more = [self.account_errors(caller, defs, &values, site).await?, self.data_store_errors(&caller.org_id, defs, &mut values, site).await?];
         for error in more.into_iter().flatten() {
             if !errors.iter().any(|said: &PropError| said.prop() == error.prop()) {
                 errors.push(error);

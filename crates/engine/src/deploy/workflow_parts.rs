@@ -312,7 +312,7 @@ impl Engine {
             let previous = told.as_deref().or_else(|| step_before.and_then(|step| step.dynamic_props.as_deref()));
             let dynamic_props = self.definitions(caller, &Subject::new(&component), &request.props, previous).await.unwrap_or_default();
             let defs = dynamic_props.as_ref().unwrap_or(&component.manifest.props);
-            let checked = self.checked_values(&caller.org_id, defs, &request.props, Site::Step).await;
+            let checked = self.checked_values(caller, defs, &request.props, Site::Step).await;
             let mut values = checked.map_err(|e| in_step(e, &request.namespace))?;
             if let Some(name) = &request.keep_secrets_of {
                 let kept = before.steps.iter().find(|s| s.namespace == *name).ok_or_else(|| {

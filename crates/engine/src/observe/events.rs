@@ -18,7 +18,7 @@ impl Engine {
         let owner = owner_of(owner);
         let (what, exists) = if owner.starts_with(SourceId::PREFIX) {
             let exists = match owner.parse() {
-                Ok(id) => self.0.store.source(&caller.org_id, &id).await?.is_some(),
+                Ok(id) => self.0.store.source(&caller.org_id, &id).await?.is_some_and(|source| caller.may_use(source.external_user_id.as_deref())),
                 Err(_) => false,
             };
             ("source", exists)

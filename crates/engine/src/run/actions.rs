@@ -20,6 +20,7 @@ use crate::run::data_stores::StoreGrants;
 use crate::run::program::{ISOLATES_MAX, Inputs, dynamic_of};
 use crate::run::sink::{CallDb, Collector};
 use crate::tenants::accounts::AccountUse;
+use crate::tenants::secrets::sha256_hex;
 use crate::{Engine, EngineError};
 
 /// Wall-clock limit: a request waits.
@@ -51,7 +52,7 @@ impl Engine {
         let previous = self.told_before(caller, &component.artifact_id, form).await?;
         let dynamic = self.definitions(caller, &Subject::new(&component), values, previous.as_deref()).await?;
         let defs = dynamic.as_deref().unwrap_or(&component.manifest.props);
-        let values = self.checked_values(&caller.org_id, defs, values, Site::Call).await?;
+        let values = self.checked_values(caller, defs, values, Site::Call).await?;
         let mut stores = StoreGrants::default();
         stores.add(defs, &values, Site::Call);
         let step = json!({
@@ -75,9 +76,9 @@ impl Engine {
             None => self.stored_module(&component.artifact_id, &component.artifact_id).await?,
         };
         let isolate = Arc::new(IsolateSpec {
-            // One for each key: what the values of one caller make of the process (code that evaluates them, prototypes that it changes) never meets the
+            // One for each key and external user: what the values of one caller make of the process (code that evaluates them, prototypes that it changes) never meets the
             // accounts of another.
-            id: format!("action:{}:{}:{}", caller.org_id, caller.key_id, component.artifact_id),
+            id: format!("action:{}:{}:{}", caller.org_id, isolate_owner(caller), component.artifact_id),
             organization: caller.org_id.to_string(),
             modules: vec![module],
             env: BTreeMap::new(),
@@ -100,4 +101,12 @@ impl Engine {
 
 fn told(failure: &CallFailure) -> (String, String, String) {
     (failure.code.clone(), failure.message.clone(), failure.stack.clone())
+}
+
+/// For whom an isolate stays alive between calls: the key, and the external user where one is named, of whom nothing is to meet the accounts of another.
+pub(crate) fn isolate_owner(caller: &Caller) -> String {
+    match &caller.external_user_id {
+        Some(user) => format!("{}:{}", caller.key_id, sha256_hex(user.as_bytes())),
+        None => caller.key_id.to_string(),
+    }
 }

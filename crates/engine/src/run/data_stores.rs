@@ -230,7 +230,7 @@ impl Engine {
         let mut users = Vec::new();
         let mut page = Page { limit: Page::LIMIT_MAX, ..Page::default() };
         while users.len() < SHOWN {
-            let sources = match self.0.store.list_sources(&store.org_id, &page).await {
+            let sources = match self.0.store.list_sources(&store.org_id, None, &page).await {
                 // The one that the page follows went meanwhile.
                 Err(StoreError::UnknownCursor(_)) => {
                     (page.after, users) = (None, Vec::new());

@@ -39,6 +39,8 @@ pub struct UpdateAccount {
     pub name: Option<String>,
     /// Values; those not given stay.
     pub credentials: Option<Map<String, Value>>,
+    /// The external user whose it is from now on; `Some(None)`: the organization's own.
+    pub external_user_id: Option<Option<String>>,
 }
 
 /// An account as shown.
@@ -123,6 +125,7 @@ impl Engine {
             org_id: caller.org_id.clone(),
             app: app.name_slug.clone(),
             name: check_name(name.unwrap_or(&app.definition.name))?,
+            external_user_id: caller.external_user_id.clone(),
             credentials: self.seal_credentials(&id, credentials)?,
             healthy: true,
             problem: None,
@@ -143,6 +146,9 @@ impl Engine {
             let AccountView { mut account, app, .. } = self.account(caller, id, false).await?;
             if let Some(name) = &update.name {
                 account.name = check_name(name)?;
+            }
+            if let Some(user) = &update.external_user_id {
+                account.external_user_id.clone_from(user);
             }
             let mut warnings = Vec::new();
             if let Some(given) = &update.credentials {
@@ -177,7 +183,8 @@ impl Engine {
 
     /// An account; its values only `with_credentials`, which the log keeps.
     pub async fn account(&self, caller: &Caller, id: &AccountId, with_credentials: bool) -> Result<AccountView, EngineError> {
-        let account = self.0.store.account(&caller.org_id, id).await?.ok_or_else(|| EngineError::not_found("account", id))?;
+        let found = self.0.store.account(&caller.org_id, id).await?.filter(|account| caller.may_use(account.external_user_id.as_deref()));
+        let account = found.ok_or_else(|| EngineError::not_found("account", id))?;
         self.show_account(caller, account, with_credentials).await
     }
 
@@ -190,7 +197,7 @@ impl Engine {
             },
             None => None,
         };
-        let listing = self.0.store.list_accounts(&caller.org_id, slug.as_deref(), page).await?;
+        let listing = self.0.store.list_accounts(&caller.org_id, slug.as_deref(), caller.external_user_id.as_deref(), page).await?;
         let mut items = Vec::with_capacity(listing.items.len());
         for account in listing.items {
             items.push(self.show_account(caller, account, with_credentials).await?);
@@ -221,9 +228,15 @@ impl Engine {
         serde_json::from_str(&text).map_err(|_| EngineError::damaged("the sealed credentials of an account", "they are not JSON"))
     }
 
-    /// Each account which the values name has to be one of the organization's, of the app that the prop asks for, and a source has to have those that it needs.
-    pub(crate) async fn account_errors(&self, org: &OrgId, defs: &[PropDef], props: &Map<String, Value>, site: Site) -> Result<Vec<PropError>, EngineError> {
-        let mut errors = Vec::new();
+    /// Each account which the values name has to be one of the organization's that the caller may use, of the app that the prop asks for, and a source has to have those that it needs.
+    pub(crate) async fn account_errors(
+        &self,
+        caller: &Caller,
+        defs: &[PropDef],
+        props: &Map<String, Value>,
+        site: Site,
+    ) -> Result<Vec<PropError>, EngineError> {
+        let (org, mut errors) = (&caller.org_id, Vec::new());
         for (def, app) in defs.iter().filter_map(|def| Some((def, def.app()?))) {
             let Some(value) = props.get(&def.name) else {
                 if site == Site::Source && def.optional != Some(true) && self.find_app(org, app).await?.is_some_and(|app| needs_account(&app)) {
@@ -237,7 +250,10 @@ impl Engine {
             let refuse = |value: &str| PropError::Type {
                 name: def.name.clone(),
                 value: value.chars().take(80).collect(),
-                allowed: format!("a connected account of {app}: {{\"{PROVISION}\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"),
+                allowed: match &caller.external_user_id {
+                    Some(user) => format!("an account of {app} that carries the external user `{user}`: {{\"{PROVISION}\": \"apn_…\"}}"),
+                    None => format!("a connected account of {app}: {{\"{PROVISION}\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"),
+                },
             };
             for (_, value) in items_of(value) {
                 if site.evaluates(value) {
@@ -252,7 +268,7 @@ impl Engine {
                     Ok(account) => self.0.store.account(org, &account).await?,
                     Err(_) => None,
                 };
-                if account.is_none_or(|account| account.app != app) {
+                if account.is_none_or(|account| account.app != app || !caller.may_use(account.external_user_id.as_deref())) {
                     errors.push(refuse(id));
                 }
             }

@@ -87,6 +87,9 @@ struct State {
     /// An account that is connected again.
     account: Option<AccountId>,
     name: Option<String>,
+    /// The external user for whom it was begun.
+    #[serde(default)]
+    external_user: Option<String>,
     /// Values of the app's other fields.
     fields: Map<String, Value>,
     verifier: String,
@@ -141,6 +144,7 @@ impl Engine {
             app: app.name_slug.clone(),
             account: new.account,
             name: new.name,
+            external_user: caller.external_user_id.clone(),
             fields: new.fields,
             verifier: verifier.clone(),
             until: until.ms(),
@@ -180,7 +184,8 @@ impl Engine {
             return Err(ended());
         }
         let (org_id, user_id, key_id) = (state.org.clone(), state.user.clone(), state.key.clone());
-        let caller = Caller { org_id, user_id, key_id, scopes: Scopes::full(), rate_per_minute: None, ends_at: None, session: None };
+        let external_user_id = state.external_user.clone();
+        let caller = Caller { org_id, user_id, key_id, scopes: Scopes::full(), rate_per_minute: None, ends_at: None, session: None, external_user_id };
         let app = self.app(&caller, &state.app).await?;
         let client = oauth_of(&app)?;
         let request = self.provider(&app, client)?;

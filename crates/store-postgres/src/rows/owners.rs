@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 
 use super::{get, json, optional_json, time};
 
-pub(crate) const SOURCE: &str = "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits";
+pub(crate) const SOURCE: &str = "id, org_id, user_id, component_id, name, name_slug, configured_props, active, inactive_reason, created_at, updated_at, dynamic_props, made_from, settings, limits, external_user_id";
 pub(crate) const HTTP_INTERFACE: &str = "id, org_id, owner_id, key, custom_response, active";
 pub(crate) const TIMER: &str = "id, org_id, owner_id, schedule, next_at, active";
 pub(crate) const WORKFLOW: &str =
@@ -38,6 +38,7 @@ pub(crate) fn source(row: &Row) -> StoreResult<Source> {
         made_from: optional_json(row, "made_from")?,
         settings: json(row, "settings")?,
         limits: optional_json(row, "limits")?,
+        external_user_id: get(row, "external_user_id")?,
         configured_props: json(row, "configured_props")?,
         active: get(row, "active")?,
         inactive_reason: get(row, "inactive_reason")?,

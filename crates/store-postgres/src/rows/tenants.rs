@@ -13,7 +13,7 @@ pub(crate) const ORGANIZATION: &str = "id, name, orgname, email, error_recipient
 pub(crate) const USER: &str = "id, org_id, username, email, created_at";
 pub(crate) const API_KEY: &str = "id, org_id, user_id, name, key_hash, scopes, rate_per_minute, expires_at, old_key_hash, old_until, created_at";
 pub(crate) const APP: &str = "id, org_id, name_slug, definition, created_at, updated_at";
-pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at";
+pub(crate) const ACCOUNT: &str = "id, org_id, app, name, credentials, healthy, problem, expires_at, version, created_at, updated_at, external_user_id";
 pub(crate) const DATA_KEY: &str = "id, master_id, wrapped, created_at";
 
 pub(crate) fn organization(row: &Row) -> StoreResult<Organization> {
@@ -76,6 +76,7 @@ pub(crate) fn account(row: &Row) -> StoreResult<Account> {
         problem: get(row, "problem")?,
         expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
         version: get(row, "version")?,
+        external_user_id: get(row, "external_user_id")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })

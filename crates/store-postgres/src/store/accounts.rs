@@ -35,8 +35,9 @@ impl Accounts for PostgresStore {
     async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>> {
         by_id!(self, "accounts", rows::ACCOUNT, org, id, rows::account)
     }
-    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
-        let table = Table { name: "accounts", columns: rows::ACCOUNT, filter: "org_id = $1 AND ($2::text IS NULL OR app = $2)" };
-        list(&self.db.client().await?, &table, &[&org.as_str(), &app.map(text)], page, rows::account).await
+    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
+        let filter = "org_id = $1 AND ($2::text IS NULL OR app = $2) AND ($3::text IS NULL OR external_user_id = $3)";
+        let table = Table { name: "accounts", columns: rows::ACCOUNT, filter };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &app.map(text), &external_user.map(text)], page, rows::account).await
     }
 }

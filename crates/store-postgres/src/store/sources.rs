@@ -39,9 +39,9 @@ impl Sources for PostgresStore {
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>> {
         by_id!(self, "sources", rows::SOURCE, org, id, rows::source)
     }
-    async fn list_sources(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Source>> {
-        let table = Table { name: "sources", columns: rows::SOURCE, filter: "org_id = $1" };
-        list(&self.db.client().await?, &table, &[&org.as_str()], page, rows::source).await
+    async fn list_sources(&self, org: &OrgId, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Source>> {
+        let table = Table { name: "sources", columns: rows::SOURCE, filter: "org_id = $1 AND ($2::text IS NULL OR external_user_id = $2)" };
+        list(&self.db.client().await?, &table, &[&org.as_str(), &external_user.map(text)], page, rows::source).await
     }
     async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
         slugs!(self, "sources", org, base)

@@ -428,6 +428,7 @@ async fn one_server_at_a_time_refreshes_an_account() {
         app: "acme".into(),
         name: String::new(),
         credentials: "{}".into(),
+        external_user_id: None,
         healthy: true,
         problem: None,
         expires_at: None,

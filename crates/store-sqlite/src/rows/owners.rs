@@ -24,6 +24,7 @@ pub(crate) fn source(row: &Row<'_>) -> StoreResult<Source> {
         made_from: optional_json(row, "made_from")?,
         settings: json(row, "settings")?,
         limits: optional_json(row, "limits")?,
+        external_user_id: get(row, "external_user_id")?,
         configured_props: json(row, "configured_props")?,
         active: get(row, "active")?,
         inactive_reason: get(row, "inactive_reason")?,

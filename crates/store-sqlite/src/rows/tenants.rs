@@ -69,6 +69,7 @@ pub(crate) fn account(row: &Row<'_>) -> StoreResult<Account> {
         problem: get(row, "problem")?,
         expires_at: get::<Option<i64>>(row, "expires_at")?.map(Timestamp),
         version: get(row, "version")?,
+        external_user_id: get(row, "external_user_id")?,
         created_at: time(row, "created_at")?,
         updated_at: time(row, "updated_at")?,
     })

@@ -35,8 +35,13 @@ impl Accounts for SqliteStore {
     async fn account(&self, org: &OrgId, id: &AccountId) -> StoreResult<Option<Account>> {
         by_id!(self, "accounts", org, id, rows::account)
     }
-    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
-        let (org, app, page) = (org.to_string(), app.unwrap_or_default().to_owned(), page.clone());
-        self.db.read(move |c| list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app)", &[&org, &app], &page, rows::account)).await
+    async fn list_accounts(&self, org: &OrgId, app: Option<&str>, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Account>> {
+        let (org, app, user, page) = (org.to_string(), app.unwrap_or_default().to_owned(), external_user.map(str::to_owned), page.clone());
+        self.db
+            .read(move |c| match user {
+                Some(user) => list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app) AND external_user_id = ?3", &[&org, &app, &user], &page, rows::account),
+                None => list(c, "accounts", "org_id = ?1 AND ?2 IN ('', app)", &[&org, &app], &page, rows::account),
+            })
+            .await
     }
 }

@@ -43,9 +43,14 @@ impl Sources for SqliteStore {
     async fn source(&self, org: &OrgId, id: &SourceId) -> StoreResult<Option<Source>> {
         by_id!(self, "sources", org, id, rows::source)
     }
-    async fn list_sources(&self, org: &OrgId, page: &Page) -> StoreResult<Listing<Source>> {
-        let (org, page) = (org.to_string(), page.clone());
-        self.db.read(move |c| list(c, "sources", "org_id = ?1", &[&org], &page, rows::source)).await
+    async fn list_sources(&self, org: &OrgId, external_user: Option<&str>, page: &Page) -> StoreResult<Listing<Source>> {
+        let (org, user, page) = (org.to_string(), external_user.map(str::to_owned), page.clone());
+        self.db
+            .read(move |c| match user {
+                Some(user) => list(c, "sources", "org_id = ?1 AND external_user_id = ?2", &[&org, &user], &page, rows::source),
+                None => list(c, "sources", "org_id = ?1", &[&org], &page, rows::source),
+            })
+            .await
     }
     async fn source_slugs(&self, org: &OrgId, base: &str) -> StoreResult<Vec<String>> {
         let (org, base) = (org.clone(), base.to_owned());

@@ -36,6 +36,7 @@ fn account(org: &Org, app: &str, at: i64) -> Account {
         app: app.into(),
         name: "An account".into(),
         credentials: "sealed".into(),
+        external_user_id: None,
         healthy: true,
         problem: None,
         expires_at: Some(Timestamp(9)),
@@ -84,10 +85,28 @@ pub async fn accounts_are_listed_by_app(database: &dyn Database) {
         org.store.create_account(account.clone()).await.expect("stores");
     }
     let page = Page::default();
-    let all = org.store.list_accounts(&org.id, None, &page).await.expect("lists");
+    let all = org.store.list_accounts(&org.id, None, None, &page).await.expect("lists");
     assert_eq!((all.total_count, all.items.iter().map(|a| &a.id).collect::<Vec<_>>()), (3, vec![&accounts[2].id, &accounts[1].id, &accounts[0].id]));
-    let acme = org.store.list_accounts(&org.id, Some("acme"), &Page { limit: 1, ..page.clone() }).await.expect("lists");
+    let acme = org.store.list_accounts(&org.id, Some("acme"), None, &Page { limit: 1, ..page.clone() }).await.expect("lists");
     assert_eq!((acme.total_count, &acme.items[0].id), (2, &accounts[2].id));
     let after = Page { after: Some(accounts[2].id.to_string()), ..page };
-    assert_eq!(org.store.list_accounts(&org.id, Some("acme"), &after).await.expect("lists").items[0].id, accounts[0].id);
+    assert_eq!(org.store.list_accounts(&org.id, Some("acme"), None, &after).await.expect("lists").items[0].id, accounts[0].id);
+    // Those of an external user, of one app and of all, and once one is given to nobody.
+    let user = |of: &str| Some(of.to_owned());
+    let carried =
+        [("acme", "ann", 4), ("acme", "bob", 5), ("other", "ann", 6)].map(|(app, of, at)| Account { external_user_id: user(of), ..account(&org, app, at) });
+    for account in &carried {
+        org.store.create_account(account.clone()).await.expect("stores");
+        same(&org.store.account(&org.id, &account.id).await.expect("reads"), &Some(account.clone()));
+    }
+    let of = async |user: &str, app: Option<&str>| {
+        let listed = org.store.list_accounts(&org.id, app, Some(user), &Page::default()).await.expect("lists");
+        (listed.total_count, listed.items.into_iter().map(|a| a.id).collect::<Vec<_>>())
+    };
+    assert_eq!(of("ann", None).await, (2, vec![carried[2].id.clone(), carried[0].id.clone()]));
+    assert_eq!(of("ann", Some("acme")).await, (1, vec![carried[0].id.clone()]));
+    assert_eq!(of("nobody", None).await, (0, vec![]));
+    assert_eq!(of("", None).await, (0, vec![]));
+    org.store.update_account(Account { external_user_id: None, version: 2, ..carried[2].clone() }).await.expect("changes");
+    assert_eq!(of("ann", None).await, (1, vec![carried[0].id.clone()]));
 }

@@ -145,8 +145,8 @@ pub async fn pages_are_read_where_they_have_room(database: &dyn Database) {
     assert_eq!(runs(with_room(3, 310_000)).await.expect("lists").items.len(), 3);
     assert!((300_000..310_000).contains(&asked.load(Ordering::Relaxed)));
     assert!(matches!(runs(with_room(3, 300_000)).await, Err(StoreError::NoMemory)));
-    assert!(matches!(org.store.list_sources(&org.id, &with_room(1, 1)).await, Err(StoreError::NoMemory)));
-    assert_eq!(org.store.list_sources(&org.id, &with_room(1, 1 << 20)).await.expect("lists").items.len(), 1);
+    assert!(matches!(org.store.list_sources(&org.id, None, &with_room(1, 1)).await, Err(StoreError::NoMemory)));
+    assert_eq!(org.store.list_sources(&org.id, None, &with_room(1, 1 << 20)).await.expect("lists").items.len(), 1);
 }
 
 pub async fn events_are_the_newest_hundred_of_a_stream(database: &dyn Database) {

@@ -8,7 +8,7 @@ use millrace_model::workflow::{Deployment, Workflow};
 
 use super::Database;
 use super::history::of_owner;
-use super::sample::{Org, page};
+use super::sample::{Org, page, same};
 use crate::{Interfaces, ListedRun, Mail, RunFilter, StoreError, StoreResult};
 
 const ITEMS: i64 = 7;
@@ -65,14 +65,21 @@ pub async fn sources_are_paged(database: &dyn Database) {
         ids.push(source.id.to_string());
         org.store.create_source(source, Interfaces::default()).await.expect("stores");
     }
-    walk(ids, SAME_TIME, |s: &Source| s.id.to_string(), async |page| org.store.list_sources(&org.id, &page).await).await;
+    walk(ids, SAME_TIME, |s: &Source| s.id.to_string(), async |page| org.store.list_sources(&org.id, None, &page).await).await;
+    // Those of an external user alone, each as it was stored.
+    let carried = Source { external_user_id: Some("ann".into()), ..org.source(&component, "of-ann", time(0)) };
+    org.store.create_source(carried.clone(), Interfaces::default()).await.expect("stores");
+    let of_ann = org.store.list_sources(&org.id, Some("ann"), &page(10)).await.expect("lists");
+    assert_eq!(of_ann.total_count, 1);
+    same(&of_ann.items, &vec![carried]);
+    assert_eq!(org.store.list_sources(&org.id, Some("bob"), &page(10)).await.expect("lists").total_count, 0);
 }
 
 pub async fn a_cursor_that_is_gone_or_another_s_names_nothing(database: &dyn Database) {
     let org = Org::first(database).await;
     let other = Org::another(&org.store, "other").await.add_source("a").await;
     let sources = [org.add_source("a").await, org.add_source("b").await, org.add_source("c").await];
-    let list = async |id: &str| org.store.list_sources(&org.id, &Page { after: Some(id.to_owned()), ..page(3) }).await;
+    let list = async |id: &str| org.store.list_sources(&org.id, None, &Page { after: Some(id.to_owned()), ..page(3) }).await;
     assert!(list(sources[1].id.as_str()).await.is_ok());
     org.store.delete_source(&org.id, &sources[1].id).await.expect("deletes");
     refused(list(sources[1].id.as_str()).await, "after");

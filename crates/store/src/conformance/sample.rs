@@ -151,6 +151,7 @@ impl Org {
             component_id: component.id.clone(),
             name: format!("The {slug}"),
             name_slug: slug.to_owned(),
+            external_user_id: None,
             dynamic_props: None,
             configured_props: props.as_object().cloned().unwrap_or_default(),
             active: true,

@@ -145,7 +145,7 @@ pub async fn another_organization_cannot_delete(database: &dyn Database) {
     same(&org.store.source(&org.id, &source.id).await.expect("reads"), &Some(source.clone()));
     assert_eq!(org.store.interfaces(source.id.as_str()).await.expect("reads"), given);
     assert_eq!(org.stored(&queued).await.status, RunStatus::Queued);
-    assert_eq!(org.store.list_sources(&other.id, &page(10)).await.expect("lists").total_count, 0);
+    assert_eq!(org.store.list_sources(&other.id, None, &page(10)).await.expect("lists").total_count, 0);
 }
 
 pub async fn slugs_of_a_base_are_that_and_its_numbers(database: &dyn Database) {

@@ -64,6 +64,7 @@ pub async fn a_key_names_its_caller(database: &dyn Database) {
         rate_per_minute: None,
         ends_at: None,
         session: None,
+        external_user_id: None,
     };
     assert_eq!(org.store.caller_by_key_hash(&key.key_hash).await.expect("reads"), Some(caller));
     let again = ApiKey { key_hash: key.key_hash.clone(), ..org.api_key() };

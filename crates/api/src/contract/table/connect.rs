@@ -6,7 +6,10 @@ use crate::v1::{apps, connect, connect_components};
 
 /// What clients for end users of such platforms ask for; only the paths are other than above.
 pub(super) fn of_connect() -> Vec<Route> {
-    let user = text("external_user_id", "Taken and not looked at: accounts and sources are the organization's");
+    let user = text(
+        "external_user_id",
+        "The external user: only accounts and sources that carry it are seen and used; where it is not given, all of the organization's",
+    );
     let version = text("version", "That version of the key; else the one that answers to it");
     let component = [text("id", "A saved component's id, or a key").required(), version, object("configured_props", "Values of its props"), user];
     let about = [text("id", "A saved component's id, a key, or the id of a deployed source").required(), version, component[2], user];
@@ -22,12 +25,12 @@ pub(super) fn of_connect() -> Vec<Route> {
             .page("App"),
         get("/connect/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
         get("/connect/{project}/accounts", READ, "Connected accounts", connect::accounts)
-            .takes(&[text("app", "Only of the app with this slug"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
+            .takes(&[text("app", "Only of the app with this slug"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
             .page("Account"),
         get("/connect/{project}/accounts/{id}", READ, "A connected account", connect::account)
-            .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`")])
+            .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
             .gives(Gives::Bare("Account")),
-        delete("/connect/{project}/accounts/{id}", FULL, "Forget an account", connect::remove_account),
+        delete("/connect/{project}/accounts/{id}", FULL, "Forget an account", connect::remove_account).takes(&[user]),
         post(
             "/connect/{project}/actions/run",
             INVOKE,
@@ -44,8 +47,9 @@ pub(super) fn of_connect() -> Vec<Route> {
             .gives(Gives::One("DeployedTrigger")),
         get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers)
             .takes(crate::contract::routes::PAGE)
+            .takes(&[user])
             .gives(Gives::Page("DeployedTrigger")),
-        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).gives(Gives::One("DeployedTrigger")),
+        get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).takes(&[user]).gives(Gives::One("DeployedTrigger")),
         put("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Change a source", connect::update_trigger)
             .takes(&[
                 text("name", "Its name"),
@@ -56,11 +60,13 @@ pub(super) fn of_connect() -> Vec<Route> {
             ])
             .gives(Gives::One("DeployedTrigger")),
         get("/connect/{project}/deployed-triggers/{id}/pipelines", READ, "The workflows that run on it", connect::workflows)
+            .takes(&[user])
             .gives(Gives::Bare("TriggerWorkflows")),
         put("/connect/{project}/deployed-triggers/{id}/pipelines", DEPLOY, "Let these workflows run on it, and no others", connect::set_workflows)
             .takes(&[Param::new("workflow_ids", Kind::Words, "Ids of workflows").required(), user])
             .gives(Gives::Bare("TriggerWorkflows")),
         get("/connect/{project}/deployed-triggers/{id}/webhooks", READ, "The webhooks that its events are posted to", connect::webhooks)
+            .takes(&[user])
             .gives(Gives::Bare("TriggerWebhooks")),
         put(
             "/connect/{project}/deployed-triggers/{id}/webhooks",
@@ -70,37 +76,13 @@ pub(super) fn of_connect() -> Vec<Route> {
         )
         .takes(&[Param::new("webhook_urls", Kind::Words, "Addresses; of a webhook that is made, the signing key is shown this once").required(), user])
         .gives(Gives::Bare("TriggerWebhooks")),
-        delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger),
+        delete("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Delete a source", connect::remove_trigger).takes(&[user]),
         get("/connect/{project}/deployed-triggers/{id}/events", READ, "What it emitted, newest first", connect::events)
-            .takes(&[number("n", "How many, 1 to 100; 20 where it is not given")])
+            .takes(&[number("n", "How many, 1 to 100; 20 where it is not given"), user])
             .gives(Gives::List("Emitted")),
     ];
     routes.extend(components());
-    for (configure, props) in [
-        ("/connect/{project}/components/configure", "/connect/{project}/components/props"),
-        ("/connect/{project}/actions/configure", "/connect/{project}/actions/props"),
-        ("/connect/{project}/triggers/configure", "/connect/{project}/triggers/props"),
-    ] {
-        let more = [
-            text("prop_name", "The prop").required(),
-            number("page", "Counts from 0"),
-            object("prev_context", "What the page before gave as `context`"),
-            text("query", "What was typed to search"),
-        ];
-        routes.push(
-            post(configure, DEPLOY, "The options of a prop: runs its options method", connect::configure)
-                .takes(&about)
-                .takes(&more)
-                .takes(&[dynamic])
-                .gives(Gives::Bare("Options")),
-        );
-        routes.push(
-            post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", connect::props)
-                .takes(&about)
-                .takes(&[dynamic])
-                .gives(Gives::Bare("DynamicProps")),
-        );
-    }
+    routes.extend(forms(&about));
     routes
 }
 
@@ -115,6 +97,37 @@ fn components() -> Vec<Route> {
     for path in ["/connect/{project}/components/{id}", "/connect/{project}/actions/{id}", "/connect/{project}/triggers/{id}"] {
         let version = text("version", "That version; else the latest");
         routes.push(get(path, READ, "A component, by key", connect_components::one).takes(&[version]).one("ConnectComponent"));
+    }
+    routes
+}
+
+/// What a form asks while props are filled in.
+fn forms(about: &[Param]) -> Vec<Route> {
+    let mut routes = Vec::new();
+    for (configure, props) in [
+        ("/connect/{project}/components/configure", "/connect/{project}/components/props"),
+        ("/connect/{project}/actions/configure", "/connect/{project}/actions/props"),
+        ("/connect/{project}/triggers/configure", "/connect/{project}/triggers/props"),
+    ] {
+        let more = [
+            text("prop_name", "The prop").required(),
+            number("page", "Counts from 0"),
+            object("prev_context", "What the page before gave as `context`"),
+            text("query", "What was typed to search"),
+        ];
+        routes.push(
+            post(configure, DEPLOY, "The options of a prop: runs its options method", connect::configure)
+                .takes(about)
+                .takes(&more)
+                .takes(&[DYNAMIC_PROPS])
+                .gives(Gives::Bare("Options")),
+        );
+        routes.push(
+            post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", connect::props)
+                .takes(about)
+                .takes(&[DYNAMIC_PROPS])
+                .gives(Gives::Bare("DynamicProps")),
+        );
     }
     routes
 }

@@ -144,9 +144,17 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
                 Param::new("event", Kind::Any, "What the code gets"),
             ])
             .gives(Gives::One("AppEvent")),
-        get("/accounts", READ, "Connected accounts", accounts::list).takes(&[text("app", "Only of the app with this slug"), credentials, ORG]).page("Account"),
+        get("/accounts", READ, "Connected accounts", accounts::list)
+            .takes(&[text("app", "Only of the app with this slug"), text("external_user_id", "Only those that carry this external user"), credentials, ORG])
+            .page("Account"),
         post("/accounts", FULL, "Connect an account", accounts::create)
-            .takes(&[text("app", "The app's slug").required(), text("name", "Its name"), object("credentials", "A value for each field of the app"), ORG])
+            .takes(&[
+                text("app", "The app's slug").required(),
+                text("name", "Its name"),
+                object("credentials", "A value for each field of the app"),
+                text("external_user_id", "The external user of `/v1/connect` whose it is; not given: the organization's own"),
+                ORG,
+            ])
             .one("Account"),
         post("/accounts/connect", FULL, "Begin to connect an account by OAuth: gives the provider's page, to be opened in a browser", accounts::connect)
             .takes(&[
@@ -154,16 +162,25 @@ pub(super) fn apps_and_accounts() -> Vec<Route> {
                 text("name", "The account's name"),
                 text("account_id", "An account to be connected again"),
                 object("credentials", "Values of the app's other fields"),
+                text("external_user_id", "The external user of `/v1/connect` whose it is; not given: the organization's own"),
                 ORG,
             ])
             .one("ConnectLink"),
         get("/accounts/{id}", READ, "A connected account", accounts::show).takes(&[credentials]).one("Account"),
         put("/accounts/{id}", FULL, "Change an account's name or credentials", accounts::update)
-            .takes(&[text("name", "A new name"), object("credentials", "New values; the others stay")])
+            .takes(&[
+                text("name", "A new name"),
+                object("credentials", "New values; the others stay"),
+                text("external_user_id", "The external user of `/v1/connect` whose it is from now on; null: nobody's"),
+            ])
             .one("Account"),
         delete("/accounts/{id}", FULL, "Forget an account", accounts::remove),
-        get("/workspaces/{org}/accounts", READ, "Connected accounts", accounts::list_of).takes(&[text("query", "An app's slug"), credentials]).page("Account"),
-        get("/orgs/{org}/accounts", READ, "Connected accounts", accounts::list_of).takes(&[text("query", "An app's slug"), credentials]).page("Account"),
+        get("/workspaces/{org}/accounts", READ, "Connected accounts", accounts::list_of)
+            .takes(&[text("query", "An app's slug"), text("external_user_id", "Only those that carry this external user"), credentials])
+            .page("Account"),
+        get("/orgs/{org}/accounts", READ, "Connected accounts", accounts::list_of)
+            .takes(&[text("query", "An app's slug"), text("external_user_id", "Only those that carry this external user"), credentials])
+            .page("Account"),
     ]
 }
 
