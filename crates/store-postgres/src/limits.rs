@@ -10,6 +10,17 @@ use crate::db::{database, unwritable};
 use crate::rows::{self, execute, number, one};
 use crate::runs::{self, MAY_CLAIM, far, lease_ended};
 
+/// How long the number of an owner's waiting runs is believed: a transaction that was under way when they were first counted is not in it.
+const RECOUNT_SECONDS: f64 = 60.0;
+/// Adds what came and went to the number of an owner's waiting runs, and gives it.
+const ADD_UP: &str = "WITH gone AS (DELETE FROM run_waiting WHERE owner_id = $1 RETURNING change)
+    UPDATE run_limits SET waiting = waiting + (SELECT coalesce(sum(change), 0) FROM gone) WHERE owner_id = $1 RETURNING waiting";
+/// Counts all of an owner's waiting runs. What is not committed yet is neither counted nor taken away.
+const COUNT: &str = "WITH gone AS (DELETE FROM run_waiting WHERE owner_id = $1)
+    UPDATE run_limits SET counted_at = now(),
+      waiting = (SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND runs.owner_id = $1)
+    WHERE owner_id = $1 RETURNING waiting";
+
 /// The limits of an owner from now on. Its window goes on, so that a new deployment is no way around a throttle.
 pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, limits: Option<&RunLimits>) -> StoreResult<()> {
     match limits {
@@ -19,7 +30,10 @@ pub(crate) async fn replace(t: &Transaction<'_>, owner: &str, limits: Option<&Ru
                        ON CONFLICT (owner_id) DO UPDATE SET limits = excluded.limits";
             execute(t, sql, &[&owner, &limits]).await?
         }
-        None => execute(t, "DELETE FROM run_limits WHERE owner_id = $1", &[&owner]).await?,
+        None => {
+            execute(t, "DELETE FROM run_limits WHERE owner_id = $1", &[&owner]).await?;
+            execute(t, "DELETE FROM run_waiting WHERE owner_id = $1", &[&owner]).await?
+        }
     };
     Ok(())
 }
@@ -36,10 +50,7 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
         };
         let Some((limits, window)) = one(t, locked, &[owner], read).await? else { continue };
         // A statement of its own: it sees what was claimed before the lock was ours.
-        let under_way = format!(
-            "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'running' AND NOT {} AND owner_id = $1",
-            lease_ended("$2", "$3")
-        );
+        let under_way = format!("SELECT count(*) FROM runs WHERE status = 'running' AND NOT {} AND owner_id = $1", lease_ended("$2", "$3"));
         let (room, window) = limits.room(number(t, &under_way, &[owner, &claim.now.ms(), &far(claim)]).await?, window, claim.now);
         let take = room.min(i64::from(share)).min(i64::from(claim.limit) - claimed.len() as i64);
         if take > 0 {
@@ -57,21 +68,33 @@ pub(crate) async fn claim(t: &Transaction<'_>, owners: &[String], claim: Claim<'
             );
             let runs = rows::claimed(t, "runs", &sql, &[&claim.node, &claim.lease_until.ms(), &claim.now.ms(), &take, owner, &far(claim)], rows::run).await?;
             let started = window.runs + runs.len() as i64;
-            execute(t, "UPDATE run_limits SET window_at = $2, window_runs = $3 WHERE owner_id = $1", &[owner, &window.began_at.ms(), &started]).await?;
+            // What came and went is added up here as well: some owners' runs come by no accept that looks.
+            let sql = "WITH gone AS (DELETE FROM run_waiting WHERE owner_id = $1 RETURNING change)
+                UPDATE run_limits SET window_at = $2, window_runs = $3, waiting = waiting + (SELECT coalesce(sum(change), 0) FROM gone) WHERE owner_id = $1";
+            execute(t, sql, &[owner, &window.began_at.ms(), &started]).await?;
             claimed.extend(runs);
         }
     }
     Ok(claimed)
 }
 
-/// Queues a run unless so many of its owner's wait already; accepts of one owner go one after the other. No more are counted than may wait, and none where any
-/// number may.
+/// Queues a run unless so many of its owner's wait already; accepts of one owner go one after the other. Where it has limits, their number is kept: what came and
+/// went since is added up, under the lock of the owner's row. Else no more are counted than may wait, and none where any number may.
 pub(crate) async fn accept(t: &Transaction<'_>, run: &NewRun, queue_max: u32, node: Option<&str>) -> StoreResult<()> {
     if queue_max < u32::MAX {
-        execute(t, "SELECT 1 FROM run_limits WHERE owner_id = $1 FOR UPDATE", &[&run.owner.as_str()]).await?;
-        let queued =
-            "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = $1 LIMIT $2) AS waiting";
-        if number(t, queued, &[&run.owner.as_str(), &i64::from(queue_max)]).await? >= i64::from(queue_max) {
+        let owner = run.owner.as_str();
+        let locked = "SELECT coalesce(counted_at > now() - make_interval(secs => $2), false) FROM run_limits WHERE owner_id = $1 FOR UPDATE";
+        let is_known = one(t, locked, &[&owner, &RECOUNT_SECONDS], |row| row.try_get::<_, bool>(0).map_err(database)).await?;
+        // A statement of its own: it sees what was accepted before the lock was ours.
+        let waiting = match is_known {
+            Some(true) => number(t, ADD_UP, &[&owner]).await?,
+            Some(false) => number(t, COUNT, &[&owner]).await?,
+            None => {
+                let queued = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = $1 LIMIT $2) AS waiting";
+                number(t, queued, &[&owner, &i64::from(queue_max)]).await?
+            }
+        };
+        if waiting >= i64::from(queue_max) {
             return Err(StoreError::QueueFull);
         }
     }

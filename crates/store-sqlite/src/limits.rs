@@ -16,7 +16,9 @@ pub(crate) fn replace(c: &Connection, owner: &str, limits: Option<&RunLimits>) -
     match limits {
         Some(limits) => execute(
             c,
-            "INSERT INTO run_limits (owner_id, limits, window_at, window_runs) VALUES (?1, ?2, 0, 0) ON CONFLICT (owner_id) DO UPDATE SET limits = excluded.limits",
+            "INSERT INTO run_limits (owner_id, limits, window_at, window_runs, waiting)
+             VALUES (?1, ?2, 0, 0, (SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = ?1))
+             ON CONFLICT (owner_id) DO UPDATE SET limits = excluded.limits",
             params![owner, json(limits)?],
         )?,
         None => execute(c, "DELETE FROM run_limits WHERE owner_id = ?1", [owner])?,
@@ -37,7 +39,7 @@ pub(crate) fn of(c: &Connection, owner: &str) -> StoreResult<Option<(RunLimits, 
 
 /// Claims runs of an owner that has limits, as far as these leave room.
 pub(crate) fn claim(c: &Connection, claim: Claim<'_>, owner: &str, (limits, window): (RunLimits, Window), limit: i64) -> StoreResult<Vec<Run>> {
-    let under_way = "SELECT count(*) FROM runs WHERE status IN ('queued', 'running') AND status = 'running' AND lease_until >= ?2 AND owner_id = ?1";
+    let under_way = "SELECT count(*) FROM runs INDEXED BY runs_under_way WHERE status = 'running' AND lease_until >= ?2 AND owner_id = ?1";
     let (room, window) = limits.room(number(c, under_way, params![owner, claim.now.ms()])?, window, claim.now);
     let take = room.min(limit);
     if take <= 0 {
@@ -49,14 +51,23 @@ pub(crate) fn claim(c: &Connection, claim: Claim<'_>, owner: &str, (limits, wind
     Ok(runs)
 }
 
-/// Queues a run unless so many of its owner's wait already. No more are counted than may wait, and none where any number may.
+/// Queues a run unless so many of its owner's wait already. Where it has limits, their number is kept by triggers; else no more are counted than may wait, and
+/// none where any number may.
 pub(crate) fn accept(c: &Connection, run: &NewRun, queue_max: u32) -> StoreResult<()> {
-    // Most often what is told by the index alone says enough: no more are waiting than are not over.
-    let unfinished = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND owner_id = ?1 LIMIT ?2)";
-    let queued = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = ?1 LIMIT ?2)";
-    let reaches = |count| Ok::<_, StoreError>(number(c, count, params![run.owner.as_str(), queue_max])? >= i64::from(queue_max));
-    if queue_max < u32::MAX && reaches(unfinished)? && reaches(queued)? {
-        return Err(StoreError::QueueFull);
+    if queue_max < u32::MAX {
+        let owner = run.owner.as_str();
+        let kept = many(c, "SELECT waiting FROM run_limits WHERE owner_id = ?1", [owner], |row| row.get::<_, i64>(0).map_err(database))?;
+        let waiting = match kept.first() {
+            Some(waiting) => *waiting,
+            None => {
+                let waiting =
+                    "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status IN ('queued', 'running') AND status = 'queued' AND owner_id = ?1 LIMIT ?2)";
+                number(c, waiting, params![owner, queue_max])?
+            }
+        };
+        if waiting >= i64::from(queue_max) {
+            return Err(StoreError::QueueFull);
+        }
     }
     runs::insert(c, run, None)
 }

@@ -41,6 +41,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0032_org_runs.sql"),
     include_str!("../migrations/0033_drafts.sql"),
     include_str!("../migrations/0034_external_users.sql"),
+    include_str!("../migrations/0035_waiting.sql"),
 ];
 
 /// The newest schema.

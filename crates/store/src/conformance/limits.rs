@@ -5,7 +5,7 @@ use millrace_model::source::{Owner, Source};
 
 use super::Database;
 use super::sample::{LEASE_MS, NODE, Org, settlement};
-use crate::{Interfaces, NewDeployment, StoreError};
+use crate::{Effects, Interfaces, NewDeployment, Settlement, StoreError};
 
 /// A workflow with limits.
 async fn limited(org: &Org, slug: &str, concurrency: Option<u32>, throttle: Option<Throttle>) -> Owner {
@@ -124,4 +124,77 @@ pub async fn a_full_queue_refuses(database: &dyn Database) {
     assert_eq!(claims(&org, 10).await, 2);
     org.store.accept_queued(org.run(&owner, 4), 2, None).await.expect("accepted");
     assert!(matches!(org.store.accept_queued(org.run(&owner, 5), 2, None).await, Err(StoreError::QueueFull)));
+}
+
+/// Whether so many wait: a queue of that length is full, and one more goes into a longer one.
+async fn waits(org: &Org, owner: &Owner, waiting: &mut u32, ms: i64) {
+    if *waiting > 0 {
+        let refused = org.store.accept_queued(org.run(owner, ms), *waiting, None).await;
+        assert!(matches!(refused, Err(StoreError::QueueFull)), "fewer than {waiting} wait at {ms}");
+    }
+    let accepted = org.store.accept_queued(org.run(owner, ms), *waiting + 1, None).await;
+    assert!(accepted.is_ok(), "more than {waiting} wait at {ms}: {accepted:?}");
+    *waiting += 1;
+}
+
+pub async fn a_queue_is_counted_however_its_runs_come_and_go(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let workflow = org.add_workflow("counted").await.id;
+    let owner = Owner::Workflow(workflow.clone());
+    let deployed = async |concurrency: Option<u32>, ms: i64| {
+        let limits = concurrency.map(|n| RunLimits { concurrency: Some(n), throttle: None, in_order: false });
+        org.store.deploy_workflow(NewDeployment { limits, ..org.deployment(&workflow, ms) }).await.expect("deploys");
+    };
+    // Those that wait before there are limits.
+    for ms in 0..2 {
+        org.accept(&owner, ms).await;
+    }
+    let mut waiting = 2;
+    waits(&org, &owner, &mut waiting, 3).await;
+    deployed(Some(3), 1).await;
+    waits(&org, &owner, &mut waiting, 4).await;
+    deployed(Some(4), 2).await;
+    waits(&org, &owner, &mut waiting, 5).await;
+
+    let claimed = org.claim(NODE, 10, 10).await;
+    assert_eq!(claimed.len(), 4);
+    waiting -= 4;
+    waits(&org, &owner, &mut waiting, 11).await;
+    // Back into the queue, out of a pause, and one that is over.
+    org.store.release(&claimed[0].id, 1, true).await.expect("releases");
+    waiting += 1;
+    waits(&org, &owner, &mut waiting, 12).await;
+    org.store.pause_run(super::pauses::pausing(&claimed[1].id, 1, super::sample::at(20), crate::PauseEnd::Resume)).await.expect("pauses");
+    org.store.settle(settlement(&claimed[2].id, 1, 13)).await.expect("settles");
+    waits(&org, &owner, &mut waiting, 14).await;
+    assert_eq!(org.store.wake_runs(super::sample::at(30), 10).await.expect("wakes").resumed, 1);
+    waiting += 1;
+    waits(&org, &owner, &mut waiting, 31).await;
+    // What another run leaves for it, and what does not commit.
+    let effects = Effects { runs: vec![org.run(&owner, 32), org.run(&owner, 33)], ..Effects::default() };
+    let twice = Settlement { effects, ..settlement(&claimed[3].id, 1, 34) };
+    org.store.settle(twice.clone()).await.expect("settles");
+    assert!(matches!(org.store.settle(twice).await, Err(StoreError::Fenced)));
+    waiting += 2;
+    waits(&org, &owner, &mut waiting, 35).await;
+    // Cancelled ones.
+    org.store.cancel_run(&org.id, &claimed[0].id, super::sample::at(36)).await.expect("cancels");
+    waiting -= 1;
+    waits(&org, &owner, &mut waiting, 37).await;
+    let again = org.claim(NODE, 40, 10).await.len();
+    waiting -= u32::try_from(again).expect("fits");
+    waits(&org, &owner, &mut waiting, 41).await;
+    assert_eq!(org.store.requeue_running(None).await.expect("requeues"), again as u64);
+    waiting += u32::try_from(again).expect("fits");
+    waits(&org, &owner, &mut waiting, 42).await;
+    // Without limits, and with them again.
+    deployed(None, 3).await;
+    waits(&org, &owner, &mut waiting, 43).await;
+    deployed(Some(1), 4).await;
+    waits(&org, &owner, &mut waiting, 44).await;
+    // Many at once.
+    let full = waiting + 2;
+    let more = async |ms: i64| org.store.accept_queued(org.run(&owner, ms), full, None).await.is_ok();
+    let (a, b, c, d) = tokio::join!(more(50), more(51), more(52), more(53));
+    assert_eq!([a, b, c, d].iter().filter(|accepted| **accepted).count(), 2);
 }

@@ -236,6 +236,7 @@ macro_rules! suite {
                 so_many_runs_start_in_each_interval,
                 a_deployment_replaces_limits,
                 a_full_queue_refuses,
+                a_queue_is_counted_however_its_runs_come_and_go,
             }
             mail {
                 a_claimed_mail_is_hidden_until_it_is_tried_again,
