@@ -8,6 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::Duration;
 
 use millrace_tests::receiver::{Does, Receiver};
+use millrace_tests::websocket::EchoServer;
 use millrace_tests::{Server, endpoint, id};
 use reqwest::Method;
 use serde_json::json;
@@ -88,6 +89,25 @@ async fn this_machine_is_closed_by_address_by_name_and_by_packet() {
     ] {
         refused(&field, &attack).await;
     }
+}
+
+#[tokio::test]
+async fn a_websocket_reaches_what_fetch_reaches_and_nothing_else() {
+    let echo = EchoServer::start().await;
+    let open = format!(
+        "const open = (url) => new Promise((yes) => {{ const socket = new WebSocket(url); socket.onopen = () => {{ socket.close(); yes('in'); }}; socket.onerror = () => yes('shut'); }}); const port = {};",
+        echo.port
+    );
+    let all = format!(
+        "{open} const said = []; for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0.0.0.0', '2130706433']) for (const scheme of ['ws', 'wss', 'http'])
+           said.push(await open(`${{scheme}}://${{host}}:${{port}}/`)); return [...new Set(said)].join();"
+    );
+    let field = Field::start().await;
+    let source = field.deploy(&all).await;
+    assert_eq!((field.send(&source).await.text.as_str(), echo.connections()), ("open: shut", 0));
+    let opened = Field::start_with(&["--egress-allow", "127.0.0.1/32"]).await;
+    let source = opened.deploy(&format!("{open} return open(`ws://127.0.0.1:${{port}}/`);")).await;
+    assert_eq!((opened.send(&source).await.text.as_str(), echo.connections()), ("open: in", 1));
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ pub mod registry;
 pub mod schedule;
 pub mod smtp;
 pub mod terminal;
+pub mod websocket;
 
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;

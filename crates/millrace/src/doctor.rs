@@ -11,7 +11,7 @@ use millrace_cli::escaped;
 use millrace_engine::{check_smtp, error_chain};
 use millrace_model::egress::{Allow, Policy, Shared, Target};
 use millrace_model::{Clock as _, SystemClock};
-use millrace_runner::{Lack, RunnerConfig, StartError, examine};
+use millrace_runner::{Lack, RunnerConfig, StartError, WebSocketGlobal, examine};
 use millrace_store_postgres::PostgresOptions;
 use serde::Serialize;
 
@@ -121,7 +121,11 @@ async fn walls(config: &Config, checks: &mut Checks) {
         }
         Err(error) => return checks.fail("node", error_chain(&error), "install Node.js 20 or newer, or name its binary with --node"),
     };
-    checks.ok("node", format!("{} at {}", found.version, found.node));
+    let node = format!("{} at {}", found.version, found.node);
+    match WebSocketGlobal::of(&found.version) {
+        WebSocketGlobal::Missing => checks.warn("node", format!("{node} has no `WebSocket`, which some packages need"), "use Node 20.10 or newer"),
+        WebSocketGlobal::Present | WebSocketGlobal::BehindFlag(_) => checks.ok("node", node),
+    }
     let is_required = config.sandbox == Sandbox::Required;
     for tried in found.tried {
         let name = match tried.wall {

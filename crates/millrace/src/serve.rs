@@ -11,7 +11,7 @@ use millrace_bundle::{Bundler, BundlerConfig, ControlGroups, Kernel, Limits, Wor
 use millrace_engine::{Engine, EngineConfig, Parts};
 use millrace_model::IdSource;
 use millrace_model::egress::Shared;
-use millrace_runner::{Lack, Runner, RunnerConfig, Walls};
+use millrace_runner::{Lack, Runner, RunnerConfig, Walls, WebSocketGlobal};
 use millrace_store::Store;
 use millrace_store_postgres::PostgresOptions;
 use tokio::net::TcpListener;
@@ -191,6 +191,12 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
     };
     let runner = Runner::start(runner_config).await?;
     tell_walls(config, &runner);
+    if WebSocketGlobal::of(runner.node_version()) == WebSocketGlobal::Missing {
+        tracing::warn!(
+            node = runner.node_version(),
+            "this Node has no `WebSocket`, which packages such as @supabase/supabase-js need; Node 20.10 and newer have it"
+        );
+    }
     let bundler = bundler(config, runner.node_version(), data.file("cache"), egress.clone(), runner.walls().kernel(), runner.control_groups());
     try_bundler(config, &bundler, runner.walls().kernel()).await?;
     let engine_config = EngineConfig {

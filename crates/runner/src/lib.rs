@@ -22,6 +22,7 @@ mod wire;
 
 pub use ask::{Ask, AskError, AskResult};
 pub use examine::{Examined, Tried, examine};
+pub use node::WebSocketGlobal;
 pub use own_processor::OwnMeter;
 pub use processor::{take_long_turns, take_short_turns};
 pub use runner::{QueuedRun, Runner};

@@ -16,6 +16,30 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Tells the version, the binary and the files that it has mapped.
 const QUESTION: &str = "process.version + '\\n' + process.execPath + '\\n' + require('fs').readFileSync('/proc/self/maps', 'utf8')";
 
+/// The global `WebSocket` of a Node, which packages of the registry expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebSocketGlobal {
+    /// It is there (Node 22 and newer).
+    Present,
+    /// It is there with a flag.
+    BehindFlag(&'static str),
+    /// There is none (before Node 20.10).
+    Missing,
+}
+
+impl WebSocketGlobal {
+    /// The one of a version such as `20.20.2`.
+    pub fn of(version: &str) -> Self {
+        let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+        match (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) {
+            (22.., _) => Self::Present,
+            // Newer versions need not know the flag, and Node refuses to start with one that it does not know.
+            (21, _) | (20, 10..) => Self::BehindFlag("--experimental-websocket"),
+            _ => Self::Missing,
+        }
+    }
+}
+
 /// Finds Node's real path (hosts get no PATH) and checks its version.
 ///
 /// # Errors
@@ -54,4 +78,24 @@ fn first_words(stderr: &[u8]) -> String {
 /// The file of a line of /proc/self/maps.
 fn mapped_file(line: &str) -> Option<PathBuf> {
     line.find('/').map(|at| PathBuf::from(&line[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_websocket_of_a_version_is() {
+        let flag = WebSocketGlobal::BehindFlag("--experimental-websocket");
+        for (version, expected) in [
+            ("20.9.0", WebSocketGlobal::Missing),
+            ("20.10.0", flag),
+            ("20.20.2", flag),
+            ("21.0.0", flag),
+            ("22.0.0", WebSocketGlobal::Present),
+            ("26.1.0-nightly", WebSocketGlobal::Present),
+        ] {
+            assert_eq!(WebSocketGlobal::of(version), expected, "{version}");
+        }
+    }
 }

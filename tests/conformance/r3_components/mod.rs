@@ -7,3 +7,4 @@ mod files;
 mod forms;
 mod registry;
 mod uploads;
+mod websockets;

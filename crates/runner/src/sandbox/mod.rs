@@ -33,6 +33,7 @@ pub(crate) use self::trial::trial;
 
 use self::child::{Confinement, Ends};
 use crate::egress::{self, Told};
+use crate::node::WebSocketGlobal;
 
 /// How much likelier than the server a host is to be ended by the kernel for want of memory, of 1000.
 const OOM_SCORE_ABOVE: i32 = 500;
@@ -100,6 +101,9 @@ impl Sandbox {
             .arg("--no-warnings")
             // Native code could do all that system calls can: it is not let in by the front door. The walls do not rely on it.
             .arg("--no-addons");
+        if let WebSocketGlobal::BehindFlag(flag) = WebSocketGlobal::of(&self.node.version) {
+            command.arg(flag);
+        }
         if let Some(first) = &self.thread_script {
             // Worker threads inherit it.
             command.arg("--require").arg(first);
