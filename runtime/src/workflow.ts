@@ -11,6 +11,7 @@ import { moduleOf } from "./load.ts";
 import { dirsOf, mirror } from "./mirror.ts";
 import type { ResolvedProp } from "./props.ts";
 import { executeRequest } from "./request.ts";
+import { shownProps } from "./shown.ts";
 import { dataStore } from "./store.ts";
 import type { Bag, CallFrame, StepSpec } from "./types.ts";
 
@@ -64,7 +65,10 @@ async function runStep(step: StepSpec, handed: HandedOn, steps: Bag, $: Dollar, 
   const { namespace } = step;
   const started = performance.now();
   try {
-    const returned = await runAction(step.module, step.literal ? step.props : evaluated(step, steps), steps, $, namespace, call, step.dynamic_props);
+    const values = step.literal ? step.props : evaluated(step, steps);
+    const shown = shownProps(moduleOf(step.module).propsWith(step.dynamic_props), values);
+    if (shown !== undefined) call.sendText(`"t":"step","namespace":${JSON.stringify(namespace)},"state":"props","props":${shown}}`);
+    const returned = await runAction(step.module, values, steps, $, namespace, call, step.dynamic_props);
     if (call.waits) await call.settled();
     recordReturned($, returned, namespace);
   } catch (error) {

@@ -372,7 +372,7 @@ pub(crate) fn light_run(listed: &ListedRun) -> Value {
         "duration_ms": duration_ms, "error": r.error.as_deref().map(shown_json),
         "created_at": r.created_at.secs(), "created_at_ms": r.created_at.ms(), "started_at_ms": r.started_at.map(|t| t.ms()), "finished_at_ms": r.finished_at.map(|t| t.ms()),
         // Absent where they are too large to be read for a list.
-        "steps": result.is_some().then(|| steps.iter().map(|s| json!({ "namespace": s.namespace, "status": s.status, "duration_ms": s.duration_ms })).collect::<Vec<_>>()),
+        "steps": result.is_some().then(|| steps.iter().map(|s| json!({ "namespace": s.namespace, "status": s.status, "started_at_ms": s.started_at_ms, "duration_ms": s.duration_ms })).collect::<Vec<_>>()),
     });
     add_lineage(&mut shown, &listed.lineage);
     shown
@@ -404,6 +404,18 @@ fn step_result(s: &StepResult) -> Value {
         shown["duration_ms"] = json!(duration);
     }
     shown["exports"] = shown_json(s.exports.get());
+    if let Some(at) = s.started_at_ms {
+        shown["started_at_ms"] = json!(at);
+    }
+    if let Some(props) = &s.props {
+        shown["props"] = shown_json(props.get());
+    }
+    if let Some(error) = &s.error {
+        shown["error"] = json!(error);
+    }
+    if !s.attempts.is_empty() {
+        shown["attempts"] = json!(s.attempts);
+    }
     shown
 }
 
@@ -417,13 +429,17 @@ pub(crate) fn run_with_logs(view: &RunView) -> Value {
 
 fn delivery(target: &str, d: &Delivery) -> Value {
     json!({
-        "id": d.id, "kind": d.kind.as_str(), "target": target, "status": d.status.as_str(), "attempts": d.attempts, "response_status": d.response_status,
+        "id": d.id, "kind": d.kind.as_str(), "target": target, "step": d.step, "status": d.status.as_str(), "attempts": d.attempts, "response_status": d.response_status,
         "last_error": d.last_error, "created_at_ms": d.created_at.ms(), "finished_at_ms": d.finished_at.map(|t| t.ms()),
     })
 }
 
 pub(crate) fn log_line(line: &LogLine) -> Value {
-    json!({ "ts": line.at.ms(), "level": line.level, "text": line.text })
+    let mut shown = json!({ "ts": line.at.ms(), "level": line.level, "text": line.text });
+    if let Some(step) = &line.step {
+        shown["step"] = json!(step);
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -508,7 +524,7 @@ mod tests {
             result: Some(r#"{"steps":[{"namespace":"a","status":"failed","duration_ms":3,"exports":{"n":1}}],"duration_ms":9}"#.into()),
             error: Some(r#"{"code":"TypeError","message":"m","cellId":"c_1","ts":"t","stack":"s"}"#.into()),
         };
-        let logs = vec![LogLine { at: Timestamp(1_520), level: LogLevel::Warn, text: "careful".into() }];
+        let logs = vec![LogLine { at: Timestamp(1_520), level: LogLevel::Warn, text: "careful".into(), step: None }];
         let expected = json!({
             "id": "run_1", "workflow_id": "p_1", "source_id": null, "deployment_id": "d_1", "status": "failed", "kind": "live", "attempt": 1, "trigger_id": "hi_1",
             "event": { "a": 1 }, "context": { "id": "x" },

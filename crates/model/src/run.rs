@@ -214,7 +214,7 @@ pub struct RunResult {
     pub paused: Option<crate::pause::Paused>,
     /// What finished steps of an attempt that has not ended gave to `$.send`: kinds and payloads, delivered when it ends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sends: Vec<(String, Box<serde_json::value::RawValue>)>,
+    pub sends: Vec<Sent>,
     /// What they wrote: lines of the log, stored as such when it ends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub logs: Vec<LogLine>,
@@ -232,7 +232,62 @@ pub struct StepResult {
     pub duration_ms: Option<u64>,
     /// Exports by name, `$return_value` and `$summary` among them.
     pub exports: Box<serde_json::value::RawValue>,
+    /// When it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at_ms: Option<i64>,
+    /// Its props after expressions, an object: bounded, without credentials. Absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub props: Option<Box<serde_json::value::RawValue>>,
+    /// Why it failed, where it will be tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<StepError>,
+    /// Its tries before this one, of those that a pause or a retry ended; the last [`StepResult::ATTEMPTS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<StepAttempt>,
 }
+
+impl StepResult {
+    /// Earlier tries that are kept.
+    pub const ATTEMPTS_MAX: usize = 20;
+
+    /// A step of which no more is known.
+    pub fn new(namespace: String, status: RunStatus, duration_ms: Option<u64>, exports: Box<serde_json::value::RawValue>) -> Self {
+        Self { namespace, status, duration_ms, exports, started_at_ms: None, props: None, error: None, attempts: Vec::new() }
+    }
+
+    /// Its tries, this one as the last.
+    pub fn tries(self) -> Vec<StepAttempt> {
+        let mut tries = self.attempts;
+        tries.push(StepAttempt { started_at_ms: self.started_at_ms, duration_ms: self.duration_ms, error: self.error });
+        let beyond = tries.len().saturating_sub(Self::ATTEMPTS_MAX);
+        tries.drain(..beyond);
+        tries
+    }
+}
+
+/// A try of a step that was tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepAttempt {
+    /// When it began.
+    pub started_at_ms: Option<i64>,
+    /// Wall time, milliseconds.
+    pub duration_ms: Option<u64>,
+    /// Why it failed; none: it asked to run again.
+    pub error: Option<StepError>,
+}
+
+/// Why a try failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepError {
+    /// The error's class.
+    pub code: String,
+    /// Its message, cut.
+    pub message: String,
+}
+
+/// What was given to `$.send`: kind, payload, and the step that did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sent(pub String, pub Box<serde_json::value::RawValue>, #[serde(default)] pub Option<String>);
 
 /// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -277,4 +332,23 @@ pub struct LogLine {
     pub level: LogLevel,
     /// The text.
     pub text: String,
+    /// The step that wrote it; none: the run of a source, or the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stored_before_steps_were_named_is_read() {
+        let text = r#"{"steps":[{"namespace":"a","status":"succeeded","exports":{}}],"sends":[["http",{}],["email",{},"b"]],"logs":[{"at":1,"level":"log","text":"t"}]}"#;
+        let read: RunResult = serde_json::from_str(text).unwrap();
+        assert_eq!(read.sends.iter().map(|sent| sent.2.as_deref()).collect::<Vec<_>>(), [None, Some("b")]);
+        assert_eq!((read.steps[0].props.is_none(), read.logs[0].step.as_deref()), (true, None));
+        let tries =
+            (0..30).fold(read.steps[0].clone(), |step, at| StepResult { attempts: StepResult { started_at_ms: Some(at), ..step.clone() }.tries(), ..step });
+        assert_eq!((tries.attempts.len(), tries.attempts[0].started_at_ms), (StepResult::ATTEMPTS_MAX, Some(10)));
+    }
 }

@@ -28,6 +28,8 @@ const LINE_BYTES: usize = 64;
 /// A call that writes so many times what is kept of its output is ended: reading on costs the server, and keeps nothing.
 const FLOOD_FACTOR: usize = 256;
 
+/// Props of a step that are shown, bytes; the runtime keeps them to a fourth.
+const SHOWN_PROPS_BYTES_MAX: usize = 64 << 10;
 /// What is kept of a call's output after its end, bytes.
 const LATE_BYTES_MAX: usize = 64 << 10;
 
@@ -125,7 +127,8 @@ impl UnderWay {
 
     /// Takes a frame that names this call.
     pub(crate) fn frame(&mut self, frame: FromHost<'_>, bytes: usize) -> Result<After, WireError> {
-        if !matches!(frame, FromHost::Log { .. } | FromHost::Done { ok: false, .. }) {
+        // Neither is part of the result.
+        if !matches!(frame, FromHost::Log { .. } | FromHost::Done { ok: false, .. } | FromHost::Step { state: StepState::Props, .. }) {
             match self.result_bytes_left.checked_sub(bytes) {
                 Some(left) => self.result_bytes_left = left,
                 None => {
@@ -156,6 +159,14 @@ impl UnderWay {
             FromHost::Step { namespace, state: StepState::Started, .. } => {
                 self.step = Some(namespace.clone());
                 Effect::StepStarted { namespace }
+            }
+            FromHost::Step { namespace, state: StepState::Props, props, .. } => {
+                let props = props.ok_or(WireError::OutOfOrder("a step's props without props"))?;
+                if props.get().len() > SHOWN_PROPS_BYTES_MAX || self.step.as_ref() != Some(&namespace) {
+                    return Ok(After::GoesOn);
+                }
+                checked_object(props, "a step's props")?;
+                Effect::StepProps { namespace, props: owned(props) }
             }
             FromHost::Step { namespace, state: StepState::Finished, duration_ms, exports, .. } => {
                 self.step = None;

@@ -265,6 +265,13 @@ pub enum Effect {
         /// Its name.
         namespace: String,
     },
+    /// The props of the step under way, to be shown.
+    StepProps {
+        /// Its name.
+        namespace: String,
+        /// Values by name, an object.
+        props: Box<RawValue>,
+    },
     /// A step ended well.
     StepFinished {
         /// Its name.

@@ -69,6 +69,7 @@ pub(crate) enum FromHost<'a> {
         state: StepState,
         duration_ms: f64,
         exports: Option<&'a RawValue>,
+        props: Option<&'a RawValue>,
     },
     Send {
         id: u64,
@@ -141,6 +142,8 @@ struct Flat<'a> {
     duration_ms: f64,
     #[serde(borrow, default, deserialize_with = "present")]
     exports: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    props: Option<&'a RawValue>,
     #[serde(default)]
     kind: Option<String>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -186,6 +189,7 @@ impl<'a> Flat<'a> {
                 state: self.state.ok_or_else(|| need("state"))?,
                 duration_ms: self.duration_ms,
                 exports: self.exports,
+                props: self.props,
             },
             "send" => FromHost::Send { id: id?, kind: self.kind.ok_or_else(|| need("kind"))?, payload: self.payload.ok_or_else(|| need("payload"))? },
             "ask" => FromHost::Ask {
@@ -214,6 +218,7 @@ impl<'a> Flat<'a> {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StepState {
     Started,
+    Props,
     Finished,
 }
 

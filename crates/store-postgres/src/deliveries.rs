@@ -19,13 +19,14 @@ pub(crate) async fn insert(t: &Transaction<'_>, all: &[Delivery]) -> StoreResult
     let (kinds, payloads) = (column(|d| d.kind.as_str()), column(|d| &d.payload));
     let positions: Vec<i64> = all.iter().map(|d| d.position).collect();
     let times: Vec<i64> = all.iter().map(|d| d.created_at.ms()).collect();
+    let steps: Vec<_> = all.iter().map(|d| d.step.as_deref().map(text)).collect();
     execute(
         t,
-        "INSERT INTO deliveries (id, org_id, owner_id, run_id, position, kind, payload, created_at, next_at, status, attempts)
+        "INSERT INTO deliveries (id, org_id, owner_id, run_id, position, kind, payload, created_at, step, next_at, status, attempts)
          SELECT n.*, n.created_at, 'queued', 0
-         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[])
-           AS n (id, org_id, owner_id, run_id, position, kind, payload, created_at)",
-        &[&ids, &orgs, &owners, &runs, &positions, &kinds, &payloads, &times],
+         FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::text[])
+           AS n (id, org_id, owner_id, run_id, position, kind, payload, created_at, step)",
+        &[&ids, &orgs, &owners, &runs, &positions, &kinds, &payloads, &times, &steps],
     )
     .await?;
     Ok(())

@@ -123,15 +123,16 @@ async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
     let times: Vec<i64> = e.logs.iter().map(|l| l.at).map(Timestamp::ms).collect();
     let levels: Vec<&str> = e.logs.iter().map(|l| l.level.as_str()).collect();
     let texts: Vec<_> = e.logs.iter().map(|l| text(&l.text)).collect();
+    let steps: Vec<_> = e.logs.iter().map(|l| l.step.as_deref().map(text)).collect();
     // An attempt that ended with a pause left lines before.
     execute(
         t,
-        "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text)
-         SELECT $1, before + line, $2, $3, at, level, text
-         FROM UNNEST($4::bigint[], $5::text[], $6::text[]) WITH ORDINALITY AS n (at, level, text, line),
+        "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text, step)
+         SELECT $1, before + line, $2, $3, at, level, text, step
+         FROM UNNEST($4::bigint[], $5::text[], $6::text[], $7::text[]) WITH ORDINALITY AS n (at, level, text, step, line),
               (SELECT coalesce(max(line), -1) AS before FROM logs WHERE run_id = $1) AS b
          ORDER BY line",
-        &[&run.as_str(), owner, &org.as_str(), &times, &levels, &texts],
+        &[&run.as_str(), owner, &org.as_str(), &times, &levels, &texts, &steps],
     )
     .await?;
     Ok(())

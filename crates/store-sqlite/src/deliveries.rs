@@ -12,9 +12,9 @@ use crate::rows::{self, execute, number};
 pub(crate) fn insert(c: &Connection, d: &Delivery) -> StoreResult<()> {
     execute(
         c,
-        "INSERT INTO deliveries (id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, next_at, created_at, finished_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', 0, NULL, NULL, ?8, ?8, NULL)",
-        params![d.id.as_str(), d.org_id.as_str(), d.owner, d.run_id.as_str(), d.position, d.kind.as_str(), d.payload, d.created_at.ms()],
+        "INSERT INTO deliveries (id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, next_at, created_at, finished_at, step)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', 0, NULL, NULL, ?8, ?8, NULL, ?9)",
+        params![d.id.as_str(), d.org_id.as_str(), d.owner, d.run_id.as_str(), d.position, d.kind.as_str(), d.payload, d.created_at.ms(), d.step],
     )?;
     Ok(())
 }

@@ -66,8 +66,8 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
         for (line, log) in (first..).zip(&e.logs) {
             execute(
                 c,
-                "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![run.as_str(), line, owner, org.as_str(), log.at.ms(), log.level.as_str(), log.text],
+                "INSERT INTO logs (run_id, line, owner_id, org_id, at, level, text, step) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![run.as_str(), line, owner, org.as_str(), log.at.ms(), log.level.as_str(), log.text, log.step],
             )?;
         }
     }

@@ -105,6 +105,8 @@ pub struct Delivery {
     pub kind: DeliveryKind,
     /// What is sent, JSON text.
     pub payload: String,
+    /// The step that sent it.
+    pub step: Option<String>,
     /// `queued`, `delivered` or `failed`.
     pub status: DeliveryStatus,
     /// How often it was tried.

@@ -6,6 +6,7 @@ mod drafts;
 mod flow;
 mod limits;
 mod pauses;
+mod steps;
 mod values;
 
 use millrace_tests::{Server, answer, endpoint};

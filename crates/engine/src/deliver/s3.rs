@@ -190,6 +190,7 @@ mod tests {
             position: 0,
             kind: millrace_store::DeliveryKind::S3,
             payload: payload.to_string(),
+            step: None,
             status: millrace_store::DeliveryStatus::Queued,
             attempts: 0,
             response_status: None,

@@ -4,7 +4,7 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{DeploymentId, RunId, SubscriptionId, WorkflowId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::props::parse_timer;
-use millrace_model::run::{NewRun, Run, RunResult, RunStatus, Start};
+use millrace_model::run::{NewRun, Run, RunResult, RunStatus, Start, StepResult};
 use millrace_model::schedule::ScheduleError;
 use millrace_model::slug::unique_slug;
 use millrace_model::source::{HttpInterface, Owner, Timer};
@@ -54,7 +54,8 @@ pub(crate) fn results_before(namespaces: &[String], run: &Run, from: ReplayFrom)
     let mut steps = Vec::with_capacity(at);
     for namespace in &namespaces[..at] {
         match result.steps.iter().find(|s| s.namespace == *namespace && s.status == RunStatus::Succeeded) {
-            Some(step) => steps.push(step.clone()),
+            // It ran in another run: when, and how often, is that one's.
+            Some(step) => steps.push(StepResult { started_at_ms: None, attempts: Vec::new(), ..step.clone() }),
             None => {
                 return Err(EngineError::invalid(
                     "from_step",

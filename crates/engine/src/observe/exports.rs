@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> Exported {
-        let line = LogLine { at: Timestamp(0), level: LogLevel::Info, text: text.into() };
+        let line = LogLine { at: Timestamp(0), level: LogLevel::Info, text: text.into(), step: None };
         Exported::Log { owner: "p_a".into(), run_id: RunId::at(&IdSource::default(), Timestamp(0)), line }
     }
 

@@ -357,7 +357,7 @@ fn answered_before(program: &Program, at: Timestamp) -> LogLine {
         Program::Source(_) | Program::Damaged(_) => ("respond", "`customResponse: true` on the source's HTTP prop makes every client wait for it"),
     };
     let text = format!("`{call}` came too late: the request had its answer before, and this one was not sent; {how}");
-    LogLine { at, level: LogLevel::Warn, text }
+    LogLine { at, level: LogLevel::Warn, text, step: None }
 }
 
 /// Before a run is tried again for which no process could be started.

@@ -87,7 +87,7 @@ pub(crate) struct Handle(pub(crate) Arc<Late>);
 
 impl LateSink for Handle {
     fn line(&self, level: LogLevel, text: String, ts_ms: i64) {
-        let (late, line) = (&self.0, LogLine { at: Timestamp(ts_ms), level, text });
+        let (late, line) = (&self.0, LogLine { at: Timestamp(ts_ms), level, text, step: None });
         let mut lines = late.lines.lock();
         if matches!(*lines, Lines::Dropped) {
             return;

@@ -11,7 +11,7 @@ use millrace_model::ids::RunId;
 use millrace_model::json;
 use millrace_model::limits::Retry;
 use millrace_model::pause::{PauseKind, PauseState, Paused};
-use millrace_model::run::{Context, LogLine, RunKind, RunResult, RunStatus, StepResult};
+use millrace_model::run::{Context, LogLine, RunKind, RunResult, RunStatus, Sent, StepAttempt, StepError, StepResult};
 use millrace_runner::{CallFailure, CallPaused, FailureKind};
 use millrace_store::{Callback, CalledBack, Pause, PauseEnd};
 use serde_json::value::RawValue;
@@ -22,13 +22,18 @@ use crate::run::execute::Held;
 use crate::tenants::secrets::same;
 use crate::{Engine, EngineError};
 
+/// What is kept of an error's message with a try.
+const ATTEMPT_MESSAGE_CHARS: usize = 1_000;
+
 /// What an attempt takes over from those before it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     /// Finished steps, in order.
     pub(crate) steps: Vec<StepResult>,
     /// What finished steps of an attempt that was lost sent.
-    pub(crate) sends: Vec<(String, Box<RawValue>)>,
+    pub(crate) sends: Vec<Sent>,
+    /// The step that was tried before and is tried again, with its tries.
+    pub(crate) tried: Option<(String, Vec<StepAttempt>)>,
     /// What they wrote.
     pub(crate) logs: Vec<LogLine>,
     /// What of it cannot be read, and why: the run cannot go on.
@@ -52,15 +57,13 @@ impl Rest {
     pub(crate) fn of(paused: &CallPaused, now: Timestamp) -> Result<Self, EngineError> {
         let then = if paused.kind == PauseKind::Suspend { PauseEnd::Cancel } else { PauseEnd::Resume };
         let step = match paused.kind {
-            PauseKind::Rerun => Some(StepResult {
-                namespace: paused.namespace.clone(),
-                status: RunStatus::Paused,
-                duration_ms: Some(paused.duration_ms),
-                exports: match &paused.exports {
+            PauseKind::Rerun => {
+                let exports = match &paused.exports {
                     Some(exports) => exports.clone(),
                     None => raw("{}".into())?,
-                },
-            }),
+                };
+                Some(StepResult::new(paused.namespace.clone(), RunStatus::Paused, Some(paused.duration_ms), exports))
+            }
             _ => None,
         };
         let state = PauseState { kind: paused.kind, namespace: paused.namespace.clone(), run: paused.run.clone(), retries: 0 };
@@ -129,7 +132,9 @@ impl Engine {
     fn take_up(&self, held: &mut Held, pause: Option<Pause>, carried: &mut Carried) -> Result<(), EngineError> {
         if let Some(text) = held.result.take() {
             let result: RunResult = serde_json::from_str(&text).map_err(|e| EngineError::damaged("stored results of a run", e))?;
-            carried.steps = result.steps.into_iter().filter(|s| s.status == RunStatus::Succeeded).collect();
+            let (finished, others): (Vec<_>, Vec<_>) = result.steps.into_iter().partition(|s| s.status == RunStatus::Succeeded);
+            carried.steps = finished;
+            carried.tried = others.into_iter().last().map(|step| (step.namespace.clone(), step.tries()));
             carried.sends = result.sends;
             carried.logs = result.logs;
         }
@@ -168,12 +173,9 @@ impl Engine {
         let mut exports: Map<String, Value> = exported.and_then(|exported| serde_json::from_str(exported.get()).ok()).unwrap_or_default();
         exports.insert("$summary".into(), format!("Failed; retry {} follows", rest.state.retries).into());
         exports.insert("$attempt".into(), attempt);
-        Ok(StepResult {
-            namespace: rest.state.namespace.clone(),
-            status: RunStatus::Failed,
-            duration_ms: None,
-            exports: raw(Value::Object(exports).to_string())?,
-        })
+        let step = StepResult::new(rest.state.namespace.clone(), RunStatus::Failed, None, raw(Value::Object(exports).to_string())?);
+        let message = error.message.chars().take(ATTEMPT_MESSAGE_CHARS).collect();
+        Ok(StepResult { error: Some(StepError { code: error.code.clone(), message }), ..step })
     }
 
     fn token(&self, run: &RunId, attempt: i64, end: PauseEnd) -> String {

@@ -50,7 +50,9 @@ impl Progress {
     fn text(&self, collected: &Collected) -> Result<String, EngineError> {
         let finished = collected.steps.iter().filter_map(|step| {
             let (duration_ms, exports) = step.finished.clone()?;
-            Some(StepResult { namespace: step.namespace.clone(), status: RunStatus::Succeeded, duration_ms: Some(duration_ms), exports })
+            let mut result = StepResult::new(step.namespace.clone(), RunStatus::Succeeded, Some(duration_ms), exports);
+            step.add_to(&mut result, self.before.tried.as_ref());
+            Some(result)
         });
         let sends = self.before.sends.iter().chain(&collected.sends[..collected.sends_finished]).cloned().collect();
         let logs = first_lines(self.before.logs.iter().chain(&collected.logs[..collected.logs_finished]));
@@ -66,7 +68,7 @@ fn first_lines<'a>(lines: impl Iterator<Item = &'a LogLine>) -> Vec<LogLine> {
     for line in lines {
         let Some(rest) = left.checked_sub(line.text.len()) else {
             let text = format!("[what finished steps wrote after the first {LOG_BYTES_MAX} bytes was lost with the process that ran them]");
-            kept.push(LogLine { at: line.at, level: LogLevel::Warn, text });
+            kept.push(LogLine { at: line.at, level: LogLevel::Warn, text, step: None });
             break;
         };
         left = rest;

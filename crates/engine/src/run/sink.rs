@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
 use millrace_model::http::EndpointResponse;
-use millrace_model::run::LogLine;
+use millrace_model::run::{LogLine, Sent, StepAttempt, StepResult};
 use millrace_runner::{Ask, Effect, EffectSink, HttpResponse, LateSink};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -46,9 +46,25 @@ impl EffectSink for Answering {
 /// A step that began, and what it left if it ended.
 pub(crate) struct StepTrace {
     pub(crate) namespace: String,
+    pub(crate) started_at: Timestamp,
+    /// Its props, to be shown.
+    pub(crate) props: Option<Box<RawValue>>,
     pub(crate) finished: Option<(u64, Box<RawValue>)>,
     /// What it exported before it failed.
     pub(crate) exported: Option<Box<RawValue>>,
+}
+
+impl StepTrace {
+    fn new(namespace: String, started_at: Timestamp) -> Self {
+        Self { namespace, started_at, props: None, finished: None, exported: None }
+    }
+
+    /// What is known of it beside how it ended. `tried`: the step that was tried before, with its tries.
+    pub(crate) fn add_to(&self, step: &mut StepResult, tried: Option<&(String, Vec<StepAttempt>)>) {
+        step.started_at_ms = Some(self.started_at.ms());
+        step.props.clone_from(&self.props);
+        step.attempts = tried.filter(|(namespace, _)| *namespace == self.namespace).map(|(_, tries)| tries.clone()).unwrap_or_default();
+    }
 }
 
 /// An emit as the code gave it.
@@ -64,7 +80,7 @@ pub(crate) struct Collected {
     pub(crate) db: Vec<DbWrite>,
     pub(crate) logs: Vec<LogLine>,
     pub(crate) steps: Vec<StepTrace>,
-    pub(crate) sends: Vec<(String, Box<RawValue>)>,
+    pub(crate) sends: Vec<Sent>,
     /// How many of `sends` are of steps that have finished.
     pub(crate) sends_finished: usize,
     /// How many of `logs` were written by then.
@@ -74,6 +90,13 @@ pub(crate) struct Collected {
     pub(crate) refusals: Vec<Refusal>,
     /// Where what comes after the end goes, once the run is settled.
     pub(crate) late: Option<Arc<Late>>,
+}
+
+impl Collected {
+    /// The name of the step that is under way.
+    fn step_under_way(&self) -> Option<String> {
+        self.steps.last().filter(|step| step.finished.is_none()).map(|step| step.namespace.clone())
+    }
 }
 
 /// What a call may write to a `$.service.db`.
@@ -208,7 +231,7 @@ impl EffectSink for Collector {
         let (collected, responder) = &mut *state;
         match effect {
             Effect::Log { level, text, ts_ms } => {
-                let line = LogLine { at: Timestamp(ts_ms), level, text };
+                let line = LogLine { at: Timestamp(ts_ms), level, text, step: collected.step_under_way() };
                 self.engine.0.streams.send(&self.owner, || crate::StreamItem::Log(self.run_id.clone(), line.clone()));
                 if let Some(attempt) = self.told.get() {
                     self.engine.tell_line(&self.owner, &self.run_id, *attempt, collected.logs.len(), &line);
@@ -239,7 +262,7 @@ impl EffectSink for Collector {
             }
             Effect::StepStarted { namespace } => {
                 self.engine.0.streams.send(&self.owner, || crate::StreamItem::Step(self.run_id.clone(), namespace.clone(), None));
-                collected.steps.push(StepTrace { namespace, finished: None, exported: None });
+                collected.steps.push(StepTrace::new(namespace, self.engine.now()));
             }
             Effect::StepFinished { namespace, duration_ms, exports } => {
                 self.engine.0.streams.send(&self.owner, || {
@@ -248,18 +271,29 @@ impl EffectSink for Collector {
                 });
                 match collected.steps.last_mut() {
                     Some(step) if step.namespace == namespace => step.finished = Some((duration_ms, exports)),
-                    _ => collected.steps.push(StepTrace { namespace, finished: Some((duration_ms, exports)), exported: None }),
+                    _ => {
+                        let trace = StepTrace::new(namespace, self.engine.now());
+                        collected.steps.push(StepTrace { finished: Some((duration_ms, exports)), ..trace });
+                    }
                 }
                 collected.sends_finished = collected.sends.len();
                 collected.logs_finished = collected.logs.len();
                 self.step_ended();
+            }
+            Effect::StepProps { namespace, props } => {
+                if let Some(step) = collected.steps.last_mut().filter(|step| step.namespace == namespace) {
+                    step.props = Some(props);
+                }
             }
             Effect::StepFailed { namespace, exports } => {
                 if let Some(step) = collected.steps.last_mut().filter(|step| step.namespace == namespace) {
                     step.exported = Some(exports);
                 }
             }
-            Effect::Send { kind, payload } => collected.sends.push((kind, payload)),
+            Effect::Send { kind, payload } => {
+                let step = collected.step_under_way();
+                collected.sends.push(Sent(kind, payload, step));
+            }
         }
     }
 }

@@ -59,7 +59,7 @@ impl Engine {
         let event = self.new_event(held.owner.as_str(), &held.org_id, ERRORS.into(), payload, "{}".into());
         if context.handles_error {
             let line = "this error was raised while an $errors event was handled, so it triggers no listener; it is listed among the workflow's errors";
-            collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text: line.into() });
+            collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text: line.into(), step: None });
             effects.events.push(event);
         } else {
             self.add_event(effects, event, context, true).await?;

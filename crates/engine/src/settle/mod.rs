@@ -49,6 +49,13 @@ impl Engine {
             collected.logs.push(self.error_line(&format!("{}\nthe step runs again at {}", error.stack, rest.wake_at.iso())));
             rest.step = Some(self.retried_step(held, rest, &error, collected.steps.last().and_then(|step| step.exported.as_deref()))?);
         }
+        if let Some(step) = rest.as_mut().and_then(|rest| rest.step.as_mut())
+            && let Some(trace) = collected.steps.last().filter(|trace| trace.namespace == step.namespace)
+        {
+            trace.add_to(step, carried.tried.as_ref());
+            let took = self.now().ms().saturating_sub(trace.started_at.ms());
+            step.duration_ms = step.duration_ms.or(u64::try_from(took).ok());
+        }
         if let (Some(error), Program::Source(_)) = (&error, &**program) {
             collected.logs.push(self.error_line(&error.stack));
         }
@@ -239,7 +246,7 @@ impl Engine {
     }
 
     pub(crate) fn error_line(&self, text: &str) -> LogLine {
-        LogLine { at: self.now(), level: LogLevel::Error, text: text.to_owned() }
+        LogLine { at: self.now(), level: LogLevel::Error, text: text.to_owned(), step: None }
     }
 }
 
@@ -262,14 +269,18 @@ pub(crate) fn is_fenced(error: &EngineError) -> bool {
 /// What the run leaves: the steps of earlier attempts, then those of this one.
 fn result_of(carried: Carried, collected: &mut Collected, outcome: &CallOutcome) -> Result<RunResult, EngineError> {
     let empty = || RawValue::from_string("{}".into()).map_err(|e| EngineError::internal("could not write a result", e));
+    let tried = carried.tried;
     let mut result = RunResult { duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX), steps: carried.steps, ..RunResult::default() };
     // A step that runs again is not finished, and is shown by its pause.
     let again = outcome.result.as_ref().ok().and_then(|done| done.paused.as_ref()).map(|p| p.namespace.clone());
-    for step in collected.steps.drain(..).filter(|s| s.finished.is_some() || Some(&s.namespace) != again.as_ref()) {
-        result.steps.push(match step.finished {
-            Some((duration_ms, exports)) => StepResult { namespace: step.namespace, status: RunStatus::Succeeded, duration_ms: Some(duration_ms), exports },
-            None => StepResult { namespace: step.namespace, status: RunStatus::Failed, duration_ms: None, exports: step.exported.map_or_else(empty, Ok)? },
-        });
+    for mut step in collected.steps.drain(..).filter(|s| s.finished.is_some() || Some(&s.namespace) != again.as_ref()) {
+        let (namespace, exported) = (step.namespace.clone(), step.exported.take());
+        let mut shown = match step.finished.take() {
+            Some((duration_ms, exports)) => StepResult::new(namespace, RunStatus::Succeeded, Some(duration_ms), exports),
+            None => StepResult::new(namespace, RunStatus::Failed, None, exported.map_or_else(empty, Ok)?),
+        };
+        step.add_to(&mut shown, tried.as_ref());
+        result.steps.push(shown);
     }
     if let Ok(done) = &outcome.result {
         result.return_value = json::read(done.result.get()).ok().filter(|v| !v.is_null());
@@ -285,6 +296,8 @@ fn forget(settlement: &mut Settlement, result: &mut RunResult, collected: &mut C
     result.exit_reason = None;
     result.sends.clear();
     for step in &mut result.steps {
+        (step.props, step.error) = (None, None);
+        step.attempts.clear();
         step.exports = RawValue::from_string("{}".into()).map_err(|e| EngineError::internal("could not write a result", e))?;
     }
     collected.logs.clear();

@@ -2,7 +2,7 @@
 
 use millrace_model::ids::DeliveryId;
 use millrace_model::json;
-use millrace_model::run::{Context, LogLevel, LogLine, RunKind};
+use millrace_model::run::{Context, LogLevel, LogLine, RunKind, Sent};
 use millrace_store::{Delivery, DeliveryKind, DeliveryStatus, Effects};
 use serde_json::{Value, json};
 
@@ -34,12 +34,12 @@ impl Engine {
         if held.kind == RunKind::Test {
             if !sends.is_empty() {
                 let text = format!("a test run delivers nothing: {} `$.send` calls were left out", sends.len());
-                collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text });
+                collected.logs.push(LogLine { at: self.now(), level: LogLevel::Warn, text, step: None });
             }
             return Ok(());
         }
         let mut left_out = 0;
-        for (kind, payload) in sends {
+        for Sent(kind, payload, step) in sends {
             match (kind.as_str(), DeliveryKind::parse(&kind)) {
                 ("emit", _) => {
                     let sent = json::read(payload.get()).unwrap_or_default();
@@ -60,7 +60,7 @@ impl Engine {
                 (_, Some(kind)) if effects.deliveries.len() < DELIVERIES_MAX => {
                     // A run that paused has sent before: the numbers of each attempt are its own.
                     let position = held.attempt.saturating_mul(DELIVERIES_MAX as i64) + i64::try_from(effects.deliveries.len()).unwrap_or(0);
-                    effects.deliveries.push(self.new_delivery(held, kind, position, payload.get().to_owned()));
+                    effects.deliveries.push(self.new_delivery(held, kind, position, payload.get().to_owned(), step));
                 }
                 (_, Some(_)) => left_out += 1,
                 (unknown, None) => {
@@ -76,7 +76,7 @@ impl Engine {
         Ok(())
     }
 
-    fn new_delivery(&self, held: &Held, kind: DeliveryKind, position: i64, payload: String) -> Delivery {
+    fn new_delivery(&self, held: &Held, kind: DeliveryKind, position: i64, payload: String, step: Option<String>) -> Delivery {
         Delivery {
             id: DeliveryId::generate(&self.0.ids),
             org_id: held.org_id.clone(),
@@ -85,6 +85,7 @@ impl Engine {
             position,
             kind,
             payload,
+            step,
             status: DeliveryStatus::Queued,
             attempts: 0,
             response_status: None,

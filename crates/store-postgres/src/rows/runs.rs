@@ -14,7 +14,7 @@ use super::{corrupt, get, json, time};
 
 pub(crate) const RUN: &str =
     "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
-pub(crate) const LOG_LINE: &str = "run_id, at, level, text";
+pub(crate) const LOG_LINE: &str = "run_id, at, level, text, step";
 pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
 pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count";
 pub(crate) const REPLAY: &str = "id, org_id, owner_id, selection, status, version, position, total, replayed, skipped, note, created_at, updated_at";
@@ -58,7 +58,7 @@ pub(crate) fn run_state(row: &Row) -> StoreResult<RunState> {
 }
 
 pub(crate) fn log_line(row: &Row) -> StoreResult<(RunId, LogLine)> {
-    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(get(row, "level")?), text: get(row, "text")? };
+    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(get(row, "level")?), text: get(row, "text")?, step: get(row, "step")? };
     Ok((RunId::from_row(get(row, "run_id")?), line))
 }
 

@@ -12,7 +12,7 @@ pub(crate) const WEBHOOK: &str = "id, org_id, user_id, name, description, url, s
 pub(crate) const WEBHOOK_DELIVERY: &str =
     "id, org_id, target_id, event_key, body, traceparent, status, attempts, last_status, last_error, next_at, give_up_at, created_at";
 pub(crate) const DELIVERY: &str =
-    "id, org_id, owner_id, run_id, position, kind, payload, status, attempts, response_status, last_error, created_at, finished_at";
+    "id, org_id, owner_id, run_id, position, kind, payload, step, status, attempts, response_status, last_error, created_at, finished_at";
 pub(crate) const MAIL: &str = "id, org_id, recipient, subject, text, html, link, status, attempts, last_error, created_at";
 
 pub(crate) fn webhook(row: &Row) -> StoreResult<Webhook> {
@@ -77,6 +77,7 @@ pub(crate) fn delivery(row: &Row) -> StoreResult<Delivery> {
         position: get(row, "position")?,
         kind: DeliveryKind::parse(get(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
         payload: get(row, "payload")?,
+        step: get(row, "step")?,
         status: DeliveryStatus::parse(get(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         response_status: get(row, "response_status")?,

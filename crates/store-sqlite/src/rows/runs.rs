@@ -51,7 +51,7 @@ pub(crate) fn run_state(row: &Row<'_>) -> StoreResult<RunState> {
 }
 
 pub(crate) fn log_line(row: &Row<'_>) -> StoreResult<(RunId, LogLine)> {
-    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(&get::<String>(row, "level")?), text: get(row, "text")? };
+    let line = LogLine { at: time(row, "at")?, level: LogLevel::parse(&get::<String>(row, "level")?), text: get(row, "text")?, step: get(row, "step")? };
     Ok((RunId::from_row(get(row, "run_id")?), line))
 }
 

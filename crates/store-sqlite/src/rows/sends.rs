@@ -70,6 +70,7 @@ pub(crate) fn delivery(row: &Row<'_>) -> StoreResult<Delivery> {
         position: get(row, "position")?,
         kind: DeliveryKind::parse(&get::<String>(row, "kind")?).ok_or_else(|| corrupt("kind"))?,
         payload: get(row, "payload")?,
+        step: get(row, "step")?,
         status: DeliveryStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
         attempts: get(row, "attempts")?,
         response_status: get(row, "response_status")?,

@@ -18,6 +18,7 @@ fn delivery(org: &Org, run: &RunId, position: i64) -> Delivery {
         position,
         kind: [DeliveryKind::Http, DeliveryKind::Email, DeliveryKind::S3][usize::try_from(position % 3).unwrap_or(0)],
         payload: r#"{"b":1,"a":"\u0000"}"#.into(),
+        step: None,
         status: DeliveryStatus::Queued,
         attempts: 0,
         response_status: None,

@@ -416,7 +416,7 @@ pub(super) fn event_id(ms: i64, seq: i64) -> EventId {
 }
 
 pub(super) fn log(ms: i64, text: &str) -> LogLine {
-    LogLine { at: at(ms), level: LogLevel::Warn, text: text.to_owned() }
+    LogLine { at: at(ms), level: LogLevel::Warn, text: text.to_owned(), step: None }
 }
 
 pub(super) fn page(limit: u32) -> millrace_model::page::Page {

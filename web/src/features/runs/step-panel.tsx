@@ -200,10 +200,8 @@ function logOf(run: RunDetail, stepKey: string): LogRecord[] {
 function sendsOf(run: RunDetail, stepKey: string): Delivery[] {
   if (stepKey === "$run") return run.deliveries;
   const last = run.steps.at(-1)?.name;
-  return run.deliveries.filter((delivery) => {
-    const { step } = { step: undefined, ...delivery };
-    return step === undefined ? stepKey === last : step === stepKey;
-  });
+  // Runs of before steps were named have theirs at the last.
+  return run.deliveries.filter(({ step }) => stepKey === (step ?? last));
 }
 
 function Sends({ sends }: { sends: readonly Delivery[] }) {
