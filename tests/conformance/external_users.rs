@@ -104,7 +104,7 @@ async fn props_name_no_account_of_another_external_user() {
     let typed = json!({ "id": "users-ask", "configured_props": { "acme": bob } });
     assert_eq!(server.post(&format!("{connect}/actions/run?external_user_id=ann"), &typed).await.status, 422);
     // What `additionalProps` made of one user's account is not shown to another.
-    let form = ask("/components/props", "users-ask", Some("ann"), &ann).await.json["dynamic_props"]["id"].clone();
+    let form = ask("/components/props", "users-ask", Some("ann"), &ann).await.json["dynamicProps"]["id"].clone();
     let of_bob = json!({ "id": "users-ask", "configured_props": props(&bob), "external_user_id": "bob", "dynamic_props_id": form });
     assert_eq!(server.post(&format!("{connect}/actions/run"), &of_bob).await.status, 422);
     // Nor do the runs of two users meet in an isolate.

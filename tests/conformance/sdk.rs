@@ -7,10 +7,16 @@ use millrace_tests::{Server, binary};
 use serde_json::{Value, json};
 
 const ACTION: &str = "export default { name: 'Greet', key: 'sdk-greet', version: '1', type: 'action',
-  props: { whom: { type: 'string', async options() { return [{ label: 'You', value: 'you' }, { label: 'Me', value: 'me' }]; } } },
+  annotations: { readOnlyHint: true, destructiveHint: false, note: 5 },
+  props: { whom: { type: 'string', async options() { return [{ label: 'You', value: 'you' }, { label: 'Me', value: 'me' }]; } },
+    kind: { type: 'string', optional: true, reloadProps: true, options: ['a', { value: 'b' }] }, lines: { type: 'object[]', optional: true },
+    much: { type: 'integer', optional: true, min: 1, default: 3 }, acme: { type: 'app', app: 'acme' },
+    note: { type: 'alert', alertType: 'loud', content: 'Careful' }, request: { type: 'http_request', optional: true, default: { method: 'GET' } } },
+  async additionalProps() { return this.kind ? { made: { type: 'string', optional: true }, rest: { type: 'any[]', optional: true } } : {}; },
   run({ $ }) { console.log('greeting', this.whom); if (this.whom === 'nobody') throw new TypeError('nobody is there');
-    $.export('$summary', 'Greeted ' + this.whom); return { hello: this.whom }; } };";
+    $.export('$summary', 'Greeted ' + this.whom); return { hello: this.whom, made: this.made }; } };";
 const SOURCE: &str = "export default { name: 'Orders', key: 'sdk-orders', version: '1', type: 'source',
+  props: { db: '$.service.db', timer: { type: '$.interface.timer', default: { intervalSeconds: 86400 } }, http: { type: '$.interface.http', customResponse: true } },
   hooks: { async deploy() { this.$emit({ n: 1 }, { id: 1, summary: 'one' }); } }, run() {} };";
 
 /// The client beside the build, installed once; none where npm or its registry is not there, which is said.
@@ -19,10 +25,10 @@ fn client() -> Option<PathBuf> {
     let folder = binary().parent()?.join("sdk-peer");
     let from = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdk"));
     std::fs::create_dir_all(&folder).ok()?;
-    for name in ["package.json", "package-lock.json", "calls.mjs"] {
+    for name in ["package.json", "package-lock.json", "calls.mjs", "calls-1.mjs"] {
         std::fs::copy(from.join(name), folder.join(name)).ok()?;
     }
-    let installed = || folder.join("node_modules/@pipedream/sdk/package.json").is_file();
+    let installed = || ["sdk-1", "sdk-2", "sdk-3"].iter().all(|sdk| folder.join("node_modules").join(sdk).join("package.json").is_file());
     if !installed() {
         let quiet = || (Stdio::null(), Stdio::null());
         let (out, err) = quiet();
@@ -35,41 +41,84 @@ fn client() -> Option<PathBuf> {
     None
 }
 
-#[tokio::test]
-async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys_triggers() {
-    let Some(folder) = client() else { return };
+/// What the calls gave, and a word that the client wrote to its error output is a failure: it could not read an answer.
+async fn gave(calls: &str, sdk: &str) -> Option<Value> {
+    let folder = client()?;
     let server = Server::start().await;
     server.post("/apps", &json!({ "name_slug": "acme", "name": "Acme", "custom_fields": [{ "name": "k" }] })).await.data();
-    for name in ["first", "second"] {
-        server.post("/accounts", &json!({ "app": "acme", "name": name, "credentials": { "k": "s3cret" } })).await.data();
+    for (name, more) in [("first", json!({})), ("second", json!({ "external_user_id": "user-7" }))] {
+        let mut account = json!({ "app": "acme", "name": name, "credentials": { "k": "s3cret" } });
+        account.as_object_mut()?.extend(more.as_object()?.clone());
+        server.post("/accounts", &account).await.data();
     }
     for code in [ACTION, SOURCE] {
         server.post("/components", &json!({ "component_code": code, "publish": true })).await.data();
     }
     let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
     let made = server.post("/oauth/clients", &json!({ "name": "sdk", "scopes": ["full"] })).await.data();
-    let peer = json!({ "baseUrl": server.url, "clientId": made["id"], "clientSecret": made["client_secret"], "projectId": workflow["project_id"], "workflowId": workflow["id"] });
-    let output = Command::new("node").arg("calls.mjs").current_dir(&folder).env("PEER", peer.to_string()).output().expect("node starts");
+    let peer = json!({
+        "baseUrl": server.url, "clientId": made["id"], "clientSecret": made["client_secret"], "projectId": workflow["project_id"], "workflowId": workflow["id"],
+        "accessToken": server.api_key,
+    });
+    let output = Command::new("node").arg(calls).current_dir(&folder).env("PEER", peer.to_string()).env("SDK", sdk).output().expect("node starts");
     let said = String::from_utf8_lossy(&output.stderr);
-    let gave: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
-    let value = |name: &str| &gave[name]["value"];
-    assert_eq!(*value("token"), "string", "{gave:#}");
-    assert_eq!(*value("accounts"), json!({ "count": 1, "name": "second", "app": "acme" }), "{gave:#}");
-    assert_eq!((value("pages"), value("account")), (&json!(["first", "second"]), &json!("second")), "{gave:#}");
-    assert!(value("apps").as_array().is_some_and(|apps| apps.contains(&json!("acme"))), "{gave:#}");
-    assert_eq!(*value("configure"), json!([{ "label": "You", "value": "you" }, { "label": "Me", "value": "me" }]), "{gave:#}");
-    assert_eq!(*value("reload"), json!([]), "{gave:#}");
-    assert_eq!(*value("run"), json!({ "exports": { "$summary": "Greeted you" }, "ret": { "hello": "you" }, "os": ["greeting you"] }), "{gave:#}");
-    assert_eq!((&value("fails")["name"], &value("fails")["message"]), (&json!("TypeError"), &json!("nobody is there")), "{gave:#}");
-    assert_eq!(*value("deploy"), json!({ "active": true, "listed": true, "events": [{ "n": 1 }] }), "{gave:#}");
-    let catalogue = json!({ "actions": ["sdk-greet"], "triggers": [["sdk-orders", "source"]], "found": ["whom"], "one": ["sdk-greet", "Greet", "1"] });
-    assert_eq!(*value("catalogue"), catalogue, "{gave:#}");
-    let keys = json!([["http://127.0.0.1:9/hook", true, null], ["http://127.0.0.1:9/other", true, "whsec_"]]);
-    let expected = json!({ "active": false, "name": "Renamed", "counts": [1, 1, 0], "webhooks": ["http://127.0.0.1:9/hook"], "keys": keys });
-    assert_eq!(*value("change"), expected, "{gave:#}");
-    assert_eq!(*value("forget"), 1, "{gave:#}");
-    // What is not there says so.
-    for name in ["missing", "proxy", "tokens"] {
-        assert_eq!(gave[name]["status"], 404, "{gave:#}");
+    assert_eq!(said, "", "{sdk}");
+    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
+}
+
+#[tokio::test]
+async fn a_client_of_the_hosted_platform_lists_accounts_runs_actions_and_deploys_triggers() {
+    for sdk in ["sdk-3", "sdk-2"] {
+        let Some(gave) = gave("calls.mjs", sdk).await else { return };
+        let value = |name: &str| &gave[name]["value"];
+        assert_eq!(*value("token"), "string", "{gave:#}");
+        let account = json!({ "count": 1, "name": "second", "app": "acme", "image": "", "created": true, "scopes": [] });
+        assert_eq!(*value("accounts"), account, "{gave:#}");
+        assert_eq!(*value("users"), json!([[["second", "user-7"]], []]), "{gave:#}");
+        assert_eq!((value("pages"), value("account")), (&json!(["first", "second"]), &json!("second")), "{gave:#}");
+        assert_eq!((value("apps"), value("app")), (&json!(["acme"]), &json!("Acme")), "{gave:#}");
+        assert_eq!(*value("configure"), json!([{ "label": "You", "value": "you" }, { "label": "Me", "value": "me" }]), "{gave:#}");
+        let own =
+            [("whom", "string"), ("kind", "string"), ("lines", "any"), ("much", "integer"), ("acme", "app"), ("note", "alert"), ("request", "http_request")];
+        let made: Vec<_> = own.into_iter().chain([("made", "string"), ("rest", "any")]).collect();
+        let made = json!({ "errors": [], "names": made, "made": "m" });
+        assert_eq!(*value("reload"), json!([made, made]), "{gave:#}");
+        assert_eq!(*value("run"), json!({ "exports": { "$summary": "Greeted you" }, "ret": { "hello": "you" }, "os": ["greeting you"] }), "{gave:#}");
+        assert_eq!((&value("fails")["name"], &value("fails")["message"]), (&json!("TypeError"), &json!("nobody is there")), "{gave:#}");
+        // The second version takes `type` for what tells the records apart, and hands it on as well.
+        let fields = json!(["DeployedComponent", "sc_", "sdk-orders", "whsec_", "number"]);
+        assert_eq!(*value("deploy"), json!({ "fields": fields, "active": true, "listed": true, "events": [{ "n": 1 }] }), "{gave:#}");
+        assert_eq!(*value("silent"), json!({ "updated": "Quiet", "found": "Quiet", "others": 0, "events": [] }), "{gave:#}");
+        let catalogue = json!({
+            "actions": ["sdk-greet"], "triggers": [["sdk-orders", "source"]], "found": own.map(|(name, _)| name), "one": ["sdk-greet", "Greet", "1"],
+            "types": own.map(|(_, kind)| kind), "annotations": { "readOnlyHint": true, "destructiveHint": false }, "trigger": ["db", "timer", "http"],
+            "kinds": ["sdk-orders"],
+        });
+        assert_eq!(*value("catalogue"), catalogue, "{gave:#}");
+        let keys = json!([["http://127.0.0.1:9/hook", true, null], ["http://127.0.0.1:9/other", true, "whsec_"]]);
+        let expected = json!({ "active": false, "name": "Renamed", "counts": [1, 1, 0], "webhooks": ["http://127.0.0.1:9/hook"], "keys": keys });
+        assert_eq!(*value("change"), expected, "{gave:#}");
+        assert_eq!(*value("forget"), 1, "{gave:#}");
+        // What is not there says so.
+        for name in ["missing", "proxy", "tokens", "overrides", "environment", "byApp"] {
+            assert_eq!(gave[name]["status"], 404, "{name} {gave:#}");
+        }
+        assert_eq!(gave["stash"]["status"], 422, "{gave:#}");
     }
+}
+
+#[tokio::test]
+async fn the_first_major_version_of_the_client_finds_the_fields_that_it_reads() {
+    let Some(gave) = gave("calls-1.mjs", "sdk-1").await else { return };
+    let value = |name: &str| &gave[name]["value"];
+    assert_eq!((value("accounts"), value("account")), (&json!([["second", "user-7"]]), &json!([false, ""])), "{gave:#}");
+    assert_eq!((value("apps"), value("components"), value("component")), (&json!(["acme"]), &json!(["sdk-greet"]), &json!("whom")), "{gave:#}");
+    assert_eq!(*value("configure"), json!([{ "label": "You", "value": "you" }, { "label": "Me", "value": "me" }]), "{gave:#}");
+    let names = ["whom", "kind", "lines", "much", "acme", "note", "request", "made", "rest"];
+    assert_eq!(*value("reload"), json!({ "names": names, "made": "m" }), "{gave:#}");
+    let trigger = json!({
+        "listed": 1, "active": false, "name": "Orders", "events": [{ "n": 1 }], "workflows": [], "webhooks": ["http://127.0.0.1:9/one"], "read": [0, 1], "left": 0,
+    });
+    assert_eq!(*value("trigger"), trigger, "{gave:#}");
+    assert_eq!(*value("forget"), 0, "{gave:#}");
 }

@@ -433,7 +433,7 @@ impl Params {
     }
 }
 
-fn short(value: &Value) -> String {
+pub(crate) fn short(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() > 60 { format!("`{}…`", text.chars().take(57).collect::<String>()) } else { format!("`{text}`") }
 }

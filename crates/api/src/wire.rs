@@ -145,7 +145,7 @@ pub(crate) fn component(c: &SavedComponent) -> Value {
     };
     json!({
         "id": c.id, "code": c.code, "code_hash": c.code_hash, "name": c.manifest.name, "key": c.manifest.key, "version": c.manifest.version,
-        "description": c.manifest.description, "type": kind, "files": c.files, "configurable_props": c.manifest.props, "apps": apps(c), "component_url": c.url,
+        "description": c.manifest.description, "type": kind, "files": c.files, "configurable_props": c.manifest.props, "annotations": c.manifest.annotations, "apps": apps(c), "component_url": c.url,
         "published": c.published, "created_at": c.created_at.secs(), "updated_at": c.updated_at.secs(),
     })
 }

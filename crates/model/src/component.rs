@@ -67,6 +67,9 @@ pub struct Manifest {
     pub methods: Vec<String>,
     /// Whether there is `additionalProps`.
     pub has_additional_props: bool,
+    /// Hints about its effects, as given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Value>,
     /// The exported test event.
     pub sample_emit: Option<Value>,
     /// Definitions in order, each with its `name`.

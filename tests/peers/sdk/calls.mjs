@@ -1,6 +1,5 @@
 // A client written for the hosted platform, pointed here by its constructor's `baseUrl`: what its calls give, as JSON.
-import { PipedreamClient } from "@pipedream/sdk";
-
+const { PipedreamClient } = await import(process.env.SDK);
 const { baseUrl, clientId, clientSecret, projectId, workflowId } = JSON.parse(process.env.PEER);
 const client = new PipedreamClient({ baseUrl, clientId, clientSecret, projectId, projectEnvironment: "development" });
 const externalUserId = "user-7";
@@ -8,7 +7,12 @@ const calls = {
   token: async () => typeof (await client.rawAccessToken),
   accounts: async () => {
     const page = await client.accounts.list({ app: "acme", limit: 1 });
-    return { count: page.data.length, name: page.data[0].name, app: page.data[0].app.nameSlug };
+    const [{ name, app, createdAt, authorizedScopes }] = page.data;
+    return { count: page.data.length, name, app: app.nameSlug, image: app.imgSrc, created: createdAt instanceof Date, scopes: authorizedScopes };
+  },
+  users: async () => {
+    const of = async (user) => (await client.accounts.list({ externalUserId: user })).data.map((account) => [account.name, account.externalId]);
+    return [await of(externalUserId), await of("nobody")];
   },
   pages: async () => {
     const names = [];
@@ -16,20 +20,42 @@ const calls = {
     return names.sort();
   },
   account: async () => (await client.accounts.retrieve((await client.accounts.list({ limit: 1, app: "acme" })).data[0].id)).name,
+  app: async () => (await client.apps.retrieve("acme")).data.name,
   apps: async () => (await client.apps.list({ q: "acme" })).data.map((app) => app.nameSlug),
   configure: async () => (await client.actions.configureProp({ id: "sdk-greet", externalUserId, propName: "whom", configuredProps: {} })).options,
-  reload: async () => (await client.components.reloadProps({ id: "sdk-greet", externalUserId, configuredProps: { whom: "a" } })).errors,
+  reload: async () => {
+    const of = { id: "sdk-greet", externalUserId, configuredProps: { whom: "a", kind: "b" } };
+    const gave = [];
+    for (const resource of [client.components, client.actions]) {
+      const { errors, dynamicProps } = await resource.reloadProps(of);
+      const names = dynamicProps.configurableProps.map((prop) => [prop.name, prop.type]);
+      const run = await client.actions.run({ ...of, dynamicPropsId: dynamicProps.id, configuredProps: { ...of.configuredProps, made: "m" } });
+      gave.push({ errors, names, made: run.ret.made });
+    }
+    return gave;
+  },
   run: async () => {
     const { exports, ret, os } = await client.actions.run({ id: "sdk-greet", externalUserId, configuredProps: { whom: "you" } });
     return { exports, ret, os: os.map((o) => o.msg ?? o.err?.message) };
   },
   fails: async () => (await client.actions.run({ id: "sdk-greet", externalUserId, configuredProps: { whom: "nobody" } })).os.at(-1).err,
   deploy: async () => {
-    const { data } = await client.triggers.deploy({ id: "sdk-orders", externalUserId, configuredProps: {} });
+    const { data } = await client.triggers.deploy({ id: "sdk-orders", externalUserId, configuredProps: {}, webhookUrl: "http://127.0.0.1:9/first" });
     const listed = (await client.deployedTriggers.list({ externalUserId })).data;
     const events = await client.deployedTriggers.listEvents(data.id, { externalUserId, n: 5 });
     await client.deployedTriggers.delete(data.id, { externalUserId });
-    return { active: data.active, listed: listed.some((t) => t.id === data.id), events: events.data.map((e) => e.e) };
+    const { type, componentId, componentKey, webhookSigningKey, createdAt } = data;
+    const fields = [type, componentId?.slice(0, 3), componentKey, webhookSigningKey?.slice(0, 6), typeof createdAt];
+    return { fields, active: data.active, listed: listed.some((t) => t.id === data.id && t.componentId === componentId), events: events.data.map((e) => e.e) };
+  },
+  silent: async () => {
+    const { data } = await client.triggers.deploy({ id: "sdk-orders", externalUserId, configuredProps: {}, emitOnDeploy: false });
+    const updated = (await client.deployedTriggers.update(data.id, { externalUserId, name: "Quiet", emitOnDeploy: false })).data.name;
+    const found = (await client.deployedTriggers.retrieve(data.id, { externalUserId })).data.name;
+    const others = (await client.deployedTriggers.list({ externalUserId, emitterType: "http" })).data.length;
+    const events = (await client.deployedTriggers.listEvents(data.id, { externalUserId })).data;
+    await client.deployedTriggers.delete(data.id, { externalUserId });
+    return { updated, found, others, events };
   },
   catalogue: async () => {
     const actions = [];
@@ -37,7 +63,9 @@ const calls = {
     const triggers = (await client.triggers.list({ q: "orders" })).data.map((trigger) => [trigger.key, trigger.componentType]);
     const found = (await client.components.list({ q: "greet" })).data[0];
     const one = (await client.actions.retrieve("sdk-greet")).data;
-    return { actions, triggers, found: found.configurableProps.map((prop) => prop.name), one: [one.key, one.name, one.version] };
+    const trigger = (await client.triggers.retrieve("sdk-orders")).data.configurableProps.map((prop) => prop.name);
+    const kinds = (await client.components.list({ q: "sdk", componentType: "trigger" })).data.map((component) => component.key);
+    return { trigger, kinds, annotations: one.annotations, types: one.configurableProps.map((prop) => prop.type), actions, triggers, found: found.configurableProps.map((prop) => prop.name), one: [one.key, one.name, one.version] };
   },
   change: async () => {
     const { data } = await client.triggers.deploy({ id: "sdk-orders", externalUserId, configuredProps: {}, webhookUrl: "http://127.0.0.1:9/hook" });
@@ -56,6 +84,11 @@ const calls = {
     return (await client.accounts.list({ limit: 10 })).data.length;
   },
   missing: async () => client.actions.run({ id: "sdk-nothing", externalUserId }),
+  stash: async () => client.actions.run({ id: "sdk-greet", externalUserId, configuredProps: { whom: "you" }, stashId: "NEW" }),
+  // The second version has none.
+  overrides: async () => (client.appOverrides ? client.appOverrides.list() : client.projectEnvironment.retrieveWebhook()),
+  environment: async () => client.projectEnvironment.retrieveWebhook(),
+  byApp: async () => client.accounts.deleteByApp("acme"),
   proxy: async () => client.proxy.get({ url: "https://example.com/", externalUserId, accountId: "apn_x" }),
   tokens: async () => client.tokens.create({ externalUserId }),
 };

@@ -21,13 +21,12 @@ const IGNORED: &[Ignored] = &[
             "registry",
             "sort_key",
             "sort_direction",
-            "emitter_type",
             // A hook that fails does not keep a source here.
             "ignore_hook_errors",
-            "emit_on_deploy",
-            "stash_id",
         ],
     },
+    // An update runs no `deploy` hook.
+    Ignored { below: "/connect/{project}/deployed-triggers", names: &["emit_on_deploy"] },
 ];
 
 struct Ignored {

@@ -3,7 +3,7 @@
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use millrace_engine::{ErrorKind, NewAccount, NewConnection, UpdateAccount};
+use millrace_engine::{AccountView, ErrorKind, NewAccount, NewConnection, UpdateAccount};
 use millrace_model::ids::AccountId;
 use millrace_model::tenant::{Caller, Scope};
 use serde_json::{Value, json};
@@ -61,21 +61,21 @@ pub(crate) async fn callback(State(app): State<App>, RawQuery(text): RawQuery) -
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
     query.params.org_is(&caller)?;
-    listed(&app, &caller, &query, "app").await
+    listed(&app, &caller, &query, "app", wire::account).await
 }
 
 /// The older form: the app is named by `query` (facts 1.2).
 pub(crate) async fn list_of(State(app): State<App>, Auth(caller): Auth, Path(org): Path, query: ListQuery) -> Result<Response, ApiError> {
     own(&app, &caller, &org).await?;
-    listed(&app, &caller, &query, "query").await
+    listed(&app, &caller, &query, "query", wire::account).await
 }
 
-pub(crate) async fn listed(app: &App, caller: &Caller, query: &ListQuery, field: &str) -> Result<Response, ApiError> {
+pub(crate) async fn listed(app: &App, caller: &Caller, query: &ListQuery, field: &str, show: fn(&AccountView) -> Value) -> Result<Response, ApiError> {
     let slug = query.params.text(field)?.filter(|slug| !slug.is_empty());
     let with_credentials = with_credentials(app, caller, &query.params)?;
     let caller = caller.clone().acting_for(query.params.external_user()?);
     let listing = app.engine.list_accounts(&caller, slug.as_deref(), with_credentials, &query.page).await?;
-    Ok(Fields::of(&query.params).records(listing, |view| wire::account(&view)))
+    Ok(Fields::of(&query.params).records(listing, |view| show(&view)))
 }
 
 /// Whether credentials are asked for, by a key that may see them.

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{AppEvent, AppFilter, NewApp};
-use millrace_model::account::{AppDefinition, AuthType, CustomField, OauthClient};
+use millrace_model::account::{App as Registered, AppDefinition, AuthType, CustomField, OauthClient};
 use millrace_model::page::Page;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
@@ -15,6 +15,11 @@ use crate::extract::{Auth, ListQuery, Params, Path, encode_cursor, slug_cursor};
 use crate::wire::{self, Fields};
 
 pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    listed(&app, &caller, query, wire::app).await
+}
+
+/// A page of apps, each as `show` has it.
+pub(crate) async fn listed(app: &App, caller: &Caller, query: ListQuery, show: fn(&Registered) -> Value) -> Result<Response, ApiError> {
     let filter = AppFilter {
         words: query.params.text("q")?.unwrap_or_default(),
         has_components: query.params.flag("has_components")?,
@@ -23,8 +28,8 @@ pub(crate) async fn list(State(app): State<App>, Auth(caller): Auth, query: List
     };
     let Page { after, before, .. } = query.page;
     let page = Page { after: after.map(slug_cursor), before: before.map(slug_cursor), ..query.page };
-    let listing = app.engine.list_apps(&caller, &filter, &page).await?;
-    let items = listing.items.iter().map(|a| (encode_cursor(&a.name_slug), wire::app(a))).collect();
+    let listing = app.engine.list_apps(caller, &filter, &page).await?;
+    let items = listing.items.iter().map(|a| (encode_cursor(&a.name_slug), show(a))).collect();
     Ok(Fields::of(&query.params).list(listing.total_count, items))
 }
 

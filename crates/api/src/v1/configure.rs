@@ -3,8 +3,9 @@
 use axum::extract::State;
 use axum::response::Response;
 use axum::{Json, response::IntoResponse as _};
-use millrace_engine::{CodeRef, FormOf, OptionsRequest};
+use millrace_engine::{CodeRef, FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
 use millrace_model::ids::SourceId;
+use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -33,8 +34,13 @@ fn form_of(params: &Params) -> Result<FormOf, ApiError> {
 }
 
 pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    let answer = asked_options(&app, &caller, &params).await?;
+    Ok(Json(json!({ "options": answer.options, "context": answer.context, "errors": answer.errors })).into_response())
+}
+
+pub(crate) async fn asked_options(app: &App, caller: &Caller, params: &Params) -> Result<OptionsAnswer, ApiError> {
     let request = OptionsRequest {
-        of: form_of(&params)?,
+        of: form_of(params)?,
         prop_name: params
             .text("prop_name")?
             .ok_or_else(|| ApiError::field("prop_name", "`prop_name` is missing; name the prop whose options are asked for"))?,
@@ -44,13 +50,16 @@ pub(crate) async fn options(State(app): State<App>, Auth(caller): Auth, params: 
         query: params.text("query")?,
         form: params.text("dynamic_props_id")?,
     };
-    let answer = app.engine.prop_options(&caller, request).await?;
-    Ok(Json(json!({ "options": answer.options, "context": answer.context, "errors": answer.errors })).into_response())
+    Ok(app.engine.prop_options(caller, request).await?)
 }
 
 pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
-    let values = params.object("configured_props")?.unwrap_or_default();
-    let answer = app.engine.dynamic_props(&caller, &form_of(&params)?, values, params.text("dynamic_props_id")?).await?;
+    let answer = asked_props(&app, &caller, &params).await?;
     let dynamic = if answer.errors.is_empty() { json!({ "id": answer.form, "configurable_props": answer.props }) } else { Value::Null };
     Ok(Json(json!({ "dynamic_props": dynamic, "errors": answer.errors })).into_response())
+}
+
+pub(crate) async fn asked_props(app: &App, caller: &Caller, params: &Params) -> Result<PropsAnswer, ApiError> {
+    let values = params.object("configured_props")?.unwrap_or_default();
+    Ok(app.engine.dynamic_props(caller, &form_of(params)?, values, params.text("dynamic_props_id")?).await?)
 }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::ApiError;
-use crate::extract::{Auth, ListQuery, Params, Path, Paths, id};
-use crate::v1::{accounts, configure};
+use crate::extract::{Auth, ListQuery, Params, Path, Paths, id, short};
+use crate::v1::{accounts, apps, configure, connect_records};
 use crate::wire::{self, Fields};
 
 /// That the path names the project of the caller's organization.
@@ -29,9 +29,18 @@ async fn acting(app: &App, caller: Caller, project: &str, params: &Params) -> Re
     Ok(caller.acting_for(params.external_user()?))
 }
 
+pub(crate) async fn apps(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    apps::listed(&app, &caller, query, connect_records::app).await
+}
+
+pub(crate) async fn app(State(app): State<App>, Auth(caller): Auth, Path(slug): Path, query: ListQuery) -> Result<Response, ApiError> {
+    let found = app.engine.app(&caller, &slug).await?;
+    Ok(Fields::of(&query.params).data(connect_records::app(&found)))
+}
+
 pub(crate) async fn accounts(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
-    accounts::listed(&app, &caller, &query, "app").await
+    accounts::listed(&app, &caller, &query, "app", connect_records::account).await
 }
 
 /// Bare, as such clients read it.
@@ -39,7 +48,7 @@ pub(crate) async fn account(State(app): State<App>, Auth(caller): Auth, Paths([p
     let caller = acting(&app, caller, &project, &query.params).await?;
     let with_credentials = accounts::with_credentials(&app, &caller, &query.params)?;
     let view = app.engine.account(&caller, &id::<AccountId>("account", &account)?, with_credentials).await?;
-    Ok(Json(wire::account(&view)).into_response())
+    Ok(Json(connect_records::account(&view)).into_response())
 }
 
 pub(crate) async fn remove_account(
@@ -55,16 +64,28 @@ pub(crate) async fn remove_account(
 
 pub(crate) async fn configure(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
-    configure::options(State(app), Auth(caller), params).await
+    let mut answer = configure::asked_options(&app, &caller, &params).await?;
+    answer.options.iter_mut().for_each(connect_records::option);
+    let context = if answer.context.is_object() { answer.context } else { Value::Null };
+    let shown = json!({ "options": answer.options, "stringOptions": null, "context": context, "observations": [], "errors": answer.errors });
+    Ok(Json(shown).into_response())
 }
 
 pub(crate) async fn props(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
-    configure::props(State(app), Auth(caller), params).await
+    let answer = configure::asked_props(&app, &caller, &params).await?;
+    let defs = connect_records::props(&json!(answer.props));
+    // As such clients read it, which is no snake case (facts 3.6).
+    let dynamic = if answer.errors.is_empty() { json!({ "id": answer.form, "configurableProps": defs }) } else { Value::Null };
+    Ok(Json(json!({ "dynamicProps": dynamic, "observations": [], "errors": answer.errors })).into_response())
 }
 
 pub(crate) async fn run_action(State(app): State<App>, Auth(caller): Auth, Path(project): Path, params: Params) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &params).await?;
+    if let Some(stash) = params.0.get("stash_id").filter(|stash| !matches!(stash, Value::Null | Value::Bool(false))) {
+        let said = format!("`stash_id` is {}, and there is no file stash here; leave it out, and let the action put files into a file store", short(stash));
+        return Err(ApiError::field("stash_id", said));
+    }
     let values = params.object("configured_props")?.unwrap_or_default();
     let run = app.engine.run_action(&caller, &configure::component(&params)?, &values, params.text("dynamic_props_id")?.as_deref()).await?;
     Ok(Json(json!({ "exports": run.exports, "os": observations(&run), "ret": run.returned })).into_response())
@@ -73,7 +94,10 @@ pub(crate) async fn run_action(State(app): State<App>, Auth(caller): Auth, Path(
 /// Log lines, and what was thrown, in the form of such platforms.
 fn observations(run: &ActionRun) -> Vec<Value> {
     let lines = run.logs.iter().map(|line| json!({ "k": line.level, "msg": line.text, "ts": line.at.ms() }));
-    let error = run.error.iter().map(|(class, message, stack)| json!({ "k": "error", "err": { "name": class, "message": message, "stack": stack } }));
+    let error = run
+        .error
+        .iter()
+        .map(|(class, message, stack)| json!({ "k": "error", "ts": run.ended_at.ms(), "err": { "name": class, "message": message, "stack": stack } }));
     lines.chain(error).collect()
 }
 
@@ -88,6 +112,7 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
         configured_props,
         form: params.text("dynamic_props_id")?,
         active: true,
+        emits_on_deploy: params.flag("emit_on_deploy")?.unwrap_or(true),
         made_from: None,
         settings: SettingsOfSource::default(),
     };
@@ -131,7 +156,11 @@ pub(crate) async fn deploy(State(app): State<App>, Auth(caller): Auth, Path(proj
 /// A source as such clients read a deployed trigger: with its component's props and where it is called (facts 6.2).
 async fn trigger_record(app: &App, caller: &Caller, view: &SourceView) -> Result<Value, ApiError> {
     let mut shown = wire::source(view);
-    shown["configurable_props"] = json!(app.engine.component(caller, view.source.component_id.as_str()).await?.manifest.props);
+    let component = app.engine.component(caller, view.source.component_id.as_str()).await?;
+    // Such clients tell what emits by it.
+    shown["type"] = json!("DeployedComponent");
+    shown["component_key"] = json!(component.manifest.key);
+    shown["configurable_props"] = connect_records::props(&json!(component.manifest.props));
     if let Some(http) = view.interfaces.http.first() {
         shown["endpoint_url"] = json!(app.config.endpoint_url(&http.key));
     }
@@ -140,7 +169,14 @@ async fn trigger_record(app: &App, caller: &Caller, view: &SourceView) -> Result
 
 pub(crate) async fn triggers(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery) -> Result<Response, ApiError> {
     let caller = acting(&app, caller, &project, &query.params).await?;
-    let listing = app.engine.list_sources(&caller, &query.page).await?;
+    let kind = query.params.text("emitter_type")?;
+    let listing = match kind.as_deref() {
+        None | Some("source") => app.engine.list_sources(&caller, &query.page).await?,
+        Some("email" | "http" | "timer") => Listing { total_count: 0, items: Vec::new() },
+        Some(other) => {
+            return Err(ApiError::field("emitter_type", format!("`emitter_type` is `{other}`, allowed are `source`, `email`, `http` and `timer`")));
+        }
+    };
     let mut items = Vec::with_capacity(listing.items.len());
     for view in &listing.items {
         items.push(trigger_record(&app, &caller, view).await?);

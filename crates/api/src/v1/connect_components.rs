@@ -8,7 +8,7 @@ use crate::App;
 use crate::error::ApiError;
 use crate::extract::{Auth, ListQuery, Path, Paths, encode_cursor};
 use crate::v1::connect::own_project;
-use crate::v1::registries;
+use crate::v1::{connect_records, registries};
 use crate::wire::Fields;
 
 pub(crate) async fn actions(state: State<App>, auth: Auth, project: Path, query: ListQuery) -> Result<Response, ApiError> {
@@ -26,9 +26,15 @@ pub(crate) async fn all(state: State<App>, auth: Auth, project: Path, query: Lis
 /// Best first; without words in the order of keys.
 async fn listed(State(app): State<App>, Auth(caller): Auth, Path(project): Path, query: ListQuery, kind: Option<&str>) -> Result<Response, ApiError> {
     own_project(&app, &caller, &project).await?;
+    let asked = match query.params.text("component_type")?.as_deref() {
+        None => None,
+        Some("action") => Some("action"),
+        Some("trigger" | "source") => Some("source"),
+        Some(other) => return Err(ApiError::field("component_type", format!("`component_type` is `{other}`, allowed are `action` and `trigger`"))),
+    };
     let (words, of_app) = (query.params.text("q")?.unwrap_or_default(), query.params.text("app")?);
     let found = app.engine.search_components(&caller, &words, of_app.as_deref(), usize::MAX).await?;
-    let fitting = found.into_iter().filter(|c| kind.is_none_or(|kind| c.component_type == kind));
+    let fitting = found.into_iter().filter(|c| [kind, asked].into_iter().flatten().all(|kind| c.component_type == kind));
     let keys = fitting.map(|c| (encode_cursor(&c.key), Value::from(c.key))).collect();
     let fields = Fields::of(&query.params);
     let (total, keys) = Fields::page_of(keys, &query.page)?;
@@ -49,8 +55,10 @@ pub(crate) async fn one(State(app): State<App>, Auth(caller): Auth, Paths([proje
 
 fn shown(component: &Value) -> Value {
     let field = |name: &str| component[name].clone();
+    let text = |name: &str| component[name].as_str().unwrap_or("").to_owned();
     json!({
-        "key": field("key"), "name": field("name"), "version": field("version"), "description": field("description"), "component_type": field("type"),
-        "configurable_props": field("configurable_props"),
+        "key": field("key"), "name": text("name"), "version": text("version"), "description": field("description"), "component_type": field("type"),
+        "configurable_props": connect_records::props(&component["configurable_props"]), "annotations": connect_records::annotations(&component["annotations"]),
+        "stash": null,
     })
 }

@@ -7,6 +7,7 @@ pub(crate) mod components;
 pub(crate) mod configure;
 pub(crate) mod connect;
 pub(crate) mod connect_components;
+pub(crate) mod connect_records;
 pub(crate) mod data_stores;
 pub(crate) mod domains;
 pub(crate) mod events;

@@ -108,7 +108,7 @@ fn entry(e: &RegistryEntry) -> Value {
     let apps: Vec<_> = m.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")).collect();
     json!({
         "id": null, "code": e.code, "code_hash": c.hash, "name": text(&c.name, &m.name), "key": c.key, "version": text(&c.version, &m.version),
-        "description": text(&c.description, &m.description), "type": c.component_type, "configurable_props": m.props, "apps": apps, "app": c.app,
+        "description": text(&c.description, &m.description), "type": c.component_type, "configurable_props": m.props, "annotations": m.annotations, "apps": apps, "app": c.app,
         "path": c.path, "published": false, "versions": e.versions,
     })
 }

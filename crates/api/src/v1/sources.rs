@@ -21,6 +21,7 @@ pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: P
         configured_props: params.object("configured_props")?.unwrap_or_default(),
         form: params.text("dynamic_props_id")?,
         active: params.flag("active")?.unwrap_or(true),
+        emits_on_deploy: true,
         made_from: params.parsed("made_from")?,
         settings: settings(&params)?,
     };

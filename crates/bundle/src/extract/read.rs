@@ -35,6 +35,7 @@ pub(super) fn component(value: &Object) -> ComponentFacts {
         hooks: [Hook::Deploy, Hook::Activate, Hook::Deactivate].into_iter().filter(|hook| is_function(&value.get("hooks").member(hook.name()))).collect(),
         methods: functions(&value.get("methods")),
         has_additional_props: is_function(&value.get("additionalProps")),
+        annotations: json(&value.get("annotations"), 0),
         sample_emit: json(&value.get("sampleEmit"), 0),
         props,
     };

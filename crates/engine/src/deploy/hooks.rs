@@ -13,8 +13,9 @@ use crate::run::sink::{CallDb, Collector};
 use crate::{Engine, EngineError};
 
 impl Engine {
-    /// Runs a hook if the component has it, and settles its emits; what it writes to `$.service.db` is stored as it comes. `Ok(Err)` is the hook's own failure.
-    pub(crate) async fn run_hook(&self, program: &Program, hook: Hook) -> Result<Result<(), CallFailure>, EngineError> {
+    /// Runs a hook if the component has it, and settles its emits; what it writes to `$.service.db` is stored as it comes. Without `emits` its emits are
+    /// dropped, and are not known to dedupe. `Ok(Err)` is the hook's own failure.
+    pub(crate) async fn run_hook(&self, program: &Program, hook: Hook, emits: bool) -> Result<Result<(), CallFailure>, EngineError> {
         let Program::Source(source) = program else { return Ok(Ok(())) };
         if !source.has_hook(hook) {
             return Ok(Ok(()));
@@ -35,6 +36,9 @@ impl Engine {
         let (mut collected, _) = sink.take();
         if let Err(failure) = &outcome.result {
             collected.logs.push(self.error_line(&format!("the {} hook failed: {}: {}\n{}", hook.name(), failure.code, failure.message, failure.stack)));
+        }
+        if !emits {
+            collected.emits.clear();
         }
         let refusals = std::mem::take(&mut collected.refusals);
         let origin = Origin::first("COMPONENT", source.source.id.as_str());

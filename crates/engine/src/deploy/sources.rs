@@ -42,6 +42,8 @@ pub struct NewSource {
     pub form: Option<String>,
     /// Whether it is to be active; where not, `activate` waits until it is.
     pub active: bool,
+    /// Whether events are made of what `deploy` emits.
+    pub emits_on_deploy: bool,
     /// How its runs are run.
     pub settings: SettingsOfSource,
     /// The file it is made from.
@@ -135,7 +137,7 @@ impl Engine {
         let program = self.prepare_source(source.clone(), component.manifest.clone(), &component.artifact_id, &interfaces).await?;
         let hooks: &[Hook] = if new.active { &[Hook::Deploy, Hook::Activate] } else { &[Hook::Deploy] };
         for &hook in hooks {
-            if let Err(failure) = self.run_hook(&program, hook).await? {
+            if let Err(failure) = self.run_hook(&program, hook, new.emits_on_deploy || hook != Hook::Deploy).await? {
                 self.remove_source(&source).await?;
                 return Err(hook_error(hook, &failure));
             }
@@ -179,7 +181,7 @@ impl Engine {
         let before = readable(self.source_program(old.clone()).await)?;
         if old.active
             && let Some(before) = &before
-            && let Err(failure) = self.run_hook(before, Hook::Deactivate).await?
+            && let Err(failure) = self.run_hook(before, Hook::Deactivate, true).await?
         {
             tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the update goes on");
         }
@@ -192,12 +194,12 @@ impl Engine {
             self.0.store.update_source(beginning, open).await?;
             self.0.cache.forget_owner(id.as_str());
         }
-        if active && let Err(failure) = self.run_hook(&after, Hook::Activate).await? {
+        if active && let Err(failure) = self.run_hook(&after, Hook::Activate, true).await? {
             let why = |failure: &CallFailure| format!("the activate hook failed: {}: {}", failure.code, failure.message);
             if !old.active {
                 self.deactivated(old, old_interfaces, why(&failure)).await?;
             } else if let Some(before) = &before
-                && let Err(again) = self.run_hook(before, Hook::Activate).await?
+                && let Err(again) = self.run_hook(before, Hook::Activate, true).await?
             {
                 self.deactivated(old, old_interfaces, why(&again)).await?;
             }
@@ -223,7 +225,7 @@ impl Engine {
         let source = self.owned_source(caller, id).await?;
         if source.active
             && let Some(program) = readable(self.source_program(source.clone()).await)?
-            && let Err(failure) = self.run_hook(&program, Hook::Deactivate).await?
+            && let Err(failure) = self.run_hook(&program, Hook::Deactivate, true).await?
         {
             tracing::info!(source.id = %id, error = %failure.code, "a deactivate hook failed; the source is deleted all the same");
         }

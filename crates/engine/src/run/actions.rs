@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_model::clock::Timestamp;
 use millrace_model::component::ComponentType;
 use millrace_model::ids::RunId;
 use millrace_model::props::Site;
@@ -39,6 +40,8 @@ pub struct ActionRun {
     pub logs: Vec<LogLine>,
     /// Class, message and stack of what it threw.
     pub error: Option<(String, String, String)>,
+    /// When it ended.
+    pub ended_at: Timestamp,
 }
 
 impl Engine {
@@ -62,7 +65,7 @@ impl Engine {
         let inputs = Inputs::new(json!([step]), AccountUse::of(Some(0), defs, &values).collect());
         let steps = match inputs.text(self, &caller.org_id).await? {
             Ok(text) => RawValue::from_string(text.into_owned()).map_err(|e| EngineError::internal("could not write props", e))?,
-            Err(outcome) => return Ok(ActionRun { error: outcome.result.as_ref().err().map(told), ..ActionRun::default() }),
+            Err(outcome) => return Ok(ActionRun { error: outcome.result.as_ref().err().map(told), ended_at: self.now(), ..ActionRun::default() }),
         };
         let deadline = self.now().plus_ms(i64::try_from(TIMEOUT.as_millis()).unwrap_or(0)).ms();
         let context = json!({ "deadline": deadline, "JIT": true, "run": { "runs": 1, "context": null, "callback_request": null } });
@@ -90,7 +93,7 @@ impl Engine {
         let sink = Collector::new(self.clone(), "", RunId::at(&self.0.ids, self.now()), CallDb::None, None, Some(scope));
         let outcome = self.0.runner.call(isolate, Call { body, timeout: TIMEOUT }, sink.clone()).await;
         let (collected, _) = sink.take();
-        let mut run = ActionRun { logs: collected.logs, error: outcome.result.as_ref().err().map(told), ..ActionRun::default() };
+        let mut run = ActionRun { logs: collected.logs, error: outcome.result.as_ref().err().map(told), ended_at: self.now(), ..ActionRun::default() };
         if let Some(exports) = collected.steps.into_iter().next().and_then(|step| step.finished.map(|(_, exports)| exports).or(step.exported)) {
             run.exports = serde_json::from_str(exports.get()).map_err(|e| EngineError::internal("could not read exports", e))?;
             run.returned = run.exports.remove("$return_value").unwrap_or_default();

@@ -13,9 +13,18 @@ type Fields = &'static [(&'static str, &'static str)];
 /// All schemas by name.
 pub(crate) fn all() -> Map<String, Value> {
     let with = |fields: Fields, name: &'static str| fields.iter().copied().chain([(name, "string")]).collect::<Vec<_>>();
-    let more = [("configurable_props", "[object]"), ("endpoint_url?", "string"), ("webhook_signing_key?", "string")];
+    let more = [
+        ("type", "string"),
+        ("component_key", "string|null"),
+        ("configurable_props", "[object]"),
+        ("endpoint_url?", "string"),
+        ("webhook_signing_key?", "string"),
+    ];
     let deployed: Vec<_> = all_of("Source").iter().copied().chain(more).collect();
     let deployed = [("DeployedTrigger".to_owned(), record("A deployed trigger; what signs its deliveries is shown this once", &deployed))];
+    let app: Vec<_> = all_of("App").iter().copied().filter(|(name, _)| *name != "img_src").collect();
+    let app: Vec<_> = app.into_iter().chain([("img_src", "string"), ("featured_weight", "number"), ("scope_profiles", "[object]")]).collect();
+    let app = [("ConnectApp".to_owned(), record("An app as the hosted platform's clients read it", &app))];
     let shown_once = [
         ("NewApiKey", "A new key, shown this once", with(KEY, "key")),
         ("NewWebhook", "A new webhook with its secret", with(WEBHOOK, "secret")),
@@ -29,6 +38,7 @@ pub(crate) fn all() -> Map<String, Value> {
     records
         .chain(uploaded)
         .chain(deployed)
+        .chain(app)
         .chain(replayed)
         .chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields))))
         .collect()

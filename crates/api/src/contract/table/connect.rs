@@ -2,7 +2,7 @@
 
 use super::{DEPLOY, DYNAMIC_PROPS, FULL, INVOKE, READ, flag, number, object, text};
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{apps, connect, connect_components};
+use crate::v1::{connect, connect_components};
 
 /// What clients for end users of such platforms ask for; only the paths are other than above.
 pub(super) fn of_connect() -> Vec<Route> {
@@ -15,21 +15,21 @@ pub(super) fn of_connect() -> Vec<Route> {
     let about = [text("id", "A saved component's id, a key, or the id of a deployed source").required(), version, component[2], user];
     let dynamic = DYNAMIC_PROPS;
     let mut routes = vec![
-        get("/connect/apps", READ, "Apps, by words", apps::list)
+        get("/connect/apps", READ, "Apps, by words", connect::apps)
             .takes(&[
                 text("q", "Words of the name"),
                 flag("has_components", "Only apps with components, published or in a registry; `0`: only those without"),
                 flag("has_actions", "Only apps with actions"),
                 flag("has_triggers", "Only apps with sources"),
             ])
-            .page("App"),
-        get("/connect/apps/{id}", READ, "An app, by id or slug", apps::show).one("App"),
+            .page("ConnectApp"),
+        get("/connect/apps/{id}", READ, "An app, by id or slug", connect::app).one("ConnectApp"),
         get("/connect/{project}/accounts", READ, "Connected accounts", connect::accounts)
             .takes(&[text("app", "Only of the app with this slug"), flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
-            .page("Account"),
+            .page("ConnectAccount"),
         get("/connect/{project}/accounts/{id}", READ, "A connected account", connect::account)
             .takes(&[flag("include_credentials", "Show the credentials; needs a key with the scope `full`"), user])
-            .gives(Gives::Bare("Account")),
+            .gives(Gives::Bare("ConnectAccount")),
         delete("/connect/{project}/accounts/{id}", FULL, "Forget an account", connect::remove_account).takes(&[user]),
         post(
             "/connect/{project}/actions/run",
@@ -39,15 +39,16 @@ pub(super) fn of_connect() -> Vec<Route> {
         )
         .takes(&[text("id", "A saved component's id, or a key"), text("component_code", "Or code of an action, with the scope `deploy`")])
         .takes(&component[1..])
-        .takes(&[dynamic])
+        .takes(&[dynamic, Param::new("stash_id", Kind::Any, "There is no file stash: only false and null are allowed")])
         .gives(Gives::Bare("ActionRun")),
         post("/connect/{project}/triggers/deploy", DEPLOY, "Deploy a source", connect::deploy)
             .takes(&component)
             .takes(&[dynamic, text("workflow_id", "A workflow that its events go to"), text("webhook_url", "An address that its events are posted to, signed")])
+            .takes(&[flag("emit_on_deploy", "false: what its `deploy` hook emits is dropped")])
             .gives(Gives::One("DeployedTrigger")),
         get("/connect/{project}/deployed-triggers", READ, "Sources, newest first", connect::triggers)
             .takes(crate::contract::routes::PAGE)
-            .takes(&[user])
+            .takes(&[text("emitter_type", "`source`, as all are; of `email`, `http` and `timer` there are none"), user])
             .gives(Gives::Page("DeployedTrigger")),
         get("/connect/{project}/deployed-triggers/{id}", READ, "A source", connect::trigger).takes(&[user]).gives(Gives::One("DeployedTrigger")),
         put("/connect/{project}/deployed-triggers/{id}", DEPLOY, "Change a source", connect::update_trigger)
@@ -93,7 +94,8 @@ fn components() -> Vec<Route> {
         get("/connect/{project}/triggers", READ, "Components of sources, best first", connect_components::triggers),
     ];
     let filter = [text("q", "Words"), text("app", "Only of the app with this slug")];
-    let mut routes: Vec<Route> = lists.into_iter().map(|route| route.takes(&filter).page("ConnectComponent")).collect();
+    let mut routes: Vec<Route> =
+        lists.into_iter().map(|route| route.takes(&filter).takes(&[text("component_type", "`action` or `trigger`")]).page("ConnectComponent")).collect();
     for path in ["/connect/{project}/components/{id}", "/connect/{project}/actions/{id}", "/connect/{project}/triggers/{id}"] {
         let version = text("version", "That version; else the latest");
         routes.push(get(path, READ, "A component, by key", connect_components::one).takes(&[version]).one("ConnectComponent"));
@@ -120,13 +122,13 @@ fn forms(about: &[Param]) -> Vec<Route> {
                 .takes(about)
                 .takes(&more)
                 .takes(&[DYNAMIC_PROPS])
-                .gives(Gives::Bare("Options")),
+                .gives(Gives::Bare("ConnectOptions")),
         );
         routes.push(
             post(props, DEPLOY, "The props that depend on others: runs `additionalProps`", connect::props)
                 .takes(about)
                 .takes(&[DYNAMIC_PROPS])
-                .gives(Gives::Bare("DynamicProps")),
+                .gives(Gives::Bare("ConnectDynamicProps")),
         );
     }
     routes
