@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 import { client, data } from "~/api/client";
 import type { RunDetail, RunError } from "~/api/runs";
 import { commonIndent, framesOf, linesAround, ownFrame } from "~/api/stack";
@@ -52,11 +53,7 @@ export function ErrorPanel({
               hot: own.line,
               indent: commonIndent(code, own.line),
             }}
-            note={
-              <span className="caret" aria-hidden="true">
-                {" ".repeat(Math.max(0, own.column - 1 - commonIndent(code, own.line)))}^
-              </span>
-            }
+            note={<Caret indent={Math.max(0, own.column - 1 - commonIndent(code, own.line))} />}
           />
         </figure>
       )}
@@ -104,6 +101,23 @@ function codeOf(step: PlannedStep | undefined, file: string): string | undefined
 const signs = { gone: "−", added: "+", changed: "~" } as const;
 const signWords = { gone: "gone", added: "new", changed: "changed" } as const;
 
+/** Points at the column that threw, and brings it into view: in a long line it lies beyond the edge. */
+function Caret({ indent }: { indent: number }) {
+  const mark = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    const box = mark.current?.closest(".lines");
+    if (mark.current === null || box === null || box === undefined) return;
+    const beyond = mark.current.getBoundingClientRect().right - box.getBoundingClientRect().right;
+    if (indent > 0 && beyond > 0) box.scrollLeft += beyond + box.clientWidth / 4;
+  }, [indent]);
+  return (
+    <span className="caret" aria-hidden="true">
+      {" ".repeat(indent)}
+      <span ref={mark}>^</span>
+    </span>
+  );
+}
+
 /** The event beside that of the last run of the same owner that succeeded. */
 function Differs({ run }: { run: RunDetail }) {
   const { data: passed } = useQuery({
@@ -122,8 +136,8 @@ function Differs({ run }: { run: RunDetail }) {
   const found = differencesOf(passed.event, run.event);
   if (found.length === 0) return null;
   return (
-    <section className="differs">
-      <h3>What is different</h3>
+    <section className="differs" aria-labelledby="differs">
+      <h3 id="differs">What is different</h3>
       <span className="small dim">
         in the event, against{" "}
         <Link to="/runs/$id" params={{ id: passed.id }} className="link mono">
@@ -131,7 +145,7 @@ function Differs({ run }: { run: RunDetail }) {
         </Link>
         , the last that succeeded (<When at={passed.created_at_ms} />)
       </span>
-      <ul className="code">
+      <ul className="code" tabIndex={0} aria-labelledby="differs">
         {found.map(({ kind, path, before, after }) => (
           <li key={kind + path} className={`is-${kind}`}>
             <span>

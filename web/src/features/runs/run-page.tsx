@@ -23,7 +23,7 @@ import { useTitle } from "~/shell/title";
 import { Banner, SkeletonRows } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
 import { copyText } from "~/ui/copy";
-import { duration, shortId } from "~/ui/format";
+import { duration, plural, shortId } from "~/ui/format";
 import { useKeys } from "~/ui/keyboard";
 import { Log } from "~/ui/log";
 import { Crumbs, PageHead, PaneHead } from "~/ui/pane";
@@ -201,7 +201,9 @@ function Body({
           <section className="dock" aria-label="Log of the run">
             <PaneHead
               title="Log"
-              hint={run.logs.length === 0 ? undefined : `all steps, ${run.logs.length} lines`}
+              hint={
+                run.logs.length === 0 ? undefined : `all steps, ${plural(run.logs.length, "line")}`
+              }
             />
             <Log
               lines={run.logs}

@@ -89,7 +89,12 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
       </div>
       <nav className="tab-bar" aria-label="Parts of the source">
         <div className="tabs">
-          <Link to="/sources/$id" params={{ id }} className="tab" activeOptions={{ exact: true }}>
+          <Link
+            to="/sources/$id"
+            params={{ id }}
+            className="tab"
+            activeOptions={{ exact: true, includeSearch: false }}
+          >
             Events
           </Link>
           <Link to="/sources/$id/runs" params={{ id }} className="tab">

@@ -18,7 +18,7 @@ import { Menu, MenuHead, MenuItem } from "~/ui/menu";
 import { Glyph } from "~/ui/status";
 import { say } from "~/ui/toast";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
-import { sampleOf } from "./test-event";
+import { eventOfSource, sampleOf } from "./test-event";
 import { useBuilder } from "./use-builder";
 import { eventOfRunQuery } from "./use-test";
 
@@ -202,20 +202,10 @@ function SourceEvents({ source }: { source: string }) {
       <MenuHead>Events of the source</MenuHead>
       {events.map((event) => {
         const { summary } = event.metadata;
-        const text = typeof summary === "string" ? summary : "";
         return (
-          <MenuItem
-            key={event.id}
-            onSelect={() =>
-              test.choose({
-                id: event.id,
-                from: text === "" ? `Event ${clock(event.indexed_at_ms)}` : text,
-                value: event.event,
-              })
-            }
-          >
+          <MenuItem key={event.id} onSelect={() => test.choose(eventOfSource(event))}>
             <span className="num">{clock(event.indexed_at_ms)}</span>
-            <span className="dim cut">{text}</span>
+            <span className="dim cut">{typeof summary === "string" ? summary : ""}</span>
           </MenuItem>
         );
       })}

@@ -1,6 +1,8 @@
 /** Events that a workflow is tested with: made up by the kind of its trigger, or real ones. Pure. */
 
 import type { JsonObject } from "~/api/json";
+import type { EventSummary } from "~/api/schema";
+import { clock } from "~/ui/format";
 import type { TriggerDraft } from "./model";
 
 export type TestEvent = {
@@ -50,4 +52,15 @@ export function sampleOf(trigger: TriggerDraft | undefined): TestEvent {
     default:
       return { id: "sample", from: "Empty event", value: {} };
   }
+}
+
+/** An event that a source emitted, by its summary. */
+export function eventOfSource(event: EventSummary): TestEvent {
+  const { summary } = event.metadata;
+  const text = typeof summary === "string" ? summary : "";
+  return {
+    id: event.id,
+    from: text === "" ? `Event ${clock(event.indexed_at_ms)}` : text,
+    value: event.event,
+  };
 }

@@ -10,9 +10,9 @@ import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
 import { clock } from "~/ui/format";
 import { type Draft, requestOf, savedStepsOf } from "./model";
-import { recentRunsQuery } from "./queries";
+import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
-import { sampleOf, type TestEvent } from "./test-event";
+import { eventOfSource, sampleOf, type TestEvent } from "./test-event";
 
 /** What a test said of one step, and the step as it was then. */
 type Said = { run: Run; name: string; text: string; says: string; at: number };
@@ -42,7 +42,15 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     ...eventOfRunQuery(newest?.id ?? ""),
     enabled: chosen === undefined && newest !== undefined,
   });
-  const event = chosen ?? newestRun ?? sampleOf(now.triggers[0]);
+  const [trigger] = now.triggers;
+  const source = trigger?.kind === "source" ? trigger.id : undefined;
+  const { data: emitted } = useQuery({
+    ...keptEventsQuery(source ?? "", undefined),
+    enabled:
+      chosen === undefined && runs !== undefined && newest === undefined && source !== undefined,
+  });
+  const newestEmitted = emitted?.map(eventOfSource)[0];
+  const event = chosen ?? newestRun ?? newestEmitted ?? sampleOf(trigger);
 
   /** Exports of a step as it was last tested, or as the run of the chosen event had them. */
   const exportsOf = (key: string): JsonObject | undefined => {
