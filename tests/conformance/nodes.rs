@@ -411,7 +411,7 @@ async fn a_tick_a_mail_and_a_delivery_go_once() {
     let Some(pair) = Pair::start(&["--smtp-url", &mail.url, "--owner-email", "owner@example.test"]).await else { return };
     let ticks = "export default { name: 't', version: '1', props: { timer: { type: '$.interface.timer', default: { intervalSeconds: 1 } } },
       run(e) { this.$emit({ at: e.timestamp }); } };";
-    let begun = Instant::now();
+    let begun = std::time::Instant::now();
     let source = pair.a.source(ticks, json!({})).await;
     let webhook = pair.a.post("/webhooks", &json!({ "url": hook.url })).await.data();
     pair.a.post("/subscriptions", &json!({ "emitter_id": id(&source), "listener_id": id(&webhook) })).await.data();
