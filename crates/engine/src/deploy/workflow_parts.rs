@@ -117,6 +117,7 @@ const SHOWN_OF_SOURCES: &[&str] = &[
     "calls_per_isolate",
     "concurrency",
     "made_from",
+    "external_user_id",
     "interfaces",
 ];
 
