@@ -96,6 +96,8 @@ fn the_command_line_reads_no_answer_without_an_end() {
         (&["export"], 64 << 20),
         (&["events", "p_x"], 256 << 20),
     ] {
+        // A peer of its own: what one before still writes is not counted here.
+        let peer = Peer::start(move |head| Says::Endless("200 OK", start(head)));
         let said = run(&peer.url, args).fails(1);
         assert!(said.contains("bytes, the most that is read"), "{args:?}: {said}");
         let taken = peer.taken();

@@ -411,7 +411,7 @@ fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
         ("POST", "/v1/oauth/clients") => ("", json!({ "name": "made", "scopes": ["read"] })),
         ("PUT", "/v1/workflows/{id}/retention" | "/v1/sources/{id}/retention") => ("", json!({ "keep_count": 1000 })),
         ("POST", "/v1/connect/{project}/triggers/deploy") => {
-            ("", json!({ "id": "vault-trigger", "external_user_id": "u", "webhook_url": "http://127.0.0.1:9/third", "configured_props": with }))
+            ("", json!({ "id": "vault-trigger", "webhook_url": "http://127.0.0.1:9/third", "configured_props": with }))
         }
         ("PUT", "/v1/connect/{project}/deployed-triggers/{id}") => ("", json!({ "configured_props": { "pick": "a" }, "name": "renamed" })),
         ("PUT", "/v1/connect/{project}/deployed-triggers/{id}/pipelines") => ("", json!({ "workflow_ids": [of("/workflows/{id}")] })),
