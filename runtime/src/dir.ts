@@ -119,9 +119,7 @@ class File {
   createWriteStream(contentType?: unknown, _contentLength?: unknown): Writable {
     const through = new PassThrough();
     const stored = this.fromReadableStream(through, contentType);
-    // Reported by the stream.
-    stored.catch(() => {});
-    return new Writable({
+    const stream = new Writable({
       write: (chunk, _encoding, done) => void through.write(chunk, done),
       // The stream finishes once the file is in the store.
       final: (done) => {
@@ -133,6 +131,10 @@ class File {
         done(error);
       },
     });
+    // Errors are the outer stream's to report; where the store refuses before it reads, writes would wait for a reader that never comes.
+    through.on("error", () => {});
+    stored.catch((error: unknown) => stream.destroy(error as Error));
+    return stream;
   }
 
   createReadStream(): Readable {

@@ -57,7 +57,7 @@ fn says(text: &str) -> String {
     format!("export default defineComponent({{ async run({{ $ }}) {{ await $.respond({{ status: 200, body: '{text}' }}); }} }});")
 }
 
-/// Waits until a session is none any more; a server that hears of nothing believes what it read for three seconds at most.
+/// Waits until a session has ended; a server that hears of no change uses what it read for three seconds at most.
 async fn until_out(browser: &mut Browser, server: &Server) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while browser.get(server, "/session").await.status != 401 {

@@ -114,12 +114,7 @@ async fn asking_for_a_link_says_nothing_of_who_has_a_login_and_is_throttled() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1, "{answers:?}");
-    server
-        .until("no more mails than there were questions, and none to others", "/mail", |l| {
-            let mails = l["data"].as_array().map_or(&[][..], Vec::as_slice);
-            (1..=10).contains(&mails.len()) && mails.iter().all(|mail| mail["recipient"] == "mara@x.test")
-        })
-        .await;
+    server.until("the one mail", "/mail", |l| l["page_info"]["total_count"] == 1).await;
     // Links that are nobody's are answered as those that were used.
     let open = async |token: &str| {
         let got = Browser::default().call(&server, Method::POST, "/links/open", Some(&json!({ "token": token }))).await;

@@ -169,8 +169,8 @@ impl Life {
             tokio::time::sleep(processor::LOOK).await;
             let Some(seen) = meter.look(self.host.ended(), self.host.calls()) else { continue };
             late = if seen.has_worked { Duration::ZERO } else { late + seen.taken.used };
-            let why = || format!("used {:?} of processor time after its end", self.late_processor_max);
-            if late > self.late_processor_max && self.host.ends_without_call(&why()) {
+            let most = self.late_processor_max;
+            if late > most && self.host.ends_without_call(&format!("used {most:?} of processor time after its end")) {
                 return Death::Ended;
             }
             let keeps_back = part.look(seen.taken, seen.has_worked, Instant::now());

@@ -40,7 +40,7 @@ fn by(author: Option<&Author>) -> Option<&str> {
 }
 
 pub(crate) async fn update(t: &Transaction<'_>, w: &Workflow, over: Option<i64>, i: Option<&Interfaces>) -> StoreResult<()> {
-    // It locks the workflow, so that of two that change one revision the later one is told.
+    // It locks the workflow: of two changes of one revision, the later one is refused.
     let sql = "SELECT revision FROM workflows WHERE id = $1 AND org_id = $2 FOR UPDATE";
     let revision = one(t, sql, &[&w.id.as_str(), &w.org_id.as_str()], |row| get::<i64>(row, "revision")).await?.ok_or(StoreError::NotFound)?;
     if over.is_some_and(|over| over != revision) {

@@ -1,7 +1,7 @@
 // A whole evening: a source is deployed, a workflow built on it, a step breaks, is mended, and what failed is finished.
 // With PICTURES, a folder, it takes the pictures of the tour in docs/guide.
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
-import { step, workflow } from "../fixtures/workflows.ts";
+import { step, workflow, write } from "../fixtures/workflows.ts";
 import type { Page } from "@playwright/test";
 
 const picture = async (page: Page, name: string): Promise<void> => {
@@ -28,14 +28,6 @@ const orders = `export default {
 
 const post = (endpoint: string, body: unknown) =>
   fetch(endpoint, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-
-/** Puts code in the place of what the editor has. */
-async function write(page: Page, name: string, code: string): Promise<void> {
-  await page.getByRole("textbox", { name: `Code of ${name}` }).focus();
-  await page.keyboard.press("ControlOrMeta+a");
-  await page.keyboard.press("Delete");
-  await page.keyboard.insertText(code);
-}
 
 const label = (street: string) =>
   step(`const order = steps.trigger.event;
@@ -150,7 +142,7 @@ test("a failed run of a source is replayed, and the error stays read", async ({ 
     name: "Counter",
     component_code: `export default { name: "Counter", version: "1", props: { db: "$.service.db" }, run() {
       const tries = (this.db.get("tries") ?? 0) + 1; this.db.set("tries", tries);
-      if (!this.$auth && tries < 2) throw new RangeError("not yet"); this.$emit({ tries }, { summary: "at last" }); } };`,
+      if (tries < 2) throw new RangeError("not yet"); this.$emit({ tries }, { summary: "at last" }); } };`,
   });
   await server.call("POST", `/sources/${source.id}/run`, { event: {} });
   await page.goto(`/sources/${source.id}/runs`);

@@ -1,6 +1,6 @@
 // A workflow in the browser: made, written, tested, mended, deployed, called, rolled back.
 import { expect, expectAccessible, test } from "../fixtures/test.ts";
-import { send, step, workflow } from "../fixtures/workflows.ts";
+import { send, step, workflow, write } from "../fixtures/workflows.ts";
 import type { Page } from "@playwright/test";
 
 const shot = async (page: Page, name: string) => {
@@ -12,15 +12,6 @@ const shot = async (page: Page, name: string) => {
   }
   await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
 };
-
-/** Puts code in the place of what the editor has. */
-async function write(page: Page, name: string, code: string): Promise<void> {
-  const editor = page.getByRole("textbox", { name: `Code of ${name}` });
-  await editor.focus();
-  await page.keyboard.press("ControlOrMeta+a");
-  await page.keyboard.press("Delete");
-  await page.keyboard.insertText(code);
-}
 
 const greet = (word: string) => step(`console.log("greets"); return "hello " + ${word};`);
 

@@ -294,6 +294,10 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
     assert!(!paths(&server, "a").await.contains(&"local.txt".to_owned()), "{got}");
     let refused = run_steps(&[("read", "await this.dir.open('x').fromReadableStream(Readable.from(['x']));")], "a").await;
     assert!(refused["message"].as_str().is_some_and(|words| words.contains("accessMode: \"read\"")), "{refused}");
+    // A stream that the store refuses says so, and does not wait for a reader.
+    let large = "await pipeline(Readable.from(Array(64).fill(Buffer.alloc(4096))), this.dir.open('x').createWriteStream());";
+    let refused = run_steps(&[("read", large)], "a").await;
+    assert!(refused["message"].as_str().is_some_and(|words| words.contains("accessMode: \"read\"")), "{refused}");
     for (path, code) in [("../up", "RangeError"), ("", "RangeError"), ("a\\nb", "RangeError")] {
         let refused = run_steps(&[("write", &format!("await this.dir.open('{path}').fromReadableStream(Readable.from(['x']));"))], "a").await;
         assert_eq!(refused["code"], code, "{path}: {refused}");

@@ -129,11 +129,11 @@ impl Engine {
     fn message(&self, mail: &Mail) -> Result<Message, String> {
         let from: Mailbox = self.0.config.mail_from.parse().map_err(|e| format!("the sender `{}` is not an address: {e}", self.0.config.mail_from))?;
         let to: Mailbox = mail.recipient.parse().map_err(|e| format!("the recipient `{}` is not an address: {e}", mail.recipient))?;
-        // The id makes a mail that is sent twice recognizable.
         let text = match &mail.link {
             Some(sealed) => mail.text.replace(Mail::LINK, &self.0.keyring.open(mail.id.as_str(), sealed).map_err(|e| e.to_string())?),
             None => mail.text.clone(),
         };
+        // The id makes a mail that is sent twice recognizable.
         let builder = Message::builder().from(from).to(to).subject(&mail.subject).message_id(Some(format!("<{}@millrace>", mail.id)));
         let built = match &mail.html {
             None => builder.body(text),

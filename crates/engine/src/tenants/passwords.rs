@@ -30,6 +30,8 @@ const REMEMBERED_MAX: usize = 20_000;
 /// Hashes and verifies passwords, a few at once.
 pub(crate) struct Passwords {
     running: Arc<Semaphore>,
+    /// Held while a link for a forgotten password is made: of several questions at once, each would find that there is none yet.
+    pub(crate) reset: tokio::sync::Mutex<()>,
     wrong: Mutex<HashMap<Counted, (Timestamp, u32)>>,
 }
 
@@ -43,7 +45,7 @@ enum Counted {
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self { running: Arc::new(Semaphore::new(HASHES_AT_ONCE)), wrong: Mutex::default() }
+        Self { running: Arc::new(Semaphore::new(HASHES_AT_ONCE)), reset: tokio::sync::Mutex::default(), wrong: Mutex::default() }
     }
 }
 

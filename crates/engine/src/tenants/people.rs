@@ -26,7 +26,7 @@ const USED_WITHIN_MS: i64 = 10 * 60 * 1000;
 const SETUP_MS: i64 = 24 * 3600 * 1000;
 /// How long a link works that somebody who forgot the password asked for.
 const RESET_MS: i64 = 3600 * 1000;
-/// How long no second one is mailed.
+/// How long after one no second one is mailed.
 const RESET_AGAIN_MS: i64 = 5 * 60 * 1000;
 /// Characters of a client's `User-Agent`.
 const USER_AGENT_CHARS: usize = 300;
@@ -271,7 +271,8 @@ impl Engine {
         let Some(login) = self.0.store.login(email).await? else { return Ok(()) };
         let memberships = self.0.store.memberships(&login.user_id).await?;
         let Some((organization, _)) = memberships.first() else { return Ok(()) };
-        // Nobody's post is filled by asking again and again.
+        // Nobody's post is filled by asking again and again, and the link of the first mail works.
+        let _one_at_a_time = self.0.passwords.reset.lock().await;
         let since = self.now().plus_ms(-RESET_AGAIN_MS);
         let links = self.0.store.links(&organization.id, LinkKind::Reset).await?;
         if links.iter().any(|link| link.user_id.as_ref() == Some(&login.user_id) && link.created_at > since) {
