@@ -360,7 +360,7 @@ test("a schedule says its words and its next times", async ({ page }) => {
   await expect(page.getByText(/^Saved/)).toBeVisible();
 });
 
-test("what somebody else saved meanwhile is not overwritten without a word", async ({ page, server }) => {
+test("what somebody else saved meanwhile is not overwritten without a word", async ({ page, server, messages }) => {
   const made = await workflow(server, "Shared", { one: step("return 1;") });
   await page.goto(`/workflows/${made.id}/edit`);
   await write(page, "one", step("return 'mine';"));
@@ -384,6 +384,8 @@ test("what somebody else saved meanwhile is not overwritten without a word", asy
   await page.getByRole("button", { name: "Deploy", exact: true }).click();
   await expect(page.getByRole("dialog").getByRole("alert")).toContainText("This draft was changed elsewhere");
   expect((await server.call<unknown[]>("GET", `/workflows/${made.id}/deployments`)).length).toBe(1);
+  // The browser writes each refusal to its console.
+  expect(messages.splice(0)).toEqual(Array(2).fill(expect.stringContaining("412")));
 });
 
 test("a viewer sees a workflow and no act that fails", async ({ page, server }) => {

@@ -35,7 +35,9 @@ export function StepPanel({
 }) {
   const all = tabsOf(run, stepKey, plan);
   const tabs = bare ? all.filter((each) => each.tab !== "code") : all;
-  const shown = tabs.find((each) => each.tab === tab) ?? tabs[0];
+  const of = (wanted: Tab | undefined) => tabs.find((each) => each.tab === wanted);
+  // What a step left says more than what it was given.
+  const shown = of(tab) ?? of("error") ?? of("exports") ?? tabs[0];
   const step = run.steps.find(({ name }) => name === stepKey);
   const planned = plan.find(({ name }) => name === stepKey);
   return (
@@ -115,7 +117,7 @@ function tabsOf(run: RunDetail, stepKey: string, plan: readonly PlannedStep[]): 
       ),
     });
   }
-  tabs.push(...inputOf(step, planned, isSource ? "this" : "this"));
+  tabs.push(...inputOf(step, planned, "this"));
   if (step !== undefined && Object.keys(step.exports).length > 0) {
     tabs.push({
       tab: "exports",
