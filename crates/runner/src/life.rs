@@ -26,8 +26,10 @@ use crate::wire::{self, WireError};
 
 /// Bytes of standard error that are kept to tell a cause of death.
 const STDERR_KEPT: usize = 16 << 10;
-/// How long a host may be silent in the middle of a frame.
+/// How long a host that does nothing may be silent in the middle of a frame: two looks at it on end.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(5);
+/// Who uses that much of the processor between two looks does something.
+const BUSY: Duration = Duration::from_millis(100);
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often it is looked how many threads and watches of epoll a host has, and how much memory.
@@ -130,16 +132,24 @@ impl Life {
     async fn read(&self, mut read: OwnedReadHalf) -> Result<(), WireError> {
         let mut buffer = BytesMut::with_capacity(64 << 10);
         let (mut phase, mut begun) = (Phase::Silent, false);
+        // What it had used of the processor when it was first seen to wait in the middle of a frame.
+        let mut idle_at = None;
         loop {
             // Where a frame has begun, its rest is on its way: nobody waits for anything in the middle of one.
             let more = read.read_buf(&mut buffer);
-            let came = if begun { tokio::time::timeout(BROKEN_OFF_AFTER, more).await } else { Ok(more.await) };
+            let came = if begun { tokio::time::timeout(BROKEN_OFF_AFTER / 2, more).await } else { Ok(more.await) };
             match came {
                 Ok(Ok(0) | Err(_)) => return Ok(()),
-                Ok(Ok(_)) => {}
-                // It may be waiting for a processor, or be busy with what it runs.
-                Err(_) if self.child.id().is_some_and(sleeps) => return Err(WireError::BrokeOff { seconds: BROKEN_OFF_AFTER.as_secs() }),
-                Err(_) => continue,
+                Ok(Ok(_)) => idle_at = None,
+                Err(_) => {
+                    // It may be waiting for a processor, or be busy: its first thread sleeps also while others collect garbage for it.
+                    let used = self.child.id().filter(|pid| sleeps(*pid)).and_then(processor::used);
+                    match (idle_at, used) {
+                        (Some(before), Some(now)) if now < before + BUSY => return Err(WireError::BrokeOff { seconds: BROKEN_OFF_AFTER.as_secs() }),
+                        _ => idle_at = used,
+                    }
+                    continue;
+                }
             }
             while let Some(frame) = wire::take_frame(&mut buffer, self.frame_bytes_max)? {
                 if let Some(event) = self.host.frame(&frame, &mut phase, &self.loading)? {

@@ -193,7 +193,7 @@ fn waited(pid: u32) -> Duration {
 }
 
 /// The time that all threads of a process, those that ended too, had the processor; None where it is gone.
-fn used(pid: u32) -> Option<Duration> {
+pub(crate) fn used(pid: u32) -> Option<Duration> {
     ticks(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|ticks| Duration::from_millis(ticks * 1000 / ticks_per_second()))
 }
 
