@@ -36,6 +36,8 @@ pub struct Effects {
     pub source: Option<SourceChange>,
     /// Runs of listeners.
     pub runs: Vec<NewRun>,
+    /// What goes to listeners of events, bytes, as the engine counts it against its limit; not stored.
+    pub passed_on_bytes: usize,
     /// Log lines of a run (`log_owner`: the workflow or source, as text).
     pub logs: Vec<LogLine>,
     /// Whose logs they are: organization, owner, run.

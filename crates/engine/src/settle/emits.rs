@@ -1,5 +1,7 @@
 //! What a source's run emits: deduped, kept as events, and passed on to its listeners.
 
+use std::sync::Arc;
+
 use millrace_model::dedupe::{Candidate, dedupe};
 use millrace_model::event::Event;
 use millrace_model::ids::WebhookId;
@@ -18,6 +20,10 @@ use crate::run::sink::Collected;
 use crate::settle::turns::{Remembered, Turn};
 use crate::{Engine, EngineError};
 
+/// What the runs and deliveries for all listeners of a commit's events may come to, bytes: each has the event's payload of its own.
+const PASSED_ON_BYTES_MAX: usize = 256 << 20;
+/// What each counts beside the payload: its context and its row.
+const LISTENER_BYTES: usize = 1 << 10;
 /// What an event's summary shows at most.
 const SUMMARY_CHARS_MAX: usize = 1000;
 
@@ -116,7 +122,19 @@ impl Engine {
                 listeners.join(", ")
             );
             effects.logs.push(self.error_line(&cut));
+        } else if Self::makes_too_much(effects, event, listeners.len()) {
+            let cut = format!(
+                "Error: events were not passed on to their {} listeners: with them, what one commit of this run makes for listeners would have more than {} MiB, \
+                 the limit; emit less in one run, or keep large data outside and emit where it is",
+                listeners.len(),
+                PASSED_ON_BYTES_MAX >> 20
+            );
+            // Once, however many events there are.
+            if effects.logs.last().is_none_or(|line| line.text != cut) {
+                effects.logs.push(self.error_line(&cut));
+            }
         } else {
+            let payload: Arc<str> = event.payload.as_str().into();
             for listener in listeners.iter() {
                 if listener.starts_with(WebhookId::PREFIX) {
                     effects.webhook_deliveries.push(self.webhook_delivery(event, listener, &context.trace_id)?);
@@ -128,7 +146,7 @@ impl Engine {
                     handles_error: handles_error || event.name == ERRORS,
                     ..Origin::first("COMPONENT", event.emitter_id.as_str())
                 };
-                if let Some(run) = self.listener_run(event, listener, &origin).await? {
+                if let Some(run) = self.listener_run(event, &payload, listener, &origin).await? {
                     effects.runs.push(run);
                 }
             }
@@ -147,13 +165,23 @@ impl Engine {
         self.pass_on(effects, &event, context, context.handles_error).await
     }
 
-    async fn listener_run(&self, event: &Event, listener: &str, origin: &Origin) -> Result<Option<NewRun>, EngineError> {
+    /// Whether an event's listeners would make a commit larger than it may be; else they are counted.
+    fn makes_too_much(effects: &mut Effects, event: &Event, listeners: usize) -> bool {
+        let comes_to = effects.passed_on_bytes.saturating_add((event.payload.len() + LISTENER_BYTES).saturating_mul(listeners));
+        let is_too_much = comes_to > PASSED_ON_BYTES_MAX;
+        if !is_too_much {
+            effects.passed_on_bytes = comes_to;
+        }
+        is_too_much
+    }
+
+    async fn listener_run(&self, event: &Event, payload: &Arc<str>, listener: &str, origin: &Origin) -> Result<Option<NewRun>, EngineError> {
         let owner = Owner::from_row(listener.to_owned());
         let Some(program) = self.live_program(&event.org_id, &owner).await? else { return Ok(None) };
         if !program.identity().active {
             return Ok(None);
         }
-        self.new_run(&program, origin, event.payload.clone(), Start::Queued).map(Some)
+        self.new_run(&program, origin, payload.clone(), Start::Queued).map(Some)
     }
 }
 
