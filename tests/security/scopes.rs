@@ -403,6 +403,7 @@ fn taken(laid: &Laid, row: &Row, tells: &str) -> (String, Value) {
         ("PUT", "/v1/workflows/{id}") => ("", json!({ "steps": step })),
         ("POST", "/v1/workflows/{id}/rollback") => ("", json!({ "deployment_id": of("{deployment}") })),
         ("POST", "/v1/domains") => ("", json!({ "domain": "other.example.test", "endpoint_id": laid.endpoint })),
+        ("POST", "/v1/runs/cancel") => ("", json!({ "filter": { "status": "queued" } })),
         ("POST", "/v1/data_stores") => ("", json!({ "name": "made" })),
         ("PUT", "/v1/data_stores/{id}") => ("", json!({ "name": "renamed" })),
         ("PUT", "/v1/data_stores/{id}/record") => ("", json!({ "key": NAMED, "value": STORED })),

@@ -4,6 +4,8 @@ use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::r2_endpoints::registries::millrace;
+
 /// Noon of a day.
 const NOON: i64 = 1_767_182_400_000;
 const MINUTE_MS: i64 = 60_000;
@@ -56,4 +58,40 @@ async fn r4_7_a_failed_step_is_retried_eight_times_within_ten_hours() {
     let told = server.until("one error", &errors, |l| l["page_info"]["total_count"] == 1).await;
     assert_eq!(told["data"][0]["event"]["error"]["code"], "RangeError");
     assert_eq!(server.get("/mail").await.json["page_info"]["total_count"], 1);
+}
+
+#[tokio::test]
+async fn r4_7_runs_that_wait_are_counted_and_cancelled_by_a_filter() {
+    let server = Server::start().await;
+    let made = async |name: &str| {
+        let steps = json!([{ "namespace": "a", "code": "export default defineComponent({ run({ $ }) { $.flow.delay(3600000); } });" }]);
+        server.post("/workflows", &json!({ "name": name, "triggers": [{ "type": "http" }], "steps": steps })).await.data()
+    };
+    let (one, other) = (made("one").await, made("other").await);
+    for (workflow, times) in [(&one, 3), (&other, 1)] {
+        for _ in 0..times {
+            answer(server.raw(Method::POST, &endpoint(workflow))).await;
+        }
+    }
+    server.until("four that wait", "/runs?status=paused", |l| l["page_info"]["total_count"] == 4).await;
+    let cancel = async |body: Value| server.post("/runs/cancel", &body).await;
+    let of_one = json!({ "owner_id": one["id"], "from": 0 });
+    assert_eq!(cancel(json!({ "filter": of_one, "dry_run": true })).await.data(), json!({ "matching": 3, "cancelled": 0 }));
+    assert_eq!(cancel(json!({ "filter": of_one })).await.data(), json!({ "matching": 3, "cancelled": 3 }));
+    assert_eq!(cancel(json!({ "filter": of_one })).await.data(), json!({ "matching": 0, "cancelled": 0 }));
+    assert_eq!(cancel(json!({ "filter": { "status": "queued" }, "dry_run": true })).await.data()["matching"], 0);
+    assert_eq!(server.get("/runs?status=paused").await.json["page_info"]["total_count"], 1, "those of the other wait on");
+    for (body, field) in [
+        (json!({}), "filter"),
+        (json!({ "filter": { "state": "paused" } }), "filter"),
+        (json!({ "filter": { "status": "running" } }), "status"),
+        (json!({ "filter": { "owner_id": "nobody" } }), "id"),
+    ] {
+        let refused = cancel(body).await;
+        assert!(refused.status == 422 || (field == "id" && refused.status == 404), "{}", refused.text);
+        assert!(field == "id" || refused.json["details"]["field"] == field, "{}", refused.text);
+    }
+    let (code, counted, said) = millrace(&server, &["runs", "cancel-waiting", "other", "--status", "paused", "--dry-run"]);
+    assert_eq!((code, counted), (Some(0), json!({ "matching": 1, "cancelled": 0 })), "{said}");
+    assert_eq!(cancel(json!({ "filter": {} })).await.data(), json!({ "matching": 1, "cancelled": 1 }));
 }

@@ -10,6 +10,7 @@ use millrace_model::run::{RunKind, RunStatus};
 use serde_json::{Value, json};
 
 use crate::App;
+use crate::contract::table::{RUN_FILTER, RUN_STATES};
 use crate::error::ApiError;
 use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, id};
 use crate::wire::{self, Fields};
@@ -44,6 +45,31 @@ pub(crate) async fn list_all(State(app): State<App>, Auth(caller): Auth, query: 
     let listing = app.engine.list_runs(&caller, &filter(&query.params)?, whole, &query.page).await?;
     let show = if whole { wire::listed_run } else { wire::light_run };
     query.memory.make(listing, |page| page.items.iter().map(wire::listed_run_values).sum(), move |listing| fields.records(listing, |r| show(&r))).await
+}
+
+/// Cancels what waits and fits, or counts it.
+pub(crate) async fn cancel_many(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
+    params.org_is(&caller)?;
+    let Some(Value::Object(given)) = params.0.get("filter") else {
+        return Err(ApiError::field("filter", "`filter` is missing: an object with parameters of `GET /v1/runs`; `{}` stands for all runs that wait"));
+    };
+    let known: Vec<_> = RUN_STATES.iter().chain(&RUN_FILTER).map(|param| param.name).collect();
+    if let Some(unknown) = given.keys().find(|name| !known.contains(&name.as_str())) {
+        let shown: String = unknown.chars().take(40).collect();
+        return Err(ApiError::field("filter", format!("`filter` has no field `{shown}`, allowed are {}", known.join(", "))));
+    }
+    // As a query has them.
+    let text = |(name, value): (&String, &Value)| (name.clone(), if value.is_number() { json!(value.to_string()) } else { value.clone() });
+    let mut filter = filter(&Params(given.iter().map(text).collect()))?;
+    if filter.statuses.is_empty() {
+        filter.statuses = vec![RunStatus::Queued, RunStatus::Paused];
+    }
+    if let Some(other) = filter.statuses.iter().find(|status| !matches!(status, RunStatus::Queued | RunStatus::Paused)) {
+        let message = format!("a run that is {} cannot be cancelled; allowed are queued and paused", other.as_str());
+        return Err(ApiError::field("status", message));
+    }
+    let (matching, cancelled) = app.engine.cancel_runs(&caller, &filter, params.flag("dry_run")?.unwrap_or(false)).await?;
+    Ok(Fields::default().data(json!({ "matching": matching, "cancelled": cancelled })))
 }
 
 /// State and time.

@@ -41,4 +41,22 @@ pub enum RunCommand {
         /// The run's id
         id: String,
     },
+    /// Cancel the runs of a workflow or source that are queued or paused, at most 1,000 at once
+    #[command(after_help = "Example: millrace runs cancel-waiting orders --status paused --to 2026-01-31T12:00:00Z --dry-run")]
+    CancelWaiting {
+        /// Id or name of the workflow or source
+        name: String,
+        /// Only runs in this state
+        #[arg(long, value_parser = ["queued", "paused"])]
+        status: Option<String>,
+        /// Only runs accepted at or after: a date such as 2026-01-31, a time such as 2026-01-31T12:00:00Z, or epoch milliseconds
+        #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
+        from: Option<i64>,
+        /// Only runs accepted before
+        #[arg(long, value_name = "TIME", value_parser = crate::commands::time_ms)]
+        to: Option<i64>,
+        /// Count them only
+        #[arg(long)]
+        dry_run: bool,
+    },
 }

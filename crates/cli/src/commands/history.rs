@@ -93,6 +93,11 @@ pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Re
             show.shaped(&client.call(Method::POST, &format!("/runs/{}/replay", segment(&id)), &body).await?, short_run)
         }
         RunCommand::Cancel { id } => show.shaped(&client.call(Method::POST, &format!("/runs/{}/cancel", segment(&id)), &json!({})).await?, short_run),
+        RunCommand::CancelWaiting { name, status, from, to, dry_run } => {
+            let owner = client.resolve(&name).await?.id;
+            let filter = json!({ "owner_id": owner, "status": status, "from": from, "to": to });
+            show.record(&client.call(Method::POST, "/runs/cancel", &json!({ "filter": filter, "dry_run": dry_run })).await?)
+        }
     }
 }
 

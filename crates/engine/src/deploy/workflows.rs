@@ -11,7 +11,7 @@ use millrace_model::source::{HttpInterface, Owner, Timer};
 use millrace_model::subscription::Subscription;
 use millrace_model::tenant::Caller;
 use millrace_model::workflow::{Deployment, Drafted, MESSAGE_MAX, Trigger, Workflow, WorkflowVersion};
-use millrace_store::{Interfaces, NewDeployment, StoreError};
+use millrace_store::{Interfaces, NewDeployment, RunFilter, StoreError};
 use serde_json::Value;
 
 use crate::deploy::components::base_slug;
@@ -24,6 +24,10 @@ use crate::{Engine, EngineError};
 
 /// Ticks of a timer that are shown before it is deployed.
 const TICKS_SHOWN: usize = 5;
+
+/// Runs that are cancelled together, and how often in one request.
+const CANCELLED_PAGE: u32 = 100;
+const CANCELLED_PAGES: u32 = 10;
 
 /// Where a replay begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -306,6 +310,26 @@ impl Engine {
             }),
             ended => Err(EngineError::Conflict { code: "run_has_ended", message: format!("the run `{id}` has ended: {}", ended.as_str()) }),
         }
+    }
+
+    /// Cancels runs that fit and are queued or paused, at most a thousand; those accepted meanwhile stay. With `dry_run` they are only counted.
+    /// Gives how many fit, counted up to a thousand, and how many were cancelled.
+    pub async fn cancel_runs(&self, caller: &Caller, filter: &RunFilter, dry_run: bool) -> Result<(u64, u64), EngineError> {
+        let mut page = Page { limit: CANCELLED_PAGE, ..Page::default() };
+        let mut listing = self.0.store.list_runs(&caller.org_id, filter, false, &page).await?;
+        let (matching, mut cancelled) = (listing.total_count, 0);
+        for _ in 0..if dry_run { 0 } else { CANCELLED_PAGES } {
+            let Some(last) = listing.items.last() else { break };
+            page.after = Some(last.run.id.to_string());
+            let now = self.now();
+            let ends = listing.items.iter().map(|listed| self.0.store.cancel_run(&caller.org_id, &listed.run.id, now));
+            for before in futures::future::join_all(ends).await {
+                // One that began or ended meanwhile stays as it is.
+                cancelled += u64::from(matches!(before?, Some(RunStatus::Queued | RunStatus::Paused)));
+            }
+            listing = self.0.store.list_runs(&caller.org_id, filter, false, &page).await?;
+        }
+        Ok((matching, cancelled))
     }
 
     pub(crate) async fn owned_workflow(&self, caller: &Caller, id: &WorkflowId) -> Result<Workflow, EngineError> {

@@ -275,6 +275,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         ],
     ),
     ("EventSummary", "An event", &[("id", "string"), ("indexed_at_ms", "integer"), ("event", "any"), ("metadata", "#EventMetadata")]),
+    ("CancelledRuns", "How many runs fit, counted up to 1,000, and how many were cancelled", &[("matching", "integer"), ("cancelled", "integer")]),
     ("ScheduleTimes", "When a schedule fires next", &[("next_ms", "[integer]")]),
     ("LogLine", "A line of a log", &[("ts", "integer"), ("level", "string"), ("text", "string"), ("step?", "string"), ("run_id?", "string")]),
     ("Subscription", "A subscription", &[("id", "string"), ("emitter_id", "string"), ("listener_id", "string"), ("event_name", "string")]),

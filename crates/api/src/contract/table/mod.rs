@@ -122,14 +122,14 @@ fn runs_sse(route: Route) -> Route {
 }
 
 /// States and times that runs are chosen by.
-const RUN_STATES: [Param; 3] = [
+pub(crate) const RUN_STATES: [Param; 3] = [
     Param::new("status", Kind::Words, "One or several of `queued`, `running`, `paused`, `succeeded`, `failed` and `cancelled`, with commas between them"),
     number("from", "Accepted at or after, epoch milliseconds"),
     number("to", "Accepted before, epoch milliseconds"),
 ];
 
 /// What else runs of an organization are chosen by.
-const RUN_FILTER: [Param; 9] = [
+pub(crate) const RUN_FILTER: [Param; 9] = [
     text("owner_id", "Of this workflow or source; also of one that was deleted, as long as its history is kept"),
     text("kind", "`live`, `test` or `hook`"),
     text("deployment_id", "Of this deployment of a workflow"),

@@ -128,6 +128,13 @@ pub(super) fn of_runs() -> Vec<Route> {
         post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
             .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
             .gives(Gives::One("Run")),
+        post("/runs/cancel", DEPLOY, "Cancel runs that are queued or paused, at most 1,000 at once, or count them", runs::cancel_many)
+            .takes(&[
+                object("filter", "Which: parameters of `GET /runs`; `{}` stands for all that wait").required(),
+                flag("dry_run", "Count them only"),
+                ORG,
+            ])
+            .gives(Gives::One("CancelledRuns")),
         post("/runs/{id}/cancel", INVOKE, "Cancel a run that is queued or paused", runs::cancel).gives(Gives::One("Run")),
         get("/mail", READ, "The outbox, newest first", mail::list).page("Mail"),
     ]
