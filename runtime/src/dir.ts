@@ -147,6 +147,10 @@ class File {
     return Buffer.concat(parts);
   }
 
+  async toEncodedString(encoding: BufferEncoding = "utf8", start?: number, end?: number): Promise<string> {
+    return (await this.toBuffer()).toString(encoding, start, end);
+  }
+
   async toFile(localPath: string): Promise<void> {
     await pipeline(this.createReadStream(), fs.createWriteStream(localPath));
   }

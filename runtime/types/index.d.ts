@@ -1,200 +1,297 @@
 // Types of components, so that an editor completes `this`, `$` and props. Point `@pipedream/types` here (README.md).
 
-import type { $ as Dollar, Emit, FileDir, HttpInterface, HttpRequest, DataStore, ServiceDb, Sql, Steps, TimerInterface } from "./runtime";
+import type { $ as Dollar, DataStore, Emit, FileDir, HttpInterface, HttpRequest, HttpResponse, ServiceDb, Sql, Steps, StoredFile } from "./runtime";
 
 export type * from "./runtime";
 
-type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
-/** A value that an object or a union stands for; `any` where nothing better is known. */
+/** Stands for a value of which nothing better is known. */
 type Loose = any;
+
+export type JSONValue = null | boolean | number | string | JSONValue[] | { [key: string]: JSONValue };
 
 /** One choice of a drop-down. */
 export type Option = string | number | boolean | { readonly label: string; readonly value: unknown };
+export type PropOptions = Loose[];
 
 /** What an async options method is given; `inputValues` come beside these. */
-export interface OptionsInput {
+export interface OptionsMethodArgs {
   /** Counts from 0. */
-  page: number;
+  page?: number;
   /** The `context` of the answer before; empty on the first page. */
-  prevContext: Record<string, Loose>;
+  prevContext?: Loose;
   /** What the user typed, with `useQuery`. */
   query?: string;
   [input: string]: Loose;
 }
 
-export type OptionsResult = readonly Option[] | { options: readonly Option[]; context?: Record<string, unknown> } | undefined | void;
+/** A list of `Option`, or `{ options, context }`. Not narrower, as what services answer is often untyped or typed wider. */
+export type OptionsResult = Loose;
 
-interface Values {
-  string: string;
-  integer: number;
-  number: number;
-  boolean: boolean;
-  object: Record<string, Loose>;
-  any: Loose;
+/** What code reads of props that stand for a service of the platform. The value of any other prop is `any`: it is what a user configured. */
+interface Services {
   dir: FileDir;
   sql: Sql;
   data_store: DataStore;
   http_request: HttpRequest;
   "$.service.db": ServiceDb;
   "$.interface.http": HttpInterface;
-  "$.interface.timer": TimerInterface;
-  "$.interface.apphook": Loose;
 }
 
 /** The types that the platform knows; others are kept, and shown as text input. */
-export type PropType = keyof Values | "string[]" | "integer[]" | "number[]" | "boolean[]" | "object[]" | "any[]" | "app[]" | "alert" | (string & {});
+export type PropType =
+  | keyof Services
+  | "string"
+  | "integer"
+  | "number"
+  | "boolean"
+  | "object"
+  | "any"
+  | "string[]"
+  | "integer[]"
+  | "number[]"
+  | "boolean[]"
+  | "object[]"
+  | "any[]"
+  | "app[]"
+  | "alert"
+  | "$.interface.timer"
+  | "$.interface.apphook"
+  | (string & {});
+
+export interface BasePropInterface {
+  label?: string;
+  /** Markdown. */
+  description?: string;
+}
 
 /** Fields of a prop; each type reads some of them. */
-export interface PropFields {
-  readonly label?: string;
-  /** Markdown. */
-  readonly description?: string;
-  readonly optional?: boolean;
-  readonly default?: Json | (() => unknown);
+export interface PropFields extends BasePropInterface {
+  optional?: boolean;
+  /** JSON, or a function that gives it. */
+  default?: Loose;
   /** Kept encrypted; strings only. */
-  readonly secret?: boolean;
-  readonly min?: number;
-  readonly max?: number;
+  secret?: boolean;
+  min?: number;
+  max?: number;
   /** A value makes the platform ask `additionalProps`. */
-  readonly reloadProps?: boolean;
-  readonly hidden?: boolean;
-  readonly disabled?: boolean;
+  reloadProps?: boolean;
+  hidden?: boolean;
+  disabled?: boolean;
   /** The value is then `{label, value}`. */
-  readonly withLabel?: boolean;
+  withLabel?: boolean;
   /** The options method is then given `query`. */
-  readonly useQuery?: boolean;
-  readonly format?: "file-ref" | (string & {});
+  useQuery?: boolean;
+  format?: "file-ref" | (string & {});
   /** `this` is the app, or the component: inferring which from inside of it would make the types circular, so it is `any`. */
-  readonly options?: readonly Option[] | ((this: Loose, input: OptionsInput) => OptionsResult | Promise<OptionsResult>);
+  options?: readonly Option[] | ((this: Loose, input: Loose) => OptionsResult | Promise<OptionsResult>);
   /** Of `$.interface.http`: `run` answers itself, with `respond`. */
-  readonly customResponse?: boolean;
+  customResponse?: boolean;
   /** Of `$.interface.timer`: the user may not change it. */
-  readonly static?: Timer;
-  readonly appProp?: string;
-  readonly eventNames?: readonly string[] | ((this: Loose) => readonly string[] | Promise<readonly string[]>);
+  static?: DefaultConfig;
+  appProp?: string;
+  eventNames?: readonly string[] | ((this: Loose) => readonly string[] | Promise<readonly string[]>);
   /** Of `alert`. */
-  readonly alertType?: "info" | "neutral" | "warning" | "error";
-  readonly content?: string;
-  readonly accessMode?: "read" | "write" | "read-write";
-  readonly sync?: boolean;
-  readonly auth?: { readonly app: string };
+  alertType?: "info" | "neutral" | "warning" | "error";
+  content?: string;
+  accessMode?: "read" | "write" | "read-write";
+  sync?: boolean;
+  auth?: { app: string };
   /** Of `app[]`: the slug of the accounts' app. */
-  readonly app?: string;
+  app?: string;
 }
 
-export type Timer = { readonly intervalSeconds: number } | { readonly cron: string };
+export interface DefaultConfig {
+  intervalSeconds?: number;
+  cron?: string;
+}
 
 export interface TypedProp extends PropFields {
-  readonly type: PropType;
+  type: PropType;
 }
 
-/** A prop that an app defines: its app, its name there, and what feeds its options. */
+/** What feeds the options of a prop that an app defines. */
+export type OptionalOptsFn = (configuredProps: { [name: string]: Loose }) => object;
+/** The app, the prop's name there, and what feeds its options. */
+export type PropDefinition = readonly [app: Loose, name: string, inputValues?: OptionalOptsFn | { [name: string]: Loose }];
+
+export interface PropDefinitionReference {
+  propDefinition: PropDefinition;
+}
+
+/** A prop that an app defines; fields beside the reference replace the app's. */
 export interface ReferringProp extends PropFields {
-  readonly type?: PropType;
-  readonly propDefinition: readonly [app: AnyApp, name: string, inputValues?: Record<string, unknown> | ((configured: Loose) => Record<string, unknown>)];
+  type?: PropType;
+  propDefinition: PropDefinition;
+}
+
+export interface AnyApp {
+  type: "app";
+  app: string;
+  propDefinitions?: Loose;
+  methods?: Loose;
 }
 
 export type Prop = PropType | TypedProp | ReferringProp | AnyApp;
-export type Props = { readonly [name: string]: Prop };
-export type Methods = { [name: string]: Loose };
+export type Props = { [name: string]: Prop };
+export type Methods = { [name: string]: (...args: Loose) => unknown };
 
-export interface AnyApp {
-  readonly type: "app";
-  readonly app: string;
-  readonly propDefinitions?: Loose;
-  readonly methods?: Loose;
+export type SourcePropDefinitions = Props;
+export type ActionPropDefinitions = Props;
+export type AppPropDefinitions = Props;
+
+export interface UserProp extends PropFields {
+  type: "boolean" | "boolean[]" | "integer" | "integer[]" | "string" | "string[]" | "object" | "any";
+}
+export interface InterfaceProp extends PropFields {
+  type: "$.interface.http" | "$.interface.timer";
+  default?: string | DefaultConfig;
+}
+export interface ServiceDBProp extends BasePropInterface {
+  type: "$.service.db";
+}
+export interface DataStoreProp extends BasePropInterface {
+  type: "data_store";
+}
+export interface HttpRequestProp extends BasePropInterface {
+  type: "http_request";
+  default?: DefaultHttpRequestPropConfig;
 }
 
-/** An app as `this.<prop>`: its methods, and the credentials of the chosen account. */
-export type AppInstance<A> = (A extends { readonly methods?: infer M } ? (M extends object ? M : {}) : {}) & { readonly $auth: Record<string, Loose> };
+/** A header, a parameter or a form field of an `http_request` prop. */
+export interface Field {
+  name: string;
+  value: string;
+}
+export interface HttpAuth {
+  type?: "basic" | "bearer" | "none";
+  username?: string;
+  password?: string;
+  token?: string;
+}
+export interface HttpBody {
+  type?: "fields" | "raw";
+  mode?: "fields" | "raw";
+  contentType?: string;
+  fields?: Field[];
+  raw?: string;
+}
+export interface DefaultHttpRequestPropConfig {
+  method?: string;
+  url?: string;
+  params?: Field[];
+  headers?: Field[];
+  auth?: HttpAuth;
+  body?: HttpBody;
+  tab?: string;
+}
 
-type ValueOf<T> = T extends keyof Values ? Values[T] : T extends `${infer Item}[]` ? (Item extends keyof Values ? Values[Item][] : Loose) : Loose;
-type Labelled<P, V> = P extends { readonly withLabel: true } ? { label: string; value: V } : V;
-type DefinitionOf<P> = P extends { readonly propDefinition: readonly [infer A, infer N, ...unknown[]] }
-  ? A extends { readonly propDefinitions?: infer D }
-    ? N extends keyof NonNullable<D>
-      ? NonNullable<D>[N]
-      : unknown
-    : unknown
-  : unknown;
+/** An app as `this.<prop>`: the names of its methods, and the credentials of the chosen account. A method takes and gives `any`: what it is declared to give is often narrower than what is read of it. */
+export type AppInstance<A> = A & (A extends { methods?: infer M } ? { [Name in keyof NonNullable<M>]: Loose } : {}) & { $auth: Loose; [name: string]: Loose };
 
 /** What code reads of a prop. */
-export type PropValue<P> = P extends { readonly type: "app" }
-  ? AppInstance<P>
-  : P extends { readonly type: "app[]" }
-    ? AppInstance<P>[]
-    : P extends { readonly type: infer T }
-      ? Labelled<P, ValueOf<T>>
-      : P extends { readonly propDefinition: unknown }
-        ? Labelled<P & DefinitionOf<P>, PropValue<DefinitionOf<P>>>
-        : P extends string
-          ? ValueOf<P>
-          : Loose;
+export type PropValue<P> = P extends { type: "app" } ? AppInstance<P> : P extends keyof Services ? Services[P] : P extends { type: infer T } ? (T extends keyof Services ? Services[T] : Loose) : Loose;
+/** The configured values. */
+export type PropValues<P> = { [Name in keyof P]: PropValue<P[Name]> };
 
-type IsOptional<P> = P extends { readonly optional: true } ? true : P extends { readonly optional: false } ? false : DefinitionOf<P> extends { readonly optional: true } ? true : false;
-/** An alert has no value. */
-type ValueKeys<P> = { [K in keyof P]: P[K] extends { readonly type: "alert" } ? never : K }[keyof P];
-
-/** The configured values; an optional one may be missing. */
-export type PropValues<P> = {
-  -readonly [K in ValueKeys<P> as IsOptional<P[K]> extends true ? never : K]: PropValue<P[K]>;
-} & {
-  -readonly [K in ValueKeys<P> as IsOptional<P[K]> extends true ? K : never]?: PropValue<P[K]>;
-};
-
-export type SourceThis<P, M> = PropValues<P> & M & { $emit: Emit };
-export type ActionThis<P, M> = PropValues<P> & M;
+export type SourceThis<M, P> = PropValues<P> & M & { $emit: Emit };
+export type ActionThis<M, P> = PropValues<P> & M;
 
 interface Described {
-  name: string;
+  name?: string;
   /** `app_name_slug-slugified-component-name`. */
   key?: string;
   version: string;
   description?: string;
 }
 
-type AdditionalProps<This> = (this: This, previousPropDefs: Record<string, Loose>) => Props | Promise<Props> | Record<string, unknown> | Promise<Record<string, unknown>>;
+export interface Hooks {
+  /** Once, when the source is deployed. */
+  deploy?(): unknown;
+  activate?(): unknown;
+  deactivate?(): unknown;
+}
 
-export interface Source<P extends Props, M extends Methods> extends Described {
+interface SourceParts<M, P> extends Described {
   type?: "source";
   /** Which of the emitted events are dropped: each event needs an id then. */
   dedupe?: "unique" | "greatest" | "last";
-  props?: P & Props;
-  methods?: M & ThisType<SourceThis<P, M>>;
-  hooks?: {
-    deploy?(this: SourceThis<P, M>): unknown;
-    activate?(this: SourceThis<P, M>): unknown;
-    deactivate?(this: SourceThis<P, M>): unknown;
-  };
-  additionalProps?: AdditionalProps<SourceThis<P, M>>;
+  methods?: M & ThisType<SourceThis<M, P>>;
+  hooks?: Hooks & ThisType<SourceThis<M, P>>;
+  additionalProps?(this: SourceThis<M, P>, previousPropDefs: Loose): Loose;
   /** Without one, the source emits its event. */
-  run?(this: SourceThis<P, M>, event: Loose): unknown;
+  run?(this: SourceThis<M, P>, event: Loose): unknown;
   sampleEmit?: unknown;
 }
 
-export interface Action<P extends Props, M extends Methods> extends Described {
+interface ActionParts<M, P> extends Described {
   type: "action";
-  props?: P & Props;
-  methods?: M & ThisType<ActionThis<P, M>>;
+  methods?: M & ThisType<ActionThis<M, P>>;
   annotations?: { readOnlyHint?: boolean; destructiveHint?: boolean; idempotentHint?: boolean; openWorldHint?: boolean };
-  additionalProps?: AdditionalProps<ActionThis<P, M>>;
-  run(this: ActionThis<P, M>, input: { $: Dollar; steps: Steps }): unknown;
+  additionalProps?(this: ActionThis<M, P>, previousPropDefs: Loose): Loose;
+  run(this: ActionThis<M, P>, input: ActionRunOptions): unknown;
 }
 
-/** A step's own code: an action that needs no name. */
-export type Step<P extends Props, M extends Methods> = Omit<Action<P, M>, "name" | "version" | "type"> & Partial<Pick<Action<P, M>, "name" | "version" | "type">>;
-
-export interface App<D extends Record<string, PropType | TypedProp | ReferringProp>, M extends Methods> {
+interface AppParts<M> {
   type: "app";
   /** Slug of the app. */
   app: string;
-  propDefinitions?: D & Props;
-  methods?: M & ThisType<M & { readonly $auth: Record<string, Loose> }>;
+  methods?: M & ThisType<M & { $auth: Loose }>;
 }
 
-export function defineSource<const P extends Props = {}, M extends Methods = {}>(source: Source<P, M>): Source<P, M>;
-export function defineAction<const P extends Props = {}, M extends Methods = {}>(action: Action<P, M>): Action<P, M>;
-export function defineComponent<const P extends Props = {}, M extends Methods = {}>(step: Step<P, M>): Step<P, M>;
-export function defineApp<const D extends Record<string, PropType | TypedProp | ReferringProp> = {}, M extends Methods = {}>(
-  app: App<D, M>,
-): { type: "app"; app: string; propDefinitions: D; methods: M };
+export interface Source<M = {}, P = {}> extends SourceParts<M, P> {
+  props?: P;
+}
+export type DedupedSource<M = {}, P = {}> = Source<M, P>;
+export type NonDedupedSource<M = {}, P = {}> = Source<M, P>;
+export interface Action<M = {}, P = {}> extends ActionParts<M, P> {
+  props?: P;
+}
+/** A step's own code: an action that needs no name. */
+export type Step<M = {}, P = {}> = Omit<Action<M, P>, "version" | "type"> & Partial<Pick<Action<M, P>, "version" | "type">>;
+export interface App<M = {}, D = {}> extends AppParts<M> {
+  propDefinitions?: D;
+}
+
+/** Any props are taken, as their definitions are often put together by code; `Props` makes an editor complete them. */
+type Taken<P> = { props?: P | Props };
+
+export function defineSource<M = {}, P = {}>(source: SourceParts<M, P> & Taken<P>): Source<M, P>;
+export function defineAction<M = {}, P = {}>(action: ActionParts<M, P> & Taken<P>): Action<M, P>;
+export function defineComponent<M = {}, P = {}>(step: Omit<Step<M, P>, "props"> & Taken<P>): Step<M, P>;
+export function defineApp<M = {}, D = {}>(app: AppParts<M> & { propDefinitions?: D | Props }): { type: "app"; app: string; propDefinitions: D; methods: M };
+
+export interface ActionRunOptions {
+  $: Dollar;
+  steps: Steps;
+}
+/** What `run` of a source is given with a `$.interface.http` prop. */
+export interface SourceHttpRunOptions {
+  method: string;
+  path: string;
+  query: { [name: string]: string };
+  headers: { [name: string]: string };
+  bodyRaw?: string;
+  body?: Loose;
+}
+/** What `run` of a source is given with a `$.interface.timer` prop; both times are seconds. */
+export interface SourceTimerRunOptions {
+  timestamp: number;
+  interval_seconds: number;
+}
+export type SourceRunOptions = SourceHttpRunOptions | SourceTimerRunOptions;
+
+export type Pipedream = Dollar;
+export type FlowFunctions = Dollar["flow"];
+export type SendFunctionsWrapper = Dollar["send"];
+export type SendConfigHTTP = Parameters<Dollar["send"]["http"]>[0];
+export type SendConfigEmail = Parameters<Dollar["send"]["email"]>[0];
+export type SendConfigS3 = Parameters<Dollar["send"]["s3"]>[0];
+export type SendConfigSSE = Parameters<Dollar["send"]["sse"]>[0];
+export type SendConfigEmit = { raw_event: SendPayload };
+export type SendConfigHTTPKv = { [name: string]: string };
+export type SendConfigHTTPAuth = { username: string; password: string };
+export type SendPayload = Loose;
+export type UppercaseHTTPMethod = "GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "CONNECT" | "OPTIONS" | "TRACE" | "PATCH";
+export type HTTPResponse = HttpResponse & { immediate?: boolean };
+export type IApi = FileDir;
+export type IFile = StoredFile;

@@ -1,11 +1,16 @@
 // Types of `@pipedream/platform` as Millrace answers to it. Point that name here.
-import type { AxiosInstance, AxiosRequestConfig, AxiosResponse } from "axios";
+import type { AxiosInstance, AxiosRequestConfig as OfAxios } from "axios";
 import type { Readable } from "node:stream";
 
-export interface Config extends AxiosRequestConfig {
+import type * as OfSend from "./index";
+
+export interface AxiosRequestConfig extends OfAxios {
   /** Exports `debug_config` and `debug_response`. */
   debug?: boolean;
+  /** Gives the response instead of its data. */
   returnFullResponse?: boolean;
+  /** Refused when it runs: the name is `data`. */
+  body?: any;
 }
 export interface SignConfig {
   oauthSignerUri: string;
@@ -13,11 +18,10 @@ export interface SignConfig {
 }
 export const axios: {
   /** `step`: `$`, or in a source `this`. */
-  (step: unknown, config: Config & { returnFullResponse: true }, signConfig?: SignConfig): Promise<AxiosResponse>;
-  (step: unknown, config: Config, signConfig?: SignConfig): Promise<any>;
-  create(config?: Config, signConfig?: SignConfig): AxiosInstance;
+  (step: unknown, config: AxiosRequestConfig, signConfig?: SignConfig): Promise<any>;
+  create(config?: AxiosRequestConfig, signConfig?: SignConfig): AxiosInstance;
 };
-export function transformConfigForOauth(config: AxiosRequestConfig): { method: string; url: string; data?: unknown };
+export function transformConfigForOauth(config: AxiosRequestConfig): { method: string; url: string; data?: any };
 
 /** Tells the user what to configure differently. */
 export class ConfigurationError extends Error {
@@ -35,8 +39,8 @@ export interface FileMetadata {
 export function getFileStream(pathOrUrl: string | URL): Promise<Readable>;
 export function getFileStreamAndMetadata(pathOrUrl: string | URL): Promise<{ stream: Readable; metadata: FileMetadata }>;
 
-export function cloneSafe<T>(value: T): T;
-export function jsonStringifySafe(value: unknown, replacer?: ((key: string, value: unknown) => unknown) | (string | number)[] | null, space?: string | number): string | undefined;
+export function cloneSafe(value: unknown): any;
+export function jsonStringifySafe(value: unknown, replacer?: ((key: string, value: unknown) => unknown) | (string | number)[] | Set<unknown> | null, space?: string | number): string | undefined;
 export function $end(message?: string): never;
 
 export const sqlProp: { methods: { executeQueryAdapter(...args: any[]): any; getSchema(...args: any[]): any } };
@@ -45,12 +49,15 @@ export const sqlProxy: { methods: { getClientConfiguration(...args: any[]): any;
 export const DEFAULT_POLLING_SOURCE_TIMER_INTERVAL: number;
 export const PD_OFFICIAL_GMAIL_OAUTH_CLIENT_ID: string;
 export const END_NEEDLE: string;
-export const HTTP_METHODS: readonly string[];
+export const HTTP_METHODS: string[];
 
+/** Checks what one of `$.send` is given. */
 export interface SendConfig {
   readonly name: string;
   is(value: unknown): boolean;
-  decode(value: unknown): { _tag: "Right"; right: unknown } | { _tag: "Left"; left: unknown[] };
+  decode(value: unknown): any;
+  validate(value: unknown, context?: unknown): any;
+  encode(value: any): any;
 }
 export const SendConfigEmail: SendConfig;
 export const SendConfigEmit: SendConfig;
@@ -61,5 +68,24 @@ export const SendConfigS3: SendConfig;
 export const SendConfigSQL: SendConfig;
 export const SendConfigSSE: SendConfig;
 export const SendConfigSnowflake: SendConfig;
-export const sendTypeMap: Record<string, SendConfig>;
+export const sendTypeMap: Record<"email" | "emit" | "http" | "s3" | "sql" | "snowflake" | "sse", SendConfig>;
 export const $sendConfigRuntimeTypeChecker: Record<string, (config: unknown) => void>;
+
+export type SendConfigEmail = OfSend.SendConfigEmail;
+export type SendConfigEmit = { raw_event: object; event?: object };
+export type SendConfigHTTP = OfSend.SendConfigHTTP;
+export type SendConfigS3 = OfSend.SendConfigS3;
+export type SendConfigSQL = { table: string; payload: string | object };
+export type SendConfigSSE = OfSend.SendConfigSSE;
+export type SendConfigSnowflake = Record<"account" | "database" | "host" | "pipe_name" | "private_key" | "schema" | "stage_name" | "user", string> & { payload: string | object };
+
+/** Undefined; in a step these are `steps.trigger.event` and `$.send`. */
+export let $event: any;
+export let $send: any;
+
+/** What a `sql` prop completes with: the tables that `getSchema` of an app gives. */
+export type DbInfo = { [table: string]: TableInfo };
+export type TableInfo = { metadata: TableMetadata; schema: TableSchema };
+export type TableMetadata = { rowCount?: number };
+export type TableSchema = { [column: string]: ColumnSchema };
+export type ColumnSchema = { columnDefault: any; dataType: string; isNullable: boolean; tableSchema?: string };

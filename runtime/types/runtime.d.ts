@@ -9,10 +9,15 @@ export interface EmitMeta {
   /** Channel; the default one where it is absent. */
   name?: string;
   summary?: string;
-  /** Epoch milliseconds; events of a run are ordered by it. */
-  ts?: number;
+  /** Epoch milliseconds; events of a run are ordered by it. A date as text is taken, and orders nothing. */
+  ts?: number | string;
   /** Epoch milliseconds: the event waits in the channel `$in` until then. */
   delivery_ts?: number;
+}
+
+export type EmitMetadata = EmitMeta;
+export interface IdEmitMetadata extends EmitMeta {
+  id: string | number;
 }
 
 /** Needs no `await`. */
@@ -30,17 +35,14 @@ export interface HttpResponse {
   /** 100 to 599. */
   status?: number | string;
   headers?: Record<string, string | number | readonly string[] | undefined>;
-  body?: string | Buffer | Uint8Array | Readable | object | null;
+  /** Text, bytes, a stream, or what becomes JSON. */
+  body?: Loose;
 }
 
 export interface HttpInterface {
   /** Its URL. */
   endpoint: string;
   respond(response: HttpResponse): Promise<void>;
-}
-
-export interface TimerInterface {
-  type: "$.interface.timer";
 }
 
 /** Awaited, the whole list; with `for await`, one by one. */
@@ -60,6 +62,8 @@ export interface StoredFile {
   createReadStream(): Readable;
   createWriteStream(contentType?: string, contentLength?: number): Writable;
   toBuffer(): Promise<Buffer>;
+  /** Of the bytes from `start` to before `end`. */
+  toEncodedString(encoding?: BufferEncoding, start?: number, end?: number): Promise<string>;
   toFile(localPath: string): Promise<void>;
   toUrl(): Promise<string>;
   withGetUrl(): Promise<this>;
@@ -102,7 +106,7 @@ export interface DataStore extends AsyncIterable<[string, Loose]> {
 
 export interface HttpRequest {
   /** Rejects where the status is 400 or more, with `response`. */
-  execute(): Promise<{ status: number; statusText: string; headers: Record<string, string>; data: Loose }>;
+  execute(): Promise<{ status: number; statusText: string; headers: Record<string, string>; data: Loose; [field: string]: Loose }>;
 }
 
 export interface Sql {
@@ -154,9 +158,9 @@ export interface $ {
     /** Ends the workflow, here. */
     exit(reason?: string): never;
     /** Pauses after this step; 1 ms to a year. */
-    delay(ms: number): PauseUrls;
+    delay(ms: number, context?: unknown): PauseUrls;
     /** Pauses after this step until `resume_url` is requested; cancelled after `ms`, 24 hours if absent. */
-    suspend(ms?: number): PauseUrls;
+    suspend(ms?: number, context?: unknown): PauseUrls;
     /** Runs this step again after `ms`, at most `maxRetries` times (10). */
     rerun(ms: number, context?: unknown, maxRetries?: number): PauseUrls;
     trigger(workflowId: string, event?: unknown): Promise<Loose>;
@@ -166,7 +170,7 @@ export interface $ {
   send: {
     http(request: { method?: string; url: string; data?: unknown; headers?: Record<string, string>; params?: Record<string, unknown>; auth?: { username: string; password: string } }): Promise<void>;
     email(mail: { subject: string; text?: string; html?: string; to?: string | string[] }): Promise<void>;
-    s3(object: { bucket: string; prefix: string; payload: string | object }): Promise<void>;
+    s3(object: { bucket: string; prefix: string; payload: Loose }): Promise<void>;
     emit(event: unknown, channel?: string): Promise<void>;
     sse(message: { channel: string; payload: unknown }): Promise<void>;
   };

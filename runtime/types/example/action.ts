@@ -33,6 +33,6 @@ export default defineAction({
     $.export("$summary", `${projects.length} projects, ${before} before`);
     // @ts-expect-error -- an action emits with $.send.emit
     this.$emit({});
-    return projects.map((project) => project.id);
+    return projects.map((project: { id: string }) => project.id);
   },
 });

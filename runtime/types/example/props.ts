@@ -26,12 +26,12 @@ export const action = defineAction({
     const { status, data } = await this.request.execute();
     for await (const [key, value] of this.store) $.export(key, value);
     await this.store.set("count", this.count ?? 0, { ttl: 60 });
-    const first: boolean | undefined = this.flags[0];
-    // @ts-expect-error -- it may be missing
-    const count: number = this.count;
+    // What a user configured is not known before the run.
+    const first: boolean = this.flags[0];
+    const count: string = this.count;
     // @ts-expect-error -- a store's values come asynchronously
     this.store.get("count").length;
-    const projects = await Promise.all(this.accounts.map((account) => account.projects(0)));
+    const projects = await Promise.all(this.accounts.map((account: { projects(page: number): Promise<unknown> }) => account.projects(0)));
     const token: string = this.shops[0]?.$auth["oauth_access_token"];
     return [projects.length, token, text, params, status, data, first, count, this.anything.of.any.depth];
   },

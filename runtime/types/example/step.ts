@@ -8,8 +8,8 @@ export default defineComponent({
   },
   async run({ steps, $ }) {
     $.export("$summary", `${this.list.length} of ${steps.trigger.event.total}`);
-    // @ts-expect-error -- a list is no number
-    const wrong: number = this.list;
+    // @ts-expect-error -- a method gives what it is declared to give
+    const wrong: string = this.twice();
     return [this.twice(), wrong];
   },
 });

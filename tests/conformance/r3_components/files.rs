@@ -277,7 +277,7 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
         for await (const e of this.dir.dir('from')) below.push([e.name, e.path, e.isFile(), e.size, e.modifiedAt instanceof Date]);
         await this.dir.open('old/deep/x.txt').toFile('/tmp/x.txt');
         const streamed = []; for await (const chunk of await this.dir.open('from/file.txt').createReadStream()) streamed.push(chunk);
-        const opened = (await this.dir.openDescriptor(file).toBuffer()).toString();
+        const opened = (await this.dir.openDescriptor(file).toBuffer()).toString() + await this.dir.openDescriptor(file).toEncodedString('base64', 1);
         await this.dir.open('from/web.txt').delete(); await this.dir.open('from/web.txt').delete();
         const missing = await this.dir.open('from/web.txt').toBuffer().catch((e) => `${e.name}: ${e.message}`);
         return { all, below: below.filter(([name]) => name !== 'url.txt'), x: fs.readFileSync('/tmp/x.txt', 'utf8'), streamed: Buffer.concat(streamed).toString(), opened, missing, dir, text, tmp: fs.readdirSync('/tmp').length };";
@@ -287,7 +287,7 @@ async fn r3_dir_code_opens_lists_reads_writes_and_deletes_files() {
         got["below"],
         json!([["file.txt", "from/file.txt", true, 5, true], ["stream.txt", "from/stream.txt", true, 3, true], ["web.txt", "from/web.txt", true, 3, true]])
     );
-    assert_eq!((&got["x"], &got["streamed"], &got["opened"]), (&json!("old"), &json!("local"), &json!("abc")));
+    assert_eq!((&got["x"], &got["streamed"], &got["opened"]), (&json!("old"), &json!("local"), &json!("abcYmM=")));
     assert_eq!(got["missing"], "NotFound: the file store `a` has no file `from/web.txt`");
     assert_eq!((&got["dir"], &got["text"]), (&json!("a"), &json!("a")));
     // Without `sync` nothing is mirrored: what code wrote to /tmp is no file of the store, and the store's files are not in /tmp.
