@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use millrace_tests::cluster::cluster;
+use millrace_tests::smtp::{Encrypts, MailServer};
 use millrace_tests::{NOBODY, Server, binary};
 use serde_json::Value;
 
@@ -73,6 +74,31 @@ fn where_all_is_well_it_says_so_and_leaves_nothing() {
     assert!(said["checks"].as_array().expect("a list").iter().filter(|c| c["name"] == "wall").count() == 3, "{said:#}");
     assert!(of(&said, "walls").1.contains("Landlock (version ") && of(&said, "walls").1.contains("seccomp-bpf, egress guard"), "{said:#}");
     assert_eq!(std::fs::read_dir(dir.path()).expect("reads").count(), 0, "it made something");
+}
+
+/// Mail servers are asked as mail is sent: encrypted from the first byte or after STARTTLS, with certificates that this machine trusts, and signed in.
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_servers_that_encrypt_are_asked_as_mail_is_sent() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (at_once, certificate) = MailServer::start_encrypted(Encrypts::AtOnce).await;
+    let (when_asked, other) = MailServer::start_encrypted(Encrypts::WhenAsked).await;
+    let trusted = dir.path().join("trusted.pem");
+    std::fs::write(&trusted, format!("{certificate}{other}")).expect("writes");
+    let found = |scheme: &str, who: &str, server: &MailServer, query: &str, trusts: bool| {
+        let url = server.url.replace("smtp://", &format!("{scheme}://{who}@"));
+        let mut command = Command::new(binary());
+        if trusts {
+            command.env("SSL_CERT_FILE", &trusted);
+        }
+        of(&told(command, &dir.path().join("data"), &["--listen", "127.0.0.1:0", "--smtp-url", &format!("{url}{query}")]).1, "mail")
+    };
+    for (scheme, server, query) in [("smtps", &at_once, ""), ("smtp", &when_asked, "?tls=required"), ("smtp", &when_asked, "?tls=opportunistic")] {
+        assert_eq!(found(scheme, "u:p", server, query, true).0, "ok", "{scheme} {query}");
+    }
+    let (status, words) = found("smtps", "u:hidden", &at_once, "", true);
+    assert!(status == "failed" && words.contains("535") && !words.contains("hidden"), "{words}");
+    let (status, words) = found("smtps", "u:p", &at_once, "", false);
+    assert!(status == "failed" && words.contains("certificate"), "{words}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use millrace_tests::cli::Shell;
 use millrace_tests::peer::{Peer, Says};
+use millrace_tests::smtp::{MailServer, Mood};
 use millrace_tests::{Server, answer, endpoint, id};
 use reqwest::Method;
 use serde_json::json;
@@ -27,7 +28,10 @@ async fn the_server_reads_no_answer_without_an_end() {
     // Other limits: what of it comes late is not counted with the others.
     let code_peer = Peer::start(|_| Says::Endless("200 OK", ""));
     let s3 = ["--s3-endpoint", &peer.url, "--s3-access-key-id", "a", "--s3-secret-access-key", "b", "--s3-region", "x"];
-    let server = Server::start_with(&[&s3[..], &["--npm-registry", &code_peer.url, "--otlp-url", &peer.url]].concat()).await;
+    let mail = MailServer::start().await;
+    mail.mood(Mood::Endless);
+    let others = ["--npm-registry", &code_peer.url, "--otlp-url", &peer.url, "--smtp-url", &mail.url, "--owner-email", "owner@example.test"];
+    let server = Server::start_with(&[&s3[..], &others].concat()).await;
     let begun = peer.requests();
 
     // A provider of accounts.
@@ -57,7 +61,10 @@ async fn the_server_reads_no_answer_without_an_end() {
     let delivered = format!("/webhooks/{}/deliveries?status=delivered", id(&webhook));
     server.until("the webhook is delivered", &delivered, |l| l["page_info"]["total_count"] == 1).await;
     assert!(peer.taken() < BUFFERS);
-    let sends = format!("$.send.http({{ method: 'POST', url: '{}', data: 1 }}); $.send.s3({{ bucket: 'logs', prefix: 'a', payload: 'x' }});", peer.url);
+    let sends = format!(
+        "$.send.http({{ method: 'POST', url: '{}', data: 1 }}); $.send.s3({{ bucket: 'logs', prefix: 'a', payload: 'x' }}); $.send.email({{ subject: 's', text: 't' }});",
+        peer.url
+    );
     let sends = format!("export default defineComponent({{ async run({{ steps, $ }}) {{ {sends} }} }});");
     let made = server.workflow("sends", json!([{ "type": "http" }]), &[("sends", &sends)]).await;
     answer(server.raw(Method::POST, &endpoint(&made))).await;
@@ -69,6 +76,12 @@ async fn the_server_reads_no_answer_without_an_end() {
     let error = run["data"]["deliveries"][1]["last_error"].as_str().unwrap_or("");
     assert!(error.contains("500") && error.len() < 1_000, "{error}");
     assert!(peer.taken() < BUFFERS);
+
+    // Mail: a greeting without the end of its line.
+    let mails = server.until("the mail was tried", "/mail", |l| l["data"][0]["attempts"] == 1).await;
+    let error = mails["data"][0]["last_error"].as_str().unwrap_or("");
+    assert!(error.contains("the SMTP server answered with more than 1048576 bytes, the most that is read"), "{error}");
+    assert!(mail.taken() < BUFFERS, "{}", mail.taken());
 
     // Spans: the run was told of.
     taken_of(&server, &peer, begun + 4).await;

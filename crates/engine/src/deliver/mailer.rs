@@ -1,15 +1,17 @@
 //! The outbox: mails are queued durably and retried until the server takes them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use lettre::Message;
 use lettre::message::{Mailbox, MultiPart, SinglePart};
-use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use millrace_model::error_chain;
 use millrace_model::ids::OrgId;
 use millrace_store::{Mail, MailResult};
 
 use crate::Engine;
 use crate::deliver::is_in_time;
+use crate::deliver::smtp::MailServer;
 
 /// How often the outbox is looked at though nothing woke the mailer.
 const POLL: Duration = Duration::from_secs(5);
@@ -26,14 +28,11 @@ const RETRY_SECONDS: [i64; 12] = [5, 15, 60, 300, 900, 1800, 3600, 7200, 14_400,
 /// # Errors
 /// In words, without the address: it may hold a password.
 pub async fn check_smtp(url: &str, timeout: Duration) -> Result<(), String> {
-    let transport =
-        AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|_| "the address is not valid; expected is smtp://user:password@host:port".to_owned())?;
-    let transport: AsyncSmtpTransport<Tokio1Executor> = transport.timeout(Some(timeout)).build();
-    match tokio::time::timeout(timeout, transport.test_connection()).await {
-        Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err("the server answers, but takes no mail".into()),
-        Ok(Err(error)) => Err(error_chain(&error)),
-        Err(_) => Err("the server did not answer in time".into()),
+    let server = MailServer::from_url(url).map_err(|error| error_chain(&error))?;
+    match server.accepts_mail(timeout).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("the server answers, but takes no mail".into()),
+        Err(error) => Err(error_chain(&error)),
     }
 }
 
@@ -43,22 +42,21 @@ impl Engine {
             tracing::info!("no SMTP server is configured (--smtp-url): mail stays in the outbox, see `millrace mail`");
             return;
         };
-        let transport = match AsyncSmtpTransport::<Tokio1Executor>::from_url(&url) {
-            Ok(builder) => builder.timeout(Some(TRY_TIMEOUT)).build(),
+        let server = match MailServer::from_url(&url) {
+            Ok(server) => Arc::new(server),
             Err(error) => {
-                // The address may hold a password: it is not shown.
                 tracing::error!(error = error_chain(&error), "the SMTP address is not valid; mail stays in the outbox");
                 return;
             }
         };
         self.keep_going("mailer", move |engine, stop| {
-            let transport = transport.clone();
+            let server = server.clone();
             async move {
                 // Whose mail was tried last.
                 let mut last = None;
                 loop {
                     // What waits longer than a round does not wait for the next look.
-                    while engine.send_round(&transport, &mut last).await && !stop.is_cancelled() {}
+                    while engine.send_round(&server, &mut last).await && !stop.is_cancelled() {}
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,
@@ -71,13 +69,13 @@ impl Engine {
     }
 
     /// Sends some mails, in the turns of their organizations. Whether there may be more that can be sent: a server that took none is left alone for a while.
-    async fn send_round(&self, transport: &AsyncSmtpTransport<Tokio1Executor>, last: &mut Option<OrgId>) -> bool {
+    async fn send_round(&self, server: &MailServer, last: &mut Option<OrgId>) -> bool {
         let mut is_taking = false;
         for _ in 0..ROUND {
             if self.0.tasks.stopping() {
                 return false;
             }
-            match self.send_next(transport, last).await {
+            match self.send_next(server, last).await {
                 Some(is_taken) => is_taking |= is_taken,
                 None => return false,
             }
@@ -86,7 +84,7 @@ impl Engine {
     }
 
     /// Tries the mail whose turn it is. Whether it was taken; None where there is none to be tried.
-    async fn send_next(&self, transport: &AsyncSmtpTransport<Tokio1Executor>, last: &mut Option<OrgId>) -> Option<bool> {
+    async fn send_next(&self, server: &MailServer, last: &mut Option<OrgId>) -> Option<bool> {
         let now = self.now();
         let hidden_until = now.plus_ms(i64::try_from(TRY_TIMEOUT.as_millis()).unwrap_or(0) * 2);
         let mail = match self.0.store.claim_mail(now, hidden_until, 1, last.as_ref()).await {
@@ -101,10 +99,7 @@ impl Engine {
             return None;
         }
         let sent = match self.message(&mail) {
-            Ok(message) => tokio::time::timeout(TRY_TIMEOUT, transport.send(message))
-                .await
-                .map_err(|_| "the SMTP server did not answer in time".to_owned())
-                .and_then(|r| r.map(|_| ()).map_err(|e| error_chain(&e))),
+            Ok(message) => server.send(&message, TRY_TIMEOUT).await.map_err(|error| error_chain(&error)),
             Err(error) => Err(error),
         };
         let is_taken = sent.is_ok();

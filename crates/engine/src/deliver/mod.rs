@@ -6,6 +6,7 @@ pub(crate) mod mailer;
 pub(crate) mod reach;
 pub(crate) mod s3;
 pub(crate) mod shares;
+pub(crate) mod smtp;
 pub(crate) mod webhook_lanes;
 pub(crate) mod webhooks;
 
