@@ -35,5 +35,6 @@ mod s7_errors;
 mod s8_limits;
 mod s9_versioning;
 mod sdk;
+mod sign_in;
 mod terminal;
 mod workflow_files;

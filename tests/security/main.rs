@@ -23,6 +23,7 @@ mod resources;
 mod scopes;
 mod sending;
 mod sessions;
+mod sign_in;
 mod support;
 mod turns;
 mod walls;

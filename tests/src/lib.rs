@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod disk;
 pub mod flow;
 pub mod kills;
+pub mod oidc;
 pub mod openapi;
 pub mod peer;
 pub mod receiver;

@@ -1,5 +1,6 @@
 /** Entry of the web application. */
 
+import "./api/brought";
 import "./styles/tokens.css";
 import "./styles/fonts.css";
 import "./styles/base.css";

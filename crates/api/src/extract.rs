@@ -168,6 +168,8 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// The session's cookie. It goes to `/v1` alone: what is at `/e/…` was written by strangers, and is of the same origin.
 pub(crate) const SESSION_COOKIE: &str = "millrace_session";
+/// The cookie of a sign-in by a provider that was begun; it goes to where that ends alone.
+pub(crate) const SIGN_IN_COOKIE: &str = "millrace_sign_in";
 /// The header that a page of another origin cannot send, for no answer allows it (CORS).
 const CSRF_HEADER: &str = "x-millrace-csrf";
 
@@ -182,12 +184,17 @@ pub(crate) fn credential<'a>(method: &Method, headers: &'a HeaderMap) -> Result<
     Ok(token)
 }
 
-/// The token in the cookie of a session. None where there are several: what else is of this site may have set one of them.
+/// The token in the cookie of a session.
 fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    only_cookie(headers, SESSION_COOKIE).filter(|token| Engine::has_form_of_session(token))
+}
+
+/// The cookie of this name. None where there are several: what else is of this site may have set one of them.
+pub(crate) fn only_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let pairs = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
-    let mut tokens = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(name, _)| *name == SESSION_COOKIE).map(|(_, token)| token);
-    let token = tokens.next().filter(|token| Engine::has_form_of_session(token))?;
-    tokens.next().is_none().then_some(token)
+    let mut values = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(found, _)| *found == name).map(|(_, value)| value);
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
 }
 
 /// That a request which a browser makes by itself, cookies with it, comes of a page of this server.

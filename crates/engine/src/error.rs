@@ -104,6 +104,14 @@ pub enum EngineError {
     /// An address and a password that do not belong together.
     #[error("there is no login with this address and password; an owner, or `millrace setup-link`, makes a link by which to set another password")]
     WrongPassword,
+    /// Somebody whom a provider knows and this server does not let in.
+    #[error("{message}")]
+    SignInRefused {
+        /// Stable code.
+        code: &'static str,
+        /// The sentence.
+        message: String,
+    },
     /// Too many wrong passwords.
     #[error("too many wrong passwords; try again after {} s", self.retry_after_secs().unwrap_or(1))]
     WrongPasswords {
@@ -280,7 +288,7 @@ impl EngineError {
         match self {
             Self::Invalid { .. } | Self::Component { .. } => ErrorKind::Invalid,
             Self::Unauthorized | Self::WrongClient | Self::WrongPassword | Self::EndpointRefused { .. } => ErrorKind::Unauthorized,
-            Self::Forbidden(_) | Self::ScopeMissing { .. } => ErrorKind::Forbidden,
+            Self::Forbidden(_) | Self::ScopeMissing { .. } | Self::SignInRefused { .. } => ErrorKind::Forbidden,
             Self::TooMany { .. } | Self::WrongKeys { .. } | Self::WrongPasswords { .. } => ErrorKind::TooMany,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Conflict { .. } => ErrorKind::Conflict,
@@ -297,7 +305,7 @@ impl EngineError {
     /// A stable code in snake case.
     pub const fn code(&self) -> &str {
         match self {
-            Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } => code,
+            Self::Invalid { code, .. } | Self::Component { code, .. } | Self::Conflict { code, .. } | Self::SignInRefused { code, .. } => code,
             Self::Unauthorized | Self::WrongClient | Self::EndpointRefused { .. } => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::ScopeMissing { .. } => "scope_missing",

@@ -65,6 +65,7 @@ pub use tenants::keyring::{MasterKeyError, MasterKeys};
 pub use tenants::keys::{NewApiKey, UpdateApiKey};
 pub use tenants::oauth::{ConnectLink, NewConnection};
 pub use tenants::oauth_clients::IssuedToken;
+pub use tenants::oidc::{OidcBegun, OidcConfig};
 pub use tenants::people::{Client, LinkAnswer, NewLink, SessionView, SignedIn};
 pub use tenants::secrets::MasterKey;
 pub use tenants::standing::Standing;
@@ -115,6 +116,8 @@ pub struct EngineConfig {
     pub requests_per_minute: u32,
     /// Where mail goes; none: it stays in the outbox.
     pub smtp_url: Option<String>,
+    /// The provider by which people sign in beside their passwords; none: by passwords alone.
+    pub oidc: Option<OidcConfig>,
     /// Which addresses may be reached that users and code name: the policy of hosts.
     pub egress: millrace_model::egress::Shared,
     /// Sender of mail.
@@ -151,6 +154,7 @@ impl Default for EngineConfig {
             keep_audit_days: Some(365),
             requests_per_minute: 6_000,
             smtp_url: None,
+            oidc: None,
             egress: millrace_model::egress::Shared::default(),
             mail_from: "Millrace <millrace@localhost>".into(),
             s3: None,
@@ -203,6 +207,7 @@ struct Inner {
     kept_files: accept::kept_files::KeptFiles,
     wrong_keys: tenants::wrong_keys::WrongKeys,
     passwords: tenants::passwords::Passwords,
+    oidc: Option<tenants::oidc::Provider>,
     /// Reaches what code sends to.
     sending: deliver::reach::Reach,
     /// Reaches providers of OAuth.
@@ -261,6 +266,7 @@ impl Engine {
         let places = run::places::Places::new(config.running_max, config.waiting_max, config.waiting_bytes_max);
         let sending = deliver::reach::Reach::new(config.egress.clone(), deliver::http::common);
         let providers = deliver::reach::Reach::new(config.egress.clone(), tenants::oauth::common);
+        let oidc = config.oidc.clone().map(tenants::oidc::Provider::new).transpose()?;
         let (traces, spans) = observe::traces::Traces::new(config.traces.as_ref())?;
         let engine = Self(Arc::new(Inner {
             config,
@@ -281,6 +287,7 @@ impl Engine {
             kept_files: accept::kept_files::KeptFiles::default(),
             wrong_keys: tenants::wrong_keys::WrongKeys::default(),
             passwords: tenants::passwords::Passwords::default(),
+            oidc,
             sending,
             providers,
             search_indexes: deploy::registries::SearchIndexes::default(),

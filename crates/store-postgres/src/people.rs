@@ -151,7 +151,9 @@ pub(crate) async fn delete_link(c: &Client, org: &OrgId, kind: LinkKind, id: &Li
 }
 
 pub(crate) async fn use_link(t: &Transaction<'_>, used: &UsedLink) -> StoreResult<()> {
-    if execute(t, "DELETE FROM links WHERE id = $1", &[&used.link.as_str()]).await? == 0 {
+    if let Some(link) = &used.link
+        && execute(t, "DELETE FROM links WHERE id = $1", &[&link.as_str()]).await? == 0
+    {
         return Err(StoreError::NotFound);
     }
     let u = &used.user;
@@ -178,6 +180,14 @@ pub(crate) async fn use_link(t: &Transaction<'_>, used: &UsedLink) -> StoreResul
             t,
             "INSERT INTO members (org_id, user_id, role, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
             &[&org.as_str(), &u.id.as_str(), &role.as_str(), &used.at.ms()],
+        )
+        .await?;
+    }
+    if let Some(identity) = &used.identity {
+        execute(
+            t,
+            "INSERT INTO identities (issuer, subject, user_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+            &[&text(&identity.issuer), &text(&identity.subject), &u.id.as_str(), &used.at.ms()],
         )
         .await?;
     }

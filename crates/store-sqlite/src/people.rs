@@ -138,7 +138,9 @@ pub(crate) fn delete_link(c: &Connection, org: &OrgId, kind: LinkKind, id: &Link
 }
 
 pub(crate) fn use_link(c: &Connection, used: &UsedLink) -> StoreResult<()> {
-    if execute(c, "DELETE FROM links WHERE id = ?1", [used.link.as_str()])? == 0 {
+    if let Some(link) = &used.link
+        && execute(c, "DELETE FROM links WHERE id = ?1", [link.as_str()])? == 0
+    {
         return Err(StoreError::NotFound);
     }
     let u = &used.user;
@@ -163,6 +165,13 @@ pub(crate) fn use_link(c: &Connection, used: &UsedLink) -> StoreResult<()> {
             c,
             "INSERT INTO members (org_id, user_id, role, created_at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
             params![org.as_str(), u.id.as_str(), role.as_str(), used.at.ms()],
+        )?;
+    }
+    if let Some(identity) = &used.identity {
+        execute(
+            c,
+            "INSERT INTO identities (issuer, subject, user_id, created_at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            params![identity.issuer, identity.subject, u.id.as_str(), used.at.ms()],
         )?;
     }
     Ok(())

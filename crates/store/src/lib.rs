@@ -38,7 +38,7 @@ pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
 pub use history::{ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState};
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
-pub use people::{People, UsedLink};
+pub use people::{Identity, People, UsedLink};
 pub use pulse::{Condition, Pulse};
 pub use run_query::{Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns};
 pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};

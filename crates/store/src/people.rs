@@ -8,17 +8,28 @@ use millrace_model::tenant::{Caller, Organization, User};
 
 use crate::StoreResult;
 
-/// What a link does as it is used.
+/// Person as a provider of OpenID Connect knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The provider.
+    pub issuer: String,
+    /// The provider's id of the person, which it gives to nobody else.
+    pub subject: String,
+}
+
+/// What a link does as it is used, or a provider that signs a person in.
 #[derive(Clone, Debug)]
 pub struct UsedLink {
-    /// The link, which is gone afterwards.
-    pub link: LinkId,
+    /// The link, which is gone afterwards; none: a provider signs the person in without one.
+    pub link: Option<LinkId>,
     /// The person, who is stored or gets this name and address.
     pub user: User,
     /// How the person signs in from now on, where that changes. All sessions and other links of the person end.
     pub login: Option<Login>,
     /// The organization that the person joins; one who is a member already keeps the role.
     pub joins: Option<(OrgId, Role)>,
+    /// Who the person is at a provider, from now on.
+    pub identity: Option<Identity>,
     /// When.
     pub at: Timestamp,
 }
@@ -65,6 +76,12 @@ pub trait People: Send + Sync + 'static {
     async fn links(&self, org: &OrgId, kind: LinkKind) -> StoreResult<Vec<Link>>;
     /// Removes an organization's link of a kind; says whether there was one.
     async fn delete_link(&self, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool>;
+    /// Open invitations of all organizations for an address, which is in lower case, at most a hundred. Those that have ended are found too.
+    async fn invitations_for(&self, email: &str) -> StoreResult<Vec<Link>>;
+    /// The user who is this person at a provider.
+    async fn user_of_identity(&self, identity: &Identity) -> StoreResult<Option<UserId>>;
+    /// The id that a provider has of a user.
+    async fn subject_of(&self, issuer: &str, user: &UserId) -> StoreResult<Option<String>>;
     /// Uses a link. `NotFound` where it is gone, `Taken("email")`; then nothing changes.
     async fn use_link(&self, used: UsedLink) -> StoreResult<()>;
 }

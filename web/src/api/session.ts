@@ -30,6 +30,20 @@ export function signIn(body: { email: string; password: string }) {
   return data(client.POST("/v1/session", { body }));
 }
 
+/** The provider by which people sign in beside their passwords; null: there is none. */
+export async function signInProvider(signal: AbortSignal): Promise<string | null> {
+  return (await data(client.GET("/v1/sign_in", { signal }))).provider;
+}
+
+/** The provider's page; a cookie of this browser ends what is begun. */
+export function beginAtProvider() {
+  return data(client.POST("/v1/sign_in/begin"));
+}
+
+export function finishAtProvider(body: { state: string; code: string }) {
+  return data(client.POST("/v1/sign_in/finish", { body }));
+}
+
 /** A mail with a link by which somebody who forgot the password sets another one. */
 export function forgot(email: string) {
   return data(client.POST("/v1/links", { body: { email } }));

@@ -2,7 +2,7 @@
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use millrace_engine::{LinkAnswer, SessionView, SignedIn};
 use millrace_model::clock::Timestamp;
@@ -14,13 +14,44 @@ use serde_json::{Value, json};
 use crate::App;
 use crate::audit::Trail;
 use crate::error::{ApiError, accepted};
-use crate::extract::{Auth, ListQuery, Params, Path, SESSION_COOKIE, Visitor, encode_cursor, id};
+use crate::extract::{Auth, ListQuery, Params, Path, SESSION_COOKIE, SIGN_IN_COOKIE, Visitor, encode_cursor, id, only_cookie};
 use crate::wire::Fields;
+
+/// Where a sign-in by the provider begins and ends.
+const SIGN_IN_PATH: &str = "/v1/sign_in";
 
 /// Signs in with an address and a password.
 pub(crate) async fn begin(State(app): State<App>, Visitor(client): Visitor, trail: Extension<Trail>, params: Params) -> Result<Response, ApiError> {
     let signed_in = app.engine.sign_in(&needed(&params, "email")?, &needed(&params, "password")?, &client).await?;
     begun(&app, &trail, signed_in).await
+}
+
+/// How one signs in.
+pub(crate) async fn ways(State(app): State<App>, query: ListQuery) -> Result<Response, ApiError> {
+    Ok(Fields::of(&query.params).data(json!({ "provider": app.engine.sign_in_provider() })))
+}
+
+/// Begins a sign-in by the provider. The cookie binds it to this browser.
+pub(crate) async fn begin_with_provider(State(app): State<App>, Visitor(_): Visitor, _: Params) -> Result<Response, ApiError> {
+    let begun = app.engine.begin_oidc().await?;
+    let mut response = Fields::default().data(json!({ "url": begun.url, "expires_at": begun.expires_at.secs() }));
+    put_cookie(&app, &mut response, SIGN_IN_COOKIE, SIGN_IN_PATH, &begun.pending, begun.max_age_secs);
+    Ok(response)
+}
+
+/// Ends a sign-in by the provider, with what it sent the browser back with.
+pub(crate) async fn finish_with_provider(
+    State(app): State<App>,
+    Visitor(client): Visitor,
+    trail: Extension<Trail>,
+    headers: HeaderMap,
+    params: Params,
+) -> Result<Response, ApiError> {
+    let pending = only_cookie(&headers, SIGN_IN_COOKIE);
+    let signed_in = app.engine.finish_oidc(pending, &needed(&params, "state")?, &needed(&params, "code")?, &client).await?;
+    let mut response = begun(&app, &trail, signed_in).await?;
+    put_cookie(&app, &mut response, SIGN_IN_COOKIE, SIGN_IN_PATH, "", 0);
+    Ok(response)
 }
 
 /// Uses a link that works once, and signs in.
@@ -49,10 +80,14 @@ async fn begun(app: &App, trail: &Trail, signed_in: SignedIn) -> Result<Response
 
 /// Strict: no other site makes a request with it. `/v1` alone: what is at `/e/…` never gets it.
 fn set_cookie(app: &App, response: &mut Response, token: &str, max_age: i64) {
+    put_cookie(app, response, SESSION_COOKIE, "/v1", token, max_age);
+}
+
+fn put_cookie(app: &App, response: &mut Response, name: &str, path: &str, value: &str, max_age: i64) {
     let secure = if app.config.base_url.starts_with("https:") { "; Secure" } else { "" };
-    let cookie = format!("{SESSION_COOKIE}={token}; Path=/v1; HttpOnly; SameSite=Strict; Max-Age={max_age}{secure}");
+    let cookie = format!("{name}={value}; Path={path}; HttpOnly; SameSite=Strict; Max-Age={max_age}{secure}");
     if let Ok(cookie) = HeaderValue::try_from(cookie) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{Engine, EngineError};
 /// How long an invitation may be accepted.
 const INVITED_MS: i64 = 7 * 24 * 3600 * 1000;
 /// Members and invitations of one organization.
-const MEMBERS_MAX: usize = 1_000;
+pub(crate) const MEMBERS_MAX: usize = 1_000;
 
 impl Engine {
     /// The members of the caller's organization, the first to join first.

@@ -8,6 +8,7 @@ pub(crate) mod keys;
 pub(crate) mod members;
 pub(crate) mod oauth;
 pub(crate) mod oauth_clients;
+pub(crate) mod oidc;
 pub(crate) mod passwords;
 pub(crate) mod people;
 pub(crate) mod secrets;

@@ -37,7 +37,7 @@ const AGAIN_MS: i64 = 10 * 1000;
 /// How long the provider may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// The largest answer of a provider, bytes.
-const ANSWER_BYTES_MAX: usize = 256 << 10;
+pub(crate) const ANSWER_BYTES_MAX: usize = 256 << 10;
 /// For how long a server that began to refresh a token is waited for.
 const REFRESH_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked whether another server has refreshed a token.
@@ -47,12 +47,12 @@ const STATE_OWNER: &str = "oauth state";
 
 /// Whatever else the provider says beside the tokens.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Extra(Map<String, Value>);
+pub(crate) struct Extra(pub(crate) Map<String, Value>);
 
 impl ExtraTokenFields for Extra {}
 
-type Tokens = StandardTokenResponse<Extra, BasicTokenType>;
-type Provider = Client<
+pub(crate) type Tokens = StandardTokenResponse<Extra, BasicTokenType>;
+pub(crate) type Provider = Client<
     BasicErrorResponse,
     Tokens,
     BasicTokenIntrospectionResponse,
@@ -103,7 +103,7 @@ pub(crate) struct UsedStates(Mutex<HashMap<String, i64>>);
 
 impl UsedStates {
     /// Whether it was not used before; it is from now on.
-    fn insert(&self, hash: String, until: i64, now: i64) -> bool {
+    pub(crate) fn insert(&self, hash: String, until: i64, now: i64) -> bool {
         let mut used = self.0.lock();
         used.retain(|_, until| *until >= now);
         used.insert(hash, until).is_none()
@@ -403,7 +403,7 @@ pub(crate) fn common() -> reqwest::ClientBuilder {
 
 /// Why a provider gave no answer.
 #[derive(Debug, thiserror::Error)]
-enum AskFailed {
+pub(crate) enum AskFailed {
     #[error("the request cannot be made or sent")]
     Unsent(#[source] reqwest::Error),
     #[error("the answer is none of HTTP")]
@@ -413,7 +413,7 @@ enum AskFailed {
 }
 
 /// The HTTP client of the OAuth client: what a provider answers has a bound.
-struct BoundedClient(reqwest::Client);
+pub(crate) struct BoundedClient(pub(crate) reqwest::Client);
 
 impl<'c> AsyncHttpClient<'c> for BoundedClient {
     type Error = AskFailed;
@@ -464,7 +464,7 @@ fn take_over(credentials: &mut Map<String, Value>, client: &OauthClient, tokens:
 }
 
 /// What a provider's refusal says, and whether asking again is of no use. A token or secret is never part of it.
-fn reason(error: &RequestTokenError<AskFailed, BasicErrorResponse>) -> (String, bool) {
+pub(crate) fn reason(error: &RequestTokenError<AskFailed, BasicErrorResponse>) -> (String, bool) {
     match error {
         RequestTokenError::ServerResponse(said) => {
             let for_good = matches!(said.error(), BasicErrorResponseType::InvalidGrant | BasicErrorResponseType::UnauthorizedClient);

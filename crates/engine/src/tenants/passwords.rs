@@ -88,6 +88,15 @@ impl Passwords {
         let from = from.map(Asker::whole);
         let mut bounds = vec![(Counted::Both(email.to_owned(), from.clone()), WRONG_OF_BOTH), (Counted::Login(email.to_owned()), WRONG_OF_LOGIN)];
         bounds.extend(from.map(|from| (Counted::Place(from), WRONG_OF_PLACE)));
+        self.count_within(bounds, now)
+    }
+
+    /// Counts an answer of a provider that somebody brings, before the provider is asked about it, with the wrong passwords from the same place.
+    pub(crate) fn count_answer(&self, from: Option<&Asker>, now: Timestamp) -> Result<(), EngineError> {
+        self.count_within(from.map(|from| (Counted::Place(from.whole()), WRONG_OF_PLACE)).into_iter().collect(), now)
+    }
+
+    fn count_within(&self, bounds: Vec<(Counted, u32)>, now: Timestamp) -> Result<(), EngineError> {
         let mut wrong = self.wrong.lock();
         let left = |since: Timestamp| since.ms() + SPAN_MS - now.ms();
         for (counted, max) in &bounds {
@@ -112,6 +121,14 @@ impl Passwords {
             entry.1 += 1;
         }
         Ok(())
+    }
+
+    /// The answer was one that signs in.
+    pub(crate) fn answer_was_right(&self, from: Option<&Asker>) {
+        let Some(from) = from else { return };
+        if let Some((_, count)) = self.wrong.lock().get_mut(&Counted::Place(from.whole())) {
+            *count = count.saturating_sub(1);
+        }
     }
 
     /// The try was no wrong one.

@@ -107,7 +107,7 @@ impl Engine {
     }
 
     /// A new session with a token of its own, in an organization of the person, or the one joined first.
-    async fn begin_session(&self, user: &UserId, org: Option<&OrgId>, client: &Client) -> Result<SignedIn, EngineError> {
+    pub(crate) async fn begin_session(&self, user: &UserId, org: Option<&OrgId>, client: &Client) -> Result<SignedIn, EngineError> {
         let memberships = self.0.store.memberships(user).await?;
         let (organization, role) = memberships
             .iter()
@@ -388,6 +388,12 @@ impl Engine {
         let joins = link.role.filter(|_| link.kind == LinkKind::Invitation).map(|role| (link.org_id.clone(), role));
         let login = match &known {
             Some(login) if link.kind == LinkKind::Invitation => {
+                if login.password_hash.is_none()
+                    && let Some(provider) = self.sign_in_provider()
+                {
+                    let message = format!("`{email}` signs in with {provider}: do so, and the invitation is accepted");
+                    return Err(EngineError::invalid("password", message));
+                }
                 self.0.passwords.count(&email, client.asker.as_ref(), now)?;
                 if !self.0.passwords.fits(&answer.password, login.password_hash.clone()).await? {
                     return Err(EngineError::invalid("password", format!("`{email}` can sign in already; give the password that it has")));
@@ -415,7 +421,7 @@ impl Engine {
             },
         };
         let login = login.map(|hash| Login { user_id: user.id.clone(), email, password_hash: Some(hash), changed_at: now });
-        let used = UsedLink { link: link.id.clone(), user: user.clone(), login, joins, at: now };
+        let used = UsedLink { link: Some(link.id.clone()), user: user.clone(), login, joins, identity: None, at: now };
         self.0.store.use_link(used).await.map_err(|error| match error {
             StoreError::NotFound => EngineError::Gone { message: "this link was used meanwhile; ask for a new one".into() },
             StoreError::Taken("email") => EngineError::invalid("email", "another person signs in with this address"),

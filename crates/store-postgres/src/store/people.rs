@@ -5,9 +5,10 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{LinkId, OrgId, SessionId, UserId};
 use millrace_model::people::{Link, LinkKind, Login, Member, Role, Session};
 use millrace_model::tenant::{Caller, Organization};
-use millrace_store::{People, StoreResult, UsedLink};
+use millrace_store::{Identity, People, StoreResult, UsedLink};
+use tokio_postgres::Row;
 
-use crate::db::transaction;
+use crate::db::{database, text, transaction};
 use crate::rows::{execute, many, number, one};
 use crate::{PostgresStore, people};
 
@@ -69,6 +70,20 @@ impl People for PostgresStore {
     }
     async fn delete_link(&self, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool> {
         people::delete_link(&self.db.client().await?, org, kind, id).await
+    }
+    async fn invitations_for(&self, email: &str) -> StoreResult<Vec<Link>> {
+        let sql = format!("SELECT {} FROM links WHERE email = $1 AND kind = 'invitation' ORDER BY created_at, id LIMIT 100", people::LINK);
+        many(&self.db.client().await?, &sql, &[&text(email)], people::read_link).await
+    }
+    async fn user_of_identity(&self, identity: &Identity) -> StoreResult<Option<UserId>> {
+        let sql = "SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2";
+        let read = |row: &Row| row.try_get("user_id").map(UserId::from_row).map_err(database);
+        one(&self.db.client().await?, sql, &[&text(&identity.issuer), &text(&identity.subject)], read).await
+    }
+    async fn subject_of(&self, issuer: &str, user: &UserId) -> StoreResult<Option<String>> {
+        let sql = "SELECT subject FROM identities WHERE issuer = $1 AND user_id = $2 LIMIT 1";
+        let read = |row: &Row| row.try_get("subject").map_err(database);
+        one(&self.db.client().await?, sql, &[&text(issuer), &user.as_str()], read).await
     }
     async fn use_link(&self, used: UsedLink) -> StoreResult<()> {
         transaction!(self.db, "use_link", |t| people::use_link(&t, &used))

@@ -5,8 +5,9 @@ use millrace_model::clock::Timestamp;
 use millrace_model::ids::{LinkId, OrgId, SessionId, UserId};
 use millrace_model::people::{Link, LinkKind, Login, Member, Role, Session};
 use millrace_model::tenant::{Caller, Organization};
-use millrace_store::{People, StoreResult, UsedLink, fail_point};
+use millrace_store::{Identity, People, StoreResult, UsedLink, fail_point};
 
+use crate::db::database;
 use crate::rows::{execute, many, number, one};
 use crate::{SqliteStore, people};
 
@@ -81,6 +82,21 @@ impl People for SqliteStore {
     async fn delete_link(&self, org: &OrgId, kind: LinkKind, id: &LinkId) -> StoreResult<bool> {
         let (org, id) = (org.clone(), id.clone());
         self.db.write(move |c| people::delete_link(c, &org, kind, &id)).await
+    }
+    async fn invitations_for(&self, email: &str) -> StoreResult<Vec<Link>> {
+        let email = email.to_owned();
+        let sql = "SELECT * FROM links WHERE email = ?1 AND kind = 'invitation' ORDER BY created_at, id LIMIT 100";
+        self.db.read(move |c| many(c, sql, [email], people::read_link)).await
+    }
+    async fn user_of_identity(&self, identity: &Identity) -> StoreResult<Option<UserId>> {
+        let Identity { issuer, subject } = identity.clone();
+        let sql = "SELECT user_id FROM identities WHERE issuer = ?1 AND subject = ?2";
+        self.db.read(move |c| one(c, sql, [issuer, subject], |row| row.get("user_id").map(UserId::from_row).map_err(database))).await
+    }
+    async fn subject_of(&self, issuer: &str, user: &UserId) -> StoreResult<Option<String>> {
+        let (issuer, user) = (issuer.to_owned(), user.to_string());
+        let sql = "SELECT subject FROM identities WHERE issuer = ?1 AND user_id = ?2 LIMIT 1";
+        self.db.read(move |c| one(c, sql, [issuer, user], |row| row.get("subject").map_err(database))).await
     }
     async fn use_link(&self, used: UsedLink) -> StoreResult<()> {
         write_at!(self, "use_link", |c| people::use_link(c, &used))

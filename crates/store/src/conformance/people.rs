@@ -5,7 +5,7 @@ use millrace_model::people::{Link, LinkKind, Login, Role, Session};
 
 use super::Database;
 use super::sample::{IDS, Org, at};
-use crate::{StoreError, UsedLink};
+use crate::{Identity, StoreError, UsedLink};
 
 fn link(org: &OrgId, kind: LinkKind, email: &str) -> Link {
     let id = LinkId::generate(&IDS);
@@ -46,7 +46,7 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     let made = link(&org.id, LinkKind::Setup, "mara@x.test");
     org.store.put_link(made.clone()).await.expect("stores");
     assert_eq!(org.store.link(&made.token_hash).await.expect("reads"), Some(made.clone()));
-    let used = UsedLink { link: made.id.clone(), user: user.clone(), login: Some(login.clone()), joins: None, at: at(2) };
+    let used = UsedLink { link: Some(made.id.clone()), user: user.clone(), login: Some(login.clone()), joins: None, identity: None, at: at(2) };
     org.store.use_link(used.clone()).await.expect("uses");
     assert!(matches!(org.store.use_link(used).await, Err(StoreError::NotFound)));
     assert_eq!(org.store.login("mara@x.test").await.expect("reads"), Some(login.clone()));
@@ -58,7 +58,7 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     let made = link(&second.id, LinkKind::Setup, "mara@x.test");
     org.store.put_link(made.clone()).await.expect("stores");
     let login = Login { user_id: other.id.clone(), email: "mara@x.test".into(), password_hash: None, changed_at: at(3) };
-    let used = UsedLink { link: made.id, user: other, login: Some(login), joins: None, at: at(3) };
+    let used = UsedLink { link: Some(made.id), user: other, login: Some(login), joins: None, identity: None, at: at(3) };
     assert!(matches!(org.store.use_link(used).await, Err(StoreError::Taken("email"))));
     assert!(org.store.link(&made.token_hash).await.expect("reads").is_some(), "nothing changed");
     // A later invitation is in the place of an earlier one.
@@ -69,6 +69,32 @@ pub async fn a_link_is_used_once_and_makes_a_login(database: &dyn Database) {
     assert_eq!(org.store.links(&org.id, LinkKind::Invitation).await.expect("reads"), [later.clone()]);
     assert!(!org.store.delete_link(&second.id, LinkKind::Invitation, &later.id).await.expect("answers"));
     assert!(org.store.delete_link(&org.id, LinkKind::Invitation, &later.id).await.expect("answers"));
+}
+
+pub async fn a_provider_lets_a_person_in_without_a_link_and_is_told_from_others(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let user = org.store.user(&org.user).await.expect("reads").expect("is there");
+    let identity = |subject: &str| Identity { issuer: "https://id.test".into(), subject: subject.into() };
+    let login = Login { user_id: user.id.clone(), email: "mara@x.test".into(), password_hash: None, changed_at: at(2) };
+    let used = UsedLink { link: None, user: user.clone(), login: Some(login), joins: None, identity: Some(identity("s-1")), at: at(2) };
+    for _ in 0..2 {
+        org.store.use_link(used.clone()).await.expect("nothing is used up");
+    }
+    assert_eq!(org.store.user_of_identity(&identity("s-1")).await.expect("reads"), Some(user.id.clone()));
+    assert_eq!(org.store.user_of_identity(&identity("s-2")).await.expect("reads"), None);
+    assert_eq!(org.store.subject_of("https://id.test", &user.id).await.expect("reads").as_deref(), Some("s-1"));
+    assert_eq!(org.store.subject_of("https://other.test", &user.id).await.expect("reads"), None);
+    // Invitations of all organizations, and no other links.
+    let second = Org::another(&org.store, "second").await;
+    let (first, other) = (link(&org.id, LinkKind::Invitation, "jo@x.test"), link(&second.id, LinkKind::Invitation, "jo@x.test"));
+    for made in [&first, &other, &link(&org.id, LinkKind::Setup, "jo@x.test"), &link(&org.id, LinkKind::Invitation, "mo@x.test")] {
+        org.store.put_link(made.clone()).await.expect("stores");
+    }
+    let mut found: Vec<_> = org.store.invitations_for("jo@x.test").await.expect("reads").into_iter().map(|link| link.id).collect();
+    found.sort();
+    let mut made = vec![first.id, other.id];
+    made.sort();
+    assert_eq!(found, made);
 }
 
 pub async fn a_session_names_its_caller_with_the_role_of_now(database: &dyn Database) {
@@ -101,7 +127,7 @@ pub async fn an_owner_who_can_sign_in_stays(database: &dyn Database) {
         let made = link(&org.id, LinkKind::Invitation, email);
         org.store.put_link(made.clone()).await.expect("stores");
         let login = Login { user_id: user.id.clone(), email: email.into(), password_hash: None, changed_at: at(1) };
-        let used = UsedLink { link: made.id, user, login: Some(login), joins: Some((org.id.clone(), Role::Viewer)), at: at(5) };
+        let used = UsedLink { link: Some(made.id), user, login: Some(login), joins: Some((org.id.clone(), Role::Viewer)), identity: None, at: at(5) };
         org.store.use_link(used).await.expect("uses");
     }
     let roles = async || org.store.members(&org.id).await.expect("reads").into_iter().map(|m| (m.role, m.signs_in)).collect::<Vec<_>>();

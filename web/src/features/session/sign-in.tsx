@@ -1,11 +1,12 @@
 /** Sign-in with an address and a password. */
 
 import "~/ui/field.css";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import { takeBrought } from "~/api/brought";
 import { sentence } from "~/api/errors";
-import { forgot, signIn } from "~/api/session";
+import { beginAtProvider, finishAtProvider, forgot, signIn, signInProvider } from "~/api/session";
 import { sessionQuery } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Button } from "~/ui/button";
@@ -64,6 +65,7 @@ export function SignIn({ next }: { next: string | undefined }) {
         >
           Sign in
         </Button>
+        <ByProvider next={next} />
         <Forgot email={email} />
         <p className="small dim">
           First time here? Open the link that the server printed when it started, or the one in your
@@ -71,6 +73,53 @@ export function SignIn({ next }: { next: string | undefined }) {
         </p>
       </form>
     </Entry>
+  );
+}
+
+/** The address to go on to is kept while the browser is at the provider. */
+const NEXT = "millrace-next";
+
+/** Sign-in by the server's provider of OpenID Connect, where it has one; ends it when the browser comes back from there. */
+function ByProvider({ next }: { next: string | undefined }) {
+  const [brought] = useState(takeBrought);
+  const enter = useEnter(sessionStorage.getItem(NEXT) ?? undefined);
+  const provider = useQuery({
+    queryKey: ["sign-in"],
+    queryFn: ({ signal }) => signInProvider(signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const begin = useMutation({
+    mutationFn: beginAtProvider,
+    onSuccess: ({ url }) => {
+      if (next === undefined) sessionStorage.removeItem(NEXT);
+      else sessionStorage.setItem(NEXT, next);
+      window.location.assign(url);
+    },
+  });
+  const finish = useMutation({ mutationFn: finishAtProvider, onSuccess: enter });
+  const begun = useRef(false);
+  useEffect(() => {
+    if (brought === undefined || "refusal" in brought || begun.current) return;
+    begun.current = true;
+    window.history.replaceState(window.history.state, "", "/login");
+    finish.mutate(brought);
+  });
+  if (provider.data === undefined || provider.data === null) return null;
+  const refusal = brought !== undefined && "refusal" in brought ? brought.refusal : undefined;
+  const error = begin.error ?? finish.error;
+  const busy = finish.isPending || begin.isPending || begin.isSuccess;
+  return (
+    <>
+      {refusal !== undefined && error === null && (
+        <Refused>
+          {provider.data} did not sign you in: {refusal}
+        </Refused>
+      )}
+      {error !== null && <Refused>{sentence(error)}</Refused>}
+      <Button size="lg" busy={busy && "Signing in…"} onClick={() => begin.mutate()}>
+        Sign in with {provider.data}
+      </Button>
+    </>
   );
 }
 

@@ -15,6 +15,8 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     ),
     ("User", "A user", &[("id", "string"), ("username", "string"), ("email", "string"), ("orgs", "[#Organization]")]),
     ("OrganizationName", "An organization by its name", &[("id", "string"), ("name", "string")]),
+    ("SignInWays", "How people sign in beside their passwords", &[("provider", "string|null")]),
+    ("SignInBegun", "The provider's page, to which the browser goes", &[("url", "string"), ("expires_at", "integer")]),
     ("SessionUser", "Who is signed in", &[("id", "string"), ("name", "string"), ("email", "string")]),
     ("Membership", "An organization with one's role there", &[("id", "string"), ("name", "string"), ("role", "string")]),
     (

@@ -30,6 +30,25 @@ pub(super) fn sessions() -> Vec<Route> {
         post("/session", NOTHING, "Sign in: sets the cookie of a session, for browsers", session::begin)
             .takes(&[text("email", "The address").required(), text("password", "The password").required()])
             .gives(Gives::One("Session")),
+        get("/sign_in", NOTHING, "How people sign in beside their passwords", session::ways).one("SignInWays"),
+        post(
+            "/sign_in/begin",
+            NOTHING,
+            "Begin to sign in by the provider of OpenID Connect; sets a cookie that ends it, for browsers",
+            session::begin_with_provider,
+        )
+        .gives(Gives::One("SignInBegun")),
+        post(
+            "/sign_in/finish",
+            NOTHING,
+            "Sign in with what the provider sent the browser back with: sets the cookie of a session",
+            session::finish_with_provider,
+        )
+        .takes(&[
+            text("state", "The parameter `state` of the address that the browser came back to").required(),
+            text("code", "Its parameter `code`").required(),
+        ])
+        .gives(Gives::One("Session")),
         get("/session", ANY, "Who asks, in which organization, and what that role may do", session::show).one("Session"),
         put("/session", ANY, "Look at another organization that one belongs to; only of a session", session::switch)
             .takes(&[text("org_id", "The organization").required()])

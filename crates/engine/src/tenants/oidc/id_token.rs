@@ -1,0 +1,325 @@
+//! ID tokens of OpenID Connect: signature by a key of the provider, and the claims that make a token one for this server and this sign-in.
+
+use std::sync::Once;
+
+use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use jsonwebtoken::signature::{Error as SignatureError, Verifier};
+use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Validation};
+use millrace_model::Timestamp;
+use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Algorithms that are taken. None of them is made with a secret that the client knows, nor without any.
+const ALGORITHMS: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+/// How far the provider's clock may be off.
+const LEEWAY_MS: i64 = 60_000;
+/// Characters of a subject, as OpenID Connect bounds it.
+const SUBJECT_CHARS_MAX: usize = 255;
+/// Keys that are tried for a token that names none.
+const KEYS_TRIED_MAX: usize = 8;
+
+/// Why an ID token is not taken.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum IdTokenError {
+    #[error("it is no token that can be read, or of an algorithm that is not taken (RS, PS, ES and EdDSA are)")]
+    Unreadable,
+    #[error("the provider has no key that it names")]
+    UnknownKey,
+    #[error("its signature is not one of the provider's keys")]
+    Signature,
+    #[error("its claims cannot be read, or one of `iss`, `sub`, `aud` and `exp` is missing")]
+    Claims,
+    #[error("its claim `{0}` is not what it has to be")]
+    Claim(&'static str),
+}
+
+/// What the claims have to be.
+pub(crate) struct Expected<'a> {
+    pub(crate) issuer: &'a str,
+    pub(crate) client_id: &'a str,
+    pub(crate) nonce: &'a str,
+    pub(crate) now: Timestamp,
+}
+
+/// Claims about a person.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Person {
+    #[serde(default)]
+    pub(crate) email: Option<String>,
+    /// A boolean; some providers write it as text.
+    #[serde(default)]
+    email_verified: Value,
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+}
+
+impl Person {
+    pub(crate) fn is_verified(&self) -> bool {
+        self.email_verified == true || self.email_verified == "true"
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Claims {
+    iss: String,
+    pub(crate) sub: String,
+    aud: Audience,
+    #[serde(default)]
+    azp: Option<String>,
+    exp: f64,
+    #[serde(default)]
+    iat: Option<f64>,
+    #[serde(default)]
+    nbf: Option<f64>,
+    #[serde(default)]
+    nonce: Option<String>,
+    #[serde(flatten)]
+    pub(crate) person: Person,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// The claims of a token that one of these keys signed for this sign-in.
+pub(crate) fn verify(token: &str, keys: &[Jwk], expected: &Expected<'_>) -> Result<Claims, IdTokenError> {
+    use_ring();
+    let header = jsonwebtoken::decode_header(token).map_err(|_| IdTokenError::Unreadable)?;
+    if !ALGORITHMS.contains(&header.alg) {
+        return Err(IdTokenError::Unreadable);
+    }
+    let fits = |key: &&Jwk| {
+        let is_named = header.kid.is_none() || key.common.key_id == header.kid;
+        is_named && matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature))
+    };
+    let keys = keys.iter().filter(fits).filter_map(|key| DecodingKey::from_jwk(key).ok());
+    let keys: Vec<_> = keys.filter(|key| key.family() == header.alg.family()).take(KEYS_TRIED_MAX).collect();
+    if keys.is_empty() {
+        return Err(IdTokenError::UnknownKey);
+    }
+    // Times are compared below, with the clock of the server.
+    let mut validation = Validation::new(header.alg);
+    (validation.validate_exp, validation.validate_nbf, validation.validate_aud) = (false, false, false);
+    validation.required_spec_claims.clear();
+    let mut failed = IdTokenError::Signature;
+    for key in &keys {
+        match jsonwebtoken::decode::<Claims>(token, key, &validation) {
+            Ok(read) => return checked(read.claims, expected),
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidSignature) => {}
+            Err(_) => failed = IdTokenError::Claims,
+        }
+    }
+    Err(failed)
+}
+
+fn checked(claims: Claims, expected: &Expected<'_>) -> Result<Claims, IdTokenError> {
+    let (of_us, is_alone) = match &claims.aud {
+        Audience::One(aud) => (aud == expected.client_id, true),
+        Audience::Many(all) => (all.iter().any(|aud| aud == expected.client_id), all.len() == 1),
+    };
+    let is_subject = (1..=SUBJECT_CHARS_MAX).contains(&claims.sub.chars().count()) && !claims.sub.chars().any(char::is_control);
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of these millennia")]
+    let (now, leeway) = (expected.now.ms() as f64 / 1000.0, LEEWAY_MS as f64 / 1000.0);
+    let wrong = [
+        ("iss", claims.iss != expected.issuer),
+        ("aud", !of_us),
+        // A token for several says which of them asked for it.
+        ("azp", claims.azp.as_deref().map_or(!is_alone, |azp| azp != expected.client_id)),
+        ("sub", !is_subject),
+        ("exp", claims.exp + leeway <= now),
+        ("iat", claims.iat.is_some_and(|at| at - leeway > now)),
+        ("nbf", claims.nbf.is_some_and(|at| at - leeway > now)),
+        ("nonce", claims.nonce.as_deref() != Some(expected.nonce)),
+    ];
+    match wrong.into_iter().find(|(_, is_wrong)| *is_wrong) {
+        Some((claim, _)) => Err(IdTokenError::Claim(claim)),
+        None => Ok(claims),
+    }
+}
+
+/// Signatures are checked by ring, which TLS uses as well: the library's own two providers bring cryptography of their own.
+fn use_ring() {
+    static ONCE: Once = Once::new();
+    static RING: CryptoProvider = CryptoProvider {
+        signer_factory: |_, _| Err(ErrorKind::InvalidAlgorithm.into()),
+        verifier_factory: |algorithm, key| Ok(Box::new(RingVerifier { algorithm: *algorithm, key: key.clone() })),
+        key_utils: KeyUtils::new_unimplemented(),
+    };
+    ONCE.call_once(|| {
+        // It fails where another was installed before, and nothing else here does.
+        let _ = RING.install_default();
+    });
+}
+
+struct RingVerifier {
+    algorithm: Algorithm,
+    key: DecodingKey,
+}
+
+impl JwtVerifier for RingVerifier {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+}
+
+impl Verifier<Vec<u8>> for RingVerifier {
+    fn verify(&self, message: &[u8], signed: &Vec<u8>) -> Result<(), SignatureError> {
+        let rsa = match self.algorithm {
+            Algorithm::RS256 => Some(&signature::RSA_PKCS1_2048_8192_SHA256),
+            Algorithm::RS384 => Some(&signature::RSA_PKCS1_2048_8192_SHA384),
+            Algorithm::RS512 => Some(&signature::RSA_PKCS1_2048_8192_SHA512),
+            Algorithm::PS256 => Some(&signature::RSA_PSS_2048_8192_SHA256),
+            Algorithm::PS384 => Some(&signature::RSA_PSS_2048_8192_SHA384),
+            Algorithm::PS512 => Some(&signature::RSA_PSS_2048_8192_SHA512),
+            _ => None,
+        };
+        let curve: Option<&dyn signature::VerificationAlgorithm> = match self.algorithm {
+            Algorithm::ES256 => Some(&signature::ECDSA_P256_SHA256_FIXED),
+            Algorithm::ES384 => Some(&signature::ECDSA_P384_SHA384_FIXED),
+            Algorithm::EdDSA => Some(&signature::ED25519),
+            _ => None,
+        };
+        let fits = match (rsa, curve, self.key.kind()) {
+            (Some(algorithm), _, DecodingKeyKind::RsaModulusExponent { n, e }) => RsaPublicKeyComponents { n, e }.verify(algorithm, message, signed),
+            (_, Some(algorithm), DecodingKeyKind::SecretOrDer(point)) => UnparsedPublicKey::new(algorithm, point).verify(message, signed),
+            _ => return Err(SignatureError::new()),
+        };
+        fits.map_err(|_| SignatureError::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD as B64;
+    use ring::rand::SystemRandom;
+    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
+    use serde_json::json;
+
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000;
+
+    fn expected() -> Expected<'static> {
+        Expected { issuer: "https://id.test", client_id: "millrace", nonce: "n-1", now: Timestamp(NOW * 1000) }
+    }
+
+    fn claims(with: Value) -> Value {
+        let mut claims =
+            json!({ "iss": "https://id.test", "sub": "s-1", "aud": "millrace", "exp": NOW + 300, "iat": NOW, "nonce": "n-1", "email": "a@x.test" });
+        claims.as_object_mut().expect("an object").extend(with.as_object().expect("an object").clone());
+        claims
+    }
+
+    fn unsigned(header: &Value, claims: &Value) -> String {
+        format!("{}.{}", B64.encode(header.to_string()), B64.encode(claims.to_string()))
+    }
+
+    /// Signs with Ed25519.
+    fn signed(pair: &Ed25519KeyPair, claims: &Value) -> String {
+        let message = unsigned(&json!({ "alg": "EdDSA", "kid": "k" }), claims);
+        let signature = B64.encode(pair.sign(message.as_bytes()));
+        format!("{message}.{signature}")
+    }
+
+    fn keys(pair: &Ed25519KeyPair) -> Vec<Jwk> {
+        let key = json!({ "kty": "OKP", "crv": "Ed25519", "kid": "k", "use": "sig", "x": B64.encode(pair.public_key().as_ref()) });
+        vec![serde_json::from_value(key).expect("a key")]
+    }
+
+    fn pair() -> Ed25519KeyPair {
+        let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).expect("a key");
+        Ed25519KeyPair::from_pkcs8(document.as_ref()).expect("a key")
+    }
+
+    #[test]
+    fn a_token_for_this_sign_in_is_taken_and_no_other() {
+        let (pair, other) = (pair(), pair());
+        let of = |with: Value| verify(&signed(&pair, &claims(with)), &keys(&pair), &expected()).map(|claims| claims.sub);
+        assert_eq!(of(json!({})), Ok("s-1".into()));
+        assert_eq!(of(json!({ "aud": ["other", "millrace"], "azp": "millrace" })), Ok("s-1".into()));
+        assert_eq!(of(json!({ "exp": NOW - 59 })), Ok("s-1".into()), "clocks differ");
+        for (with, claim) in [
+            (json!({ "iss": "https://evil.test" }), "iss"),
+            (json!({ "aud": "other" }), "aud"),
+            (json!({ "aud": [] }), "aud"),
+            (json!({ "aud": ["other", "millrace"] }), "azp"),
+            (json!({ "azp": "other" }), "azp"),
+            (json!({ "sub": "" }), "sub"),
+            (json!({ "sub": "a\u{0}" }), "sub"),
+            (json!({ "exp": NOW - 60 }), "exp"),
+            (json!({ "iat": NOW + 61 }), "iat"),
+            (json!({ "nbf": NOW + 61 }), "nbf"),
+            (json!({ "nonce": "n-2" }), "nonce"),
+            (json!({ "nonce": null }), "nonce"),
+        ] {
+            assert_eq!(of(with.clone()), Err(IdTokenError::Claim(claim)), "{with}");
+        }
+        for with in [json!({ "exp": "never" }), json!({ "exp": null }), json!({ "iss": null }), json!({ "nbf": "9999999999" })] {
+            assert_eq!(of(with.clone()), Err(IdTokenError::Claims), "{with}");
+        }
+        assert_eq!(verify(&signed(&other, &claims(json!({}))), &keys(&pair), &expected()).map(|_| ()), Err(IdTokenError::Signature));
+    }
+
+    #[test]
+    fn a_token_is_of_a_key_of_the_provider_and_of_an_algorithm_with_one() {
+        let pair = pair();
+        let public = keys(&pair);
+        let error = |header: Value, signature: &str| {
+            let token = format!("{}.{signature}", unsigned(&header, &claims(json!({}))));
+            verify(&token, &public, &expected()).map(|_| ()).expect_err("refused")
+        };
+        for algorithm in ["none", "None", "HS256", "HS512", "ES512", ""] {
+            assert_eq!(error(json!({ "alg": algorithm, "kid": "k" }), ""), IdTokenError::Unreadable, "{algorithm}");
+        }
+        assert_eq!(error(json!({ "alg": "EdDSA", "kid": "another" }), "AAAA"), IdTokenError::UnknownKey);
+        assert_eq!(error(json!({ "alg": "RS256", "kid": "k" }), "AAAA"), IdTokenError::UnknownKey, "the key is of another family");
+        assert_eq!(error(json!({ "alg": "EdDSA" }), "AAAA"), IdTokenError::Signature);
+        assert_eq!(error(json!({ "alg": "EdDSA", "kid": "k" }), ""), IdTokenError::Signature);
+        for token in ["", ".", "..", "a.b.c", "a.b.c.d"] {
+            assert_eq!(verify(token, &public, &expected()).map(|_| ()), Err(IdTokenError::Unreadable), "{token}");
+        }
+    }
+
+    #[test]
+    fn curves_are_those_of_their_algorithm() {
+        let random = SystemRandom::new();
+        let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).expect("a key");
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random).expect("a key");
+        let point = pair.public_key().as_ref();
+        let key = json!({ "kty": "EC", "crv": "P-256", "x": B64.encode(&point[1..33]), "y": B64.encode(&point[33..]) });
+        let keys: Vec<Jwk> = vec![serde_json::from_value(key).expect("a key")];
+        let signed = |algorithm: &str| {
+            let message = unsigned(&json!({ "alg": algorithm }), &claims(json!({})));
+            format!("{message}.{}", B64.encode(pair.sign(&random, message.as_bytes()).expect("signs").as_ref()))
+        };
+        assert!(verify(&signed("ES256"), &keys, &expected()).is_ok());
+        assert_eq!(verify(&signed("ES384"), &keys, &expected()).map(|_| ()), Err(IdTokenError::Signature));
+    }
+
+    #[test]
+    fn an_address_is_verified_where_the_provider_says_so() {
+        let verified = |claims: Value| serde_json::from_value::<Person>(claims).expect("reads").is_verified();
+        assert!(verified(json!({ "email_verified": true })) && verified(json!({ "email_verified": "true" })));
+        for value in [json!(false), json!("false"), json!(1), json!("yes"), json!(null), json!([true])] {
+            assert!(!verified(json!({ "email_verified": value })), "{value}");
+        }
+        assert!(!verified(json!({})));
+    }
+}

@@ -1,0 +1,255 @@
+//! Sign-in by a provider of OpenID Connect: authorization code with PKCE, state and nonce; and which person of this server the provider's user is.
+
+mod id_token;
+mod provider;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use millrace_model::Timestamp;
+use millrace_model::ids::{OrgId, UserId};
+use millrace_model::people::{Link, Login, Role};
+use millrace_model::tenant::User;
+use millrace_store::{Identity, StoreError, UsedLink};
+use oauth2::{CsrfToken, PkceCodeChallenge, PkceCodeVerifier, Scope};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::provider::Provider;
+use self::provider::ProviderError;
+use crate::tenants::keys::key_name;
+use crate::tenants::members::MEMBERS_MAX;
+use crate::tenants::people::{Client, SignedIn, check_email};
+use crate::tenants::secrets::{same, sha256_hex};
+use crate::{Engine, EngineError, error_chain};
+
+/// How long somebody has to sign in at the provider.
+const PENDING_MS: i64 = 15 * 60 * 1000;
+/// What sign-ins that were begun are sealed for.
+const PENDING_OWNER: &str = "oidc sign-in";
+/// Where the provider sends the browser back to: the page that began.
+const REDIRECT: &str = "/login";
+/// Bytes of what a browser brings.
+const BROUGHT_BYTES_MAX: usize = 4 << 10;
+
+/// A provider of OpenID Connect, and whom it may let in.
+#[derive(Clone)]
+pub struct OidcConfig {
+    /// Its address, below which its configuration is found.
+    pub issuer: String,
+    /// The id under which this server is registered there.
+    pub client_id: String,
+    /// The secret of the registration; none: a public client.
+    pub client_secret: Option<String>,
+    /// Its name on the page.
+    pub name: String,
+    /// Domains of addresses that are let in, in lower case; none: all.
+    pub email_domains: Vec<String>,
+    /// The role of somebody who was not invited; none: only the invited are let in.
+    pub role: Option<Role>,
+}
+
+impl OidcConfig {
+    /// Whether an address of a provider is one that can be used: https, or on this machine.
+    pub fn is_usable(address: &str) -> bool {
+        provider::is_safe(address)
+    }
+}
+
+impl std::fmt::Debug for OidcConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OidcConfig").field("issuer", &self.issuer).field("client_id", &self.client_id).finish_non_exhaustive()
+    }
+}
+
+/// A sign-in that was begun.
+#[derive(Clone, Debug)]
+pub struct OidcBegun {
+    /// The provider's page.
+    pub url: String,
+    /// For the cookie of the browser that began, sealed.
+    pub pending: String,
+    /// Seconds that it is good.
+    pub max_age_secs: i64,
+    /// Until when it is good.
+    pub expires_at: Timestamp,
+}
+
+/// Kept by the browser that began, sealed: another browser cannot end the sign-in, and no server has to remember it.
+#[derive(Serialize, Deserialize)]
+struct Pending {
+    state: String,
+    nonce: String,
+    verifier: String,
+    until: i64,
+}
+
+impl Engine {
+    /// The provider's name, where people can sign in by one.
+    pub fn sign_in_provider(&self) -> Option<&str> {
+        self.0.oidc.as_ref().map(|provider| provider.config.name.as_str())
+    }
+
+    /// Begins a sign-in: gives the provider's page, and what the browser keeps until it comes back.
+    pub async fn begin_oidc(&self) -> Result<OidcBegun, EngineError> {
+        let provider = self.provider_of_people()?;
+        let (ids, now) = (&self.0.ids, self.now());
+        let metadata = provider.metadata(now).await.map_err(|error| refused(provider, &error))?;
+        let until = now.plus_ms(PENDING_MS);
+        let pending = Pending { state: ids.base62(40), nonce: ids.base62(40), verifier: ids.base62(64), until: until.ms() };
+        let text = serde_json::to_string(&pending).map_err(|e| EngineError::internal("could not write a sign-in", e))?;
+        let sealed = URL_SAFE_NO_PAD.encode(self.0.keyring.seal(ids, PENDING_OWNER, &text)?);
+        let client = provider.client(&metadata, &self.oidc_redirect()).map_err(|error| refused(provider, &error))?;
+        let (url, _) = client
+            .authorize_url(|| CsrfToken::new(pending.state))
+            .add_scopes(["openid", "email", "profile"].map(|scope| Scope::new(scope.into())))
+            .add_extra_param("nonce", pending.nonce)
+            .set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(pending.verifier)))
+            .url();
+        Ok(OidcBegun { url: url.into(), pending: sealed, max_age_secs: PENDING_MS / 1000, expires_at: until })
+    }
+
+    /// Ends a sign-in: the browser that began came back with a code. Each answer is good once.
+    pub async fn finish_oidc(&self, pending: Option<&str>, state: &str, code: &str, client: &Client) -> Result<SignedIn, EngineError> {
+        let provider = self.provider_of_people()?;
+        let now = self.now();
+        self.0.passwords.count_answer(client.asker.as_ref(), now)?;
+        let pending = self.pending(pending, state, now)?;
+        if code.is_empty() || code.len() > BROUGHT_BYTES_MAX {
+            return Err(EngineError::invalid("code", "`code` is what the provider sent the browser back with, up to 4096 characters"));
+        }
+        let metadata = provider.metadata(now).await.map_err(|error| refused(provider, &error))?;
+        if !self.0.used_states.insert(sha256_hex(pending.state.as_bytes()), pending.until, now.ms()) {
+            return Err(invalid_state("this answer came before, and each is good once; sign in again"));
+        }
+        let claims = provider.claims(&metadata, &self.oidc_redirect(), code, pending.verifier, (&pending.nonce, now)).await;
+        let claims = claims.map_err(|error| refused(provider, &error))?;
+        let identity = Identity { issuer: metadata.issuer.clone(), subject: claims.sub };
+        let name = &provider.config.name;
+        let email = claims.person.email.as_deref().unwrap_or_default().trim().to_lowercase();
+        if !claims.person.is_verified() || check_email(&email).is_err() {
+            let message = format!("{name} gives no address of e-mail that it has verified; verify yours there, and sign in again");
+            return Err(EngineError::SignInRefused { code: "email_not_verified", message });
+        }
+        let domain = email.rsplit('@').next().unwrap_or_default();
+        let domains = &provider.config.email_domains;
+        if !domains.is_empty() && !domains.iter().any(|allowed| allowed == domain) {
+            let message = format!("addresses of `{domain}` do not sign in here by {name}; sign in with an address of {}", domains.join(" or "));
+            return Err(EngineError::SignInRefused { code: "email_domain_not_allowed", message });
+        }
+        let (user, org) = self.let_in(provider, identity, &email, claims.person.name.as_deref()).await?;
+        let signed_in = self.begin_session(&user, org.as_ref(), client).await?;
+        self.0.passwords.answer_was_right(client.asker.as_ref());
+        Ok(signed_in)
+    }
+
+    /// The sign-in that this browser began, if the state is its own.
+    fn pending(&self, sealed: Option<&str>, state: &str, now: Timestamp) -> Result<Pending, EngineError> {
+        let foreign = || invalid_state("this answer does not belong to a sign-in that this browser began last; sign in again");
+        let sealed = sealed.filter(|sealed| sealed.len() <= BROUGHT_BYTES_MAX).ok_or_else(foreign)?;
+        let sealed = URL_SAFE_NO_PAD.decode(sealed).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(foreign)?;
+        let text = self.0.keyring.open(PENDING_OWNER, &sealed).map_err(|_| foreign())?;
+        let pending: Pending = serde_json::from_str(&text).map_err(|_| foreign())?;
+        if !same(pending.state.as_bytes(), state.as_bytes()) {
+            return Err(foreign());
+        }
+        if pending.until < now.ms() {
+            return Err(EngineError::Invalid {
+                code: "state_expired",
+                message: format!("signing in took longer than {} minutes; sign in again", PENDING_MS / 60_000),
+                details: serde_json::json!({ "field": "state" }),
+            });
+        }
+        Ok(pending)
+    }
+
+    /// Which person somebody is, by the provider's id or by the address; who is invited joins. Gives the organization that was joined last.
+    async fn let_in(&self, provider: &Provider, identity: Identity, email: &str, name: Option<&str>) -> Result<(UserId, Option<OrgId>), EngineError> {
+        let (store, now) = (&self.0.store, self.now());
+        let by_identity = store.user_of_identity(&identity).await?;
+        let known = match (&by_identity, store.login(email).await?) {
+            (Some(user), _) => Some(user.clone()),
+            // An address that the provider gave to somebody else does not give its former holder's place away.
+            (None, Some(login)) if store.subject_of(&identity.issuer, &login.user_id).await?.is_some() => {
+                let message = format!(
+                    "`{email}` belongs to another user of {} here; an owner removes that member before the address is used by another",
+                    provider.config.name
+                );
+                return Err(EngineError::SignInRefused { code: "email_of_another", message });
+            }
+            (None, login) => login.map(|login| login.user_id),
+        };
+        let mut invitations: Vec<Link> = store.invitations_for(email).await?;
+        invitations.retain(|link| link.expires_at > now && link.role.is_some());
+        let first = store.first_organization().await?.ok_or(EngineError::Unauthorized)?;
+        let found = match &known {
+            Some(user) => store.user(user).await?,
+            None => self.unvisited(&first, email).await?,
+        };
+        let newcomer = provider.config.role.filter(|_| found.is_none() && invitations.is_empty());
+        if found.is_none() && invitations.is_empty() && newcomer.is_none() {
+            let message = format!("`{email}` is not invited; ask an owner of an organization here for an invitation");
+            return Err(EngineError::SignInRefused { code: "not_invited", message });
+        }
+        if newcomer.is_some() && store.members(&first).await?.len() >= MEMBERS_MAX {
+            let message = format!("the organization has {MEMBERS_MAX} members, the most it may have; an owner removes some first");
+            return Err(EngineError::Conflict { code: "too_many_members", message });
+        }
+        let user = found.unwrap_or_else(|| User {
+            id: UserId::generate(&self.0.ids),
+            org_id: invitations.first().map_or(&first, |link| &link.org_id).clone(),
+            username: name.and_then(|name| key_name(name).ok()).unwrap_or_else(|| email.split('@').next().unwrap_or("member").to_owned()),
+            email: email.to_owned(),
+            created_at: now,
+        });
+        let has_login = known.is_some() && store.login_of(&user.id).await?.is_some();
+        let mut login = (!has_login).then(|| Login { user_id: user.id.clone(), email: email.to_owned(), password_hash: None, changed_at: now });
+        let mut identity = by_identity.is_none().then_some(identity);
+        let joins = |link: Link| (Some(link.id), link.role.map(|role| (link.org_id, role)));
+        let mut steps: Vec<_> = invitations.into_iter().map(joins).collect();
+        if steps.is_empty() && (login.is_some() || identity.is_some()) {
+            steps.push((None, newcomer.map(|role| (first, role))));
+        }
+        let mut joined = None;
+        for (link, joins) in steps {
+            joined = joins.as_ref().map(|(org, _)| org.clone()).or(joined);
+            let used = UsedLink { link, user: user.clone(), login: login.take(), joins, identity: identity.take(), at: now };
+            store.use_link(used).await.map_err(|error| match error {
+                StoreError::NotFound => EngineError::Gone { message: "the invitation was used or withdrawn meanwhile; sign in again".into() },
+                other => other.into(),
+            })?;
+            self.0.cache.forget_callers();
+        }
+        Ok((user.id, joined))
+    }
+
+    /// A member of the first organization who has the address and never signed in: the owner whom the operator named.
+    async fn unvisited(&self, first: &OrgId, email: &str) -> Result<Option<User>, EngineError> {
+        let members = self.0.store.members(first).await?;
+        Ok(members.into_iter().find(|member| !member.signs_in && member.user.email.to_lowercase() == email).map(|member| member.user))
+    }
+
+    fn provider_of_people(&self) -> Result<&Provider, EngineError> {
+        self.0.oidc.as_ref().ok_or(EngineError::Conflict {
+            code: "no_provider",
+            message: "people sign in to this server by password; the operator sets another provider with --oidc-issuer".into(),
+        })
+    }
+
+    fn oidc_redirect(&self) -> String {
+        format!("{}{REDIRECT}", self.0.config.base_url)
+    }
+}
+
+fn invalid_state(message: &str) -> EngineError {
+    EngineError::Invalid { code: "invalid_state", message: message.into(), details: serde_json::json!({ "field": "state" }) }
+}
+
+/// The operator finds the cause in the log as well: who signs in can do nothing about it.
+fn refused(provider: &Provider, error: &ProviderError) -> EngineError {
+    let why = error_chain(error);
+    tracing::warn!(provider = provider.config.issuer, why, "the provider of OpenID Connect did not sign somebody in");
+    EngineError::Invalid {
+        code: "provider_refused",
+        message: format!("{} did not sign you in: {why}", provider.config.name),
+        details: serde_json::json!({ "field": "code" }),
+    }
+}

@@ -1,0 +1,21 @@
+/** What a provider sent the browser back with, read before the router writes the address anew. */
+
+export type Brought = { state: string; code: string } | { refusal: string };
+
+let brought = read();
+
+function read(): Brought | undefined {
+  if (window.location.pathname !== "/login") return undefined;
+  const asked = new URLSearchParams(window.location.search);
+  const [state, code, error] = [asked.get("state"), asked.get("code"), asked.get("error")];
+  if (state === null) return undefined;
+  if (code !== null) return { state, code };
+  return error === null ? undefined : { refusal: asked.get("error_description") ?? error };
+}
+
+/** Each is good once. */
+export function takeBrought(): Brought | undefined {
+  const taken = brought;
+  brought = undefined;
+  return taken;
+}
