@@ -48,6 +48,7 @@ pub use millrace_model::error_chain;
 pub use millrace_store::{
     CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Interfaces, Lineage, ListedRun, Mail, PauseEnd, RunFilter, RunState, SubscriptionKey,
 };
+pub use observe::events::{AskedStats, RunStats};
 pub use observe::exports::{Export, Taken};
 pub use observe::history::RetentionView;
 pub use observe::metrics::{Door, Metrics};

@@ -5,10 +5,10 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
-use millrace_model::run::LogLine;
+use millrace_model::run::{LogLine, RunKind};
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
-    Dialect, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
+    Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
 };
 use tokio_postgres::types::ToSql;
 
@@ -80,6 +80,20 @@ pub(crate) async fn run_states(c: &Client, org: &OrgId, owner: &str, from: Times
     let sql =
         "SELECT id, status, attempt, created_at FROM runs WHERE owner_id = $1 AND org_id = $2 AND created_at >= $3 ORDER BY created_at DESC, id DESC LIMIT $4";
     many(c, sql, &[&text(owner), &org.as_str(), &from.ms(), &i64::from(limit)], rows::run_state).await
+}
+
+pub(crate) async fn ended_runs(
+    c: &Client,
+    org: &OrgId,
+    owner: Option<&str>,
+    kind: RunKind,
+    within: (Timestamp, Timestamp),
+    max: u32,
+) -> StoreResult<EndedRuns> {
+    let sql = "SELECT created_at, owner_id, status, started_at, finished_at FROM runs
+         WHERE org_id = $1 AND created_at >= $2 AND created_at < $3 AND kind = $4 AND finished_at IS NOT NULL ORDER BY created_at DESC LIMIT $5";
+    let found = many(c, sql, &[&org.as_str(), &within.0.ms(), &within.1.ms(), &kind.as_str(), &i64::from(max)], rows::ended_run).await?;
+    Ok(EndedRuns::of(found, owner, max))
 }
 
 pub(crate) async fn logs(c: &Client, id: &RunId) -> StoreResult<Vec<LogLine>> {

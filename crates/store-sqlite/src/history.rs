@@ -4,9 +4,10 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
+use millrace_model::run::RunKind;
 use millrace_model::subscription::DEFERRED;
 use millrace_store::{
-    Dialect, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
+    Dialect, EndedRuns, Lineage, ListedRun, RunFilter, RunQuery, RunState, SqlValue, StoreError, StoreResult, payload_columns, run_column_bytes, run_columns,
 };
 use rusqlite::{Connection, ToSql, params};
 
@@ -68,6 +69,14 @@ pub(crate) fn run_states(c: &Connection, org: &OrgId, owner: &str, from: Timesta
         params![owner, org.as_str(), from.ms(), limit],
         rows::run_state,
     )
+}
+
+/// The index alone is read.
+pub(crate) fn ended_runs(c: &Connection, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns> {
+    let sql = "SELECT created_at, owner_id, status, started_at, finished_at FROM runs INDEXED BY runs_org_ended
+         WHERE org_id = ?1 AND created_at >= ?2 AND created_at < ?3 AND kind = ?4 AND finished_at IS NOT NULL ORDER BY created_at DESC LIMIT ?5";
+    let found = many(c, sql, params![org.as_str(), within.0.ms(), within.1.ms(), kind.as_str(), max], rows::ended_run)?;
+    Ok(EndedRuns::of(found, owner, max))
 }
 
 pub(crate) fn events(c: &Connection, org: &OrgId, emitter: &str, name: Option<&str>, whole: bool, page: &Page) -> StoreResult<Listing<ListedEvent>> {

@@ -42,6 +42,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0033_drafts.sql"),
     include_str!("../migrations/0034_external_users.sql"),
     include_str!("../migrations/0035_waiting.sql"),
+    include_str!("../migrations/0036_run_stats.sql"),
 ];
 
 /// The newest schema.

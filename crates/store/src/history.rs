@@ -7,6 +7,7 @@ use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
 use millrace_model::run::{LogLine, Run, RunKind, RunStatus};
+use millrace_model::run_stats::EndedRun;
 
 use crate::StoreResult;
 
@@ -129,6 +130,25 @@ pub struct RunState {
     pub created_at: Timestamp,
 }
 
+/// Runs that ended, for statistics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndedRuns {
+    /// Those that were asked for, newest first.
+    pub runs: Vec<EndedRun>,
+    /// When the oldest was accepted that was looked at, where there were more than may be; those before it are left out.
+    pub looked_at_from: Option<Timestamp>,
+}
+
+impl EndedRuns {
+    /// Of what an engine found, at most `max`, newest first, each with its owner.
+    pub fn of(found: Vec<(String, EndedRun)>, owner: Option<&str>, max: u32) -> Self {
+        let is_cut = found.len() >= max as usize;
+        let looked_at_from = found.last().filter(|_| is_cut).map(|(_, oldest)| oldest.accepted_at);
+        let runs = found.into_iter().filter(|(of, _)| owner.is_none_or(|owner| of == owner)).map(|(_, run)| run).collect();
+        Self { runs, looked_at_from }
+    }
+}
+
 /// What was: runs, logs, events.
 #[async_trait]
 pub trait History: Send + Sync + 'static {
@@ -142,6 +162,9 @@ pub trait History: Send + Sync + 'static {
     async fn list_runs(&self, org: &OrgId, filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>>;
     /// The newest `limit` runs of a workflow or source from a time on, newest first: as little of each as tells whether it changed.
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>>;
+    /// Runs of this kind that ended, of the organization or one owner in it, accepted within a time (from, to). At most `max` of the organization are
+    /// looked at, the newest.
+    async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns>;
     /// Logs of a run, in order.
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>>;
     /// The newest `limit` log lines of a workflow or source, oldest of them first, with their runs.

@@ -36,7 +36,7 @@ pub use deliveries::{Deliveries, Delivery, DeliveryKind, DeliveryResult, Held, M
 pub use errors::{Errors, FailedRuns, Notice, ReplayStep};
 pub use examined::{Examined, Unfit};
 pub use files::{Files, KeepFiles};
-pub use history::{ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState};
+pub use history::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState};
 pub use nodes::{Changed, EventAt, Heard, News, Nodes};
 pub use people::{Identity, People, UsedLink};
 pub use pulse::{Condition, Pulse};

@@ -61,6 +61,44 @@ async fn r4_7_a_failed_step_is_retried_eight_times_within_ten_hours() {
 }
 
 #[tokio::test]
+async fn r4_7_runs_that_ended_are_counted_in_buckets_with_their_durations() {
+    let server = Server::start().await;
+    let code = "if (steps.trigger.event.fails) throw new Error('no');";
+    let (one, other) = (deploy(&server, json!({}), code).await, deploy(&server, json!({}), code).await);
+    for (workflow, event) in [(&one, json!({})), (&one, json!({ "fails": true })), (&other, json!({}))] {
+        server.post(&format!("/workflows/{}/run", id(workflow)), &json!({ "event": event })).await.data();
+    }
+    server.until("three that ended", "/runs?status=succeeded,failed", |l| l["page_info"]["total_count"] == 3).await;
+    let of = async |query: &str| server.get(&format!("/stats/runs{query}")).await;
+    let all = of("").await.data();
+    assert_eq!((&all["total"]["succeeded"], &all["total"]["failed"], &all["looked_at_from_ms"]), (&json!(2), &json!(1), &Value::Null), "{all}");
+    assert_eq!((all["buckets"].as_array().map(Vec::len), &all["bucket_ms"]), (Some(24), &json!(3_600_000)));
+    assert!(all["total"]["p50_ms"].as_i64() <= all["total"]["p95_ms"].as_i64() && all["total"]["p50_ms"].is_i64(), "{all}");
+    let counted = |stats: &Value, field: &str| stats["buckets"].as_array().expect("buckets").iter().filter_map(|b| b[field].as_i64()).sum::<i64>();
+    assert_eq!((counted(&all, "succeeded"), counted(&all, "failed")), (2, 1));
+    let own = of(&format!("?owner_id={}", id(&one))).await.data();
+    assert_eq!((&own["total"]["succeeded"], &own["total"]["failed"]), (&json!(1), &json!(1)));
+    let test = of("?kind=test").await.data();
+    assert_eq!((&test["total"]["succeeded"], &test["total"]["p50_ms"]), (&json!(0), &Value::Null));
+    let past = of("?from=1000000&to=1003500&bucket_ms=1000").await.data();
+    assert_eq!(
+        past["buckets"].as_array().map(|all| all.iter().map(|b| b["from_ms"].clone()).collect()),
+        Some(vec![json!(1_000_000), json!(1_001_000), json!(1_002_000), json!(1_003_000)])
+    );
+    for (query, field) in [
+        ("?from=5&to=5", "to"),
+        ("?bucket_ms=999", "bucket_ms"),
+        ("?bucket_ms=1000", "bucket_ms"),
+        ("?kind=other", "kind"),
+        ("?from=now", "from"),
+        ("?from=-9223372036854775808&to=9223372036854775807", "to"),
+    ] {
+        let refused = of(query).await;
+        assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!(field)), "{query}: {}", refused.text);
+    }
+}
+
+#[tokio::test]
 async fn r4_7_runs_that_wait_are_counted_and_cancelled_by_a_filter() {
     let server = Server::start().await;
     let made = async |name: &str| {

@@ -3,10 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{ReplayFrom, RunFilter};
+use millrace_engine::{AskedStats, ReplayFrom, RunFilter};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
 use millrace_model::run::{RunKind, RunStatus};
+use millrace_model::run_stats::RunCounts;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -45,6 +46,22 @@ pub(crate) async fn list_all(State(app): State<App>, Auth(caller): Auth, query: 
     let listing = app.engine.list_runs(&caller, &filter(&query.params)?, whole, &query.page).await?;
     let show = if whole { wire::listed_run } else { wire::light_run };
     query.memory.make(listing, |page| page.items.iter().map(wire::listed_run_values).sum(), move |listing| fields.records(listing, |r| show(&r))).await
+}
+
+/// Statistics of runs that ended.
+pub(crate) async fn stats(State(app): State<App>, Auth(caller): Auth, query: ListQuery) -> Result<Response, ApiError> {
+    let params = &query.params;
+    params.org_is(&caller)?;
+    let RunFilter { owner, kind, from, to, .. } = filter(params)?;
+    let asked = AskedStats { from, to, bucket_ms: params.number("bucket_ms")? };
+    let stats = app.engine.run_stats(&caller, owner.as_deref(), kind.unwrap_or(RunKind::Live), &asked).await?;
+    let shown = |at: Timestamp, c: &RunCounts| json!({ "from_ms": at.ms(), "succeeded": c.succeeded, "failed": c.failed, "cancelled": c.cancelled, "p50_ms": c.p50_ms, "p95_ms": c.p95_ms });
+    Ok(Fields::of(params).data(json!({
+        "from_ms": stats.buckets.from.ms(), "to_ms": stats.buckets.to.ms(), "bucket_ms": stats.buckets.length_ms,
+        "looked_at_from_ms": stats.looked_at_from.map(Timestamp::ms),
+        "total": shown(stats.buckets.from, &stats.total),
+        "buckets": stats.parts.iter().map(|(at, counts)| shown(*at, counts)).collect::<Vec<_>>(),
+    })))
 }
 
 /// Cancels what waits and fits, or counts it.

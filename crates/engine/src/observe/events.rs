@@ -4,13 +4,42 @@ use millrace_model::clock::Timestamp;
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, RunId, SourceId, WorkflowId};
 use millrace_model::page::{Listing, Page, Room};
-use millrace_model::run::LogLine;
+use millrace_model::run::{LogLine, RunKind};
+use millrace_model::run_stats::{Buckets, BucketsError, RunCounts};
 use millrace_model::tenant::Caller;
 use millrace_store::{ListedRun, Mail, RunFilter, RunState};
 
 use crate::observe::views::RunView;
 use crate::settle::sends::{owner_of, sse_emitter};
 use crate::{Engine, EngineError, deliver};
+
+/// Runs that statistics look at.
+const STATS_RUNS_MAX: u32 = 100_000;
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+/// Of which time statistics are asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskedStats {
+    /// From when; none: a day before the end.
+    pub from: Option<Timestamp>,
+    /// Until when; none: now.
+    pub to: Option<Timestamp>,
+    /// The length of a bucket; none: a 24th of the time.
+    pub bucket_ms: Option<i64>,
+}
+
+/// Statistics of runs that ended.
+#[derive(Clone, Debug)]
+pub struct RunStats {
+    /// The time.
+    pub buckets: Buckets,
+    /// All of it.
+    pub total: RunCounts,
+    /// Each bucket, with its beginning.
+    pub parts: Vec<(Timestamp, RunCounts)>,
+    /// When the oldest run was accepted that was looked at, where there were too many; none: all were.
+    pub looked_at_from: Option<Timestamp>,
+}
 
 impl Engine {
     /// That `owner` is a source or workflow of the caller's organization.
@@ -106,6 +135,19 @@ impl Engine {
     pub async fn run_states(&self, caller: &Caller, owner: &str, from: Timestamp, limit: u32) -> Result<Vec<RunState>, EngineError> {
         self.check_owner(caller, owner).await?;
         Ok(self.0.store.run_states(&caller.org_id, owner, from, limit).await?)
+    }
+
+    /// Statistics of runs that ended, of the organization or one owner, also one that was deleted since.
+    pub async fn run_stats(&self, caller: &Caller, owner: Option<&str>, kind: RunKind, asked: &AskedStats) -> Result<RunStats, EngineError> {
+        let to = asked.to.unwrap_or_else(|| self.now());
+        let from = asked.from.unwrap_or_else(|| to.plus_ms(-DAY_MS));
+        let buckets = Buckets::of(from, to, asked.bucket_ms).map_err(|error| {
+            let field = if error == BucketsError::Empty { "to" } else { "bucket_ms" };
+            EngineError::invalid(field, error.to_string())
+        })?;
+        let found = self.0.store.ended_runs(&caller.org_id, owner, kind, (from, to), STATS_RUNS_MAX).await?;
+        let (total, parts) = buckets.count(&found.runs);
+        Ok(RunStats { buckets, total, parts, looked_at_from: found.looked_at_from })
     }
 
     /// The outbox, newest first.

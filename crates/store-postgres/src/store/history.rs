@@ -6,8 +6,8 @@ use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
-use millrace_model::run::{LogLine, Run};
-use millrace_store::{ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult};
+use millrace_model::run::{LogLine, Run, RunKind};
+use millrace_store::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult};
 
 use crate::db::transaction;
 use crate::rows::one;
@@ -29,6 +29,9 @@ impl History for PostgresStore {
     }
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
         history::run_states(&self.db.client().await?, org, owner, from, limit).await
+    }
+    async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns> {
+        history::ended_runs(&self.db.client().await?, org, owner, kind, within, max).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         history::logs(&self.db.client().await?, id).await

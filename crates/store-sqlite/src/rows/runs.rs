@@ -6,6 +6,7 @@ use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
 use millrace_model::run::{LogLevel, LogLine, Run, RunKind, RunStatus};
+use millrace_model::run_stats::EndedRun;
 use millrace_model::source::Owner;
 use millrace_store::{Lineage, ListedRun, RunState, StoreResult};
 use rusqlite::Row;
@@ -48,6 +49,16 @@ pub(crate) fn run_state(row: &Row<'_>) -> StoreResult<RunState> {
         attempt: get(row, "attempt")?,
         created_at: time(row, "created_at")?,
     })
+}
+
+pub(crate) fn ended_run(row: &Row<'_>) -> StoreResult<(String, EndedRun)> {
+    let (started, finished): (Option<i64>, Option<i64>) = (get(row, "started_at")?, get(row, "finished_at")?);
+    let run = EndedRun {
+        accepted_at: time(row, "created_at")?,
+        status: RunStatus::parse(&get::<String>(row, "status")?).ok_or_else(|| corrupt("status"))?,
+        duration_ms: started.zip(finished).map(|(started, finished)| finished - started),
+    };
+    Ok((get(row, "owner_id")?, run))
 }
 
 pub(crate) fn log_line(row: &Row<'_>) -> StoreResult<(RunId, LogLine)> {

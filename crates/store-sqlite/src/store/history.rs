@@ -6,8 +6,8 @@ use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{EventId, OrgId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::retention::Retention;
-use millrace_model::run::{LogLine, Run};
-use millrace_store::{ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult, fail_point};
+use millrace_model::run::{LogLine, Run, RunKind};
+use millrace_store::{EndedRuns, ExportFilter, Exported, History, Leftovers, Lineage, ListedRun, Pruning, RunFilter, RunState, StoreResult, fail_point};
 use rusqlite::params;
 
 use crate::rows::{many, one};
@@ -33,6 +33,10 @@ impl History for SqliteStore {
     async fn run_states(&self, org: &OrgId, owner: &str, from: Timestamp, limit: u32) -> StoreResult<Vec<RunState>> {
         let (org, owner) = (org.clone(), owner.to_owned());
         self.db.read_history(move |c| history::run_states(c, &org, &owner, from, limit)).await
+    }
+    async fn ended_runs(&self, org: &OrgId, owner: Option<&str>, kind: RunKind, within: (Timestamp, Timestamp), max: u32) -> StoreResult<EndedRuns> {
+        let (org, owner) = (org.clone(), owner.map(str::to_owned));
+        self.db.read_history(move |c| history::ended_runs(c, &org, owner.as_deref(), kind, within, max)).await
     }
     async fn run_logs(&self, id: &RunId) -> StoreResult<Vec<LogLine>> {
         let id = id.to_string();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use millrace_model::event::{Event, PAYLOAD_PREVIEW_BYTES};
 use millrace_model::ids::{EventId, RunId};
 use millrace_model::page::{Page, Room};
-use millrace_model::run::RunStatus;
+use millrace_model::run::{RunKind, RunStatus};
 use millrace_model::source::Owner;
 
 use super::Database;
@@ -83,6 +83,33 @@ pub async fn states_of_runs_are_the_newest_from_a_time_on(database: &dyn Databas
     assert_eq!(states(&org.id, 20, 10).await, all[..2]);
     assert_eq!(states(&org.id, 0, 1).await, all[..1]);
     assert!(states(&other.id, 0, 10).await.is_empty());
+}
+
+pub async fn runs_that_ended_are_read_for_statistics(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let other = Org::another(&org.store, "other").await;
+    let (owner, another) = (Owner::Workflow(org.add_workflow("a").await.id), Owner::Workflow(org.add_workflow("b").await.id));
+    let (first, second) = (org.start(&owner, 10).await, org.start(&another, 20).await);
+    org.start(&owner, 30).await;
+    org.accept(&owner, 40).await;
+    for (id, ms) in [(&first, 60), (&second, 90)] {
+        org.store.settle(settlement(id, 1, ms)).await.expect("settles");
+    }
+    let read = async |org_id, owner, from, to, max| org.store.ended_runs(org_id, owner, RunKind::Live, (at(from), at(to)), max).await.expect("reads");
+    let whole = read(&org.id, None, 0, 100, 10).await;
+    assert_eq!(
+        whole.runs.iter().map(|run| (run.accepted_at, run.status)).collect::<Vec<_>>(),
+        [(at(20), RunStatus::Succeeded), (at(10), RunStatus::Succeeded)]
+    );
+    assert!(whole.runs.iter().all(|run| run.duration_ms.is_some_and(|ms| ms > 0)) && whole.looked_at_from.is_none());
+    assert_eq!(read(&org.id, Some(owner.as_str()), 0, 100, 10).await.runs, whole.runs[1..]);
+    assert_eq!(read(&org.id, None, 11, 20, 10).await.runs, []);
+    // The newest are looked at, also where they are another owner's.
+    let cut = read(&org.id, Some(owner.as_str()), 0, 100, 1).await;
+    assert_eq!((cut.runs.len(), cut.looked_at_from), (0, Some(at(20))));
+    assert!(read(&other.id, None, 0, 100, 10).await.runs.is_empty());
+    let tests = org.store.ended_runs(&org.id, None, RunKind::Test, (at(0), at(100)), 10).await.expect("reads");
+    assert!(tests.runs.is_empty());
 }
 
 pub async fn logs_come_in_order(database: &dyn Database) {

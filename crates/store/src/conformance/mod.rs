@@ -296,6 +296,7 @@ macro_rules! suite {
             history {
                 a_run_is_of_its_organization,
                 runs_are_listed_by_owner_and_filter, states_of_runs_are_the_newest_from_a_time_on,
+                runs_that_ended_are_read_for_statistics,
                 logs_come_in_order,
                 events_are_the_newest_hundred_of_a_stream,
                 pages_are_read_where_they_have_room,

@@ -128,6 +128,16 @@ pub(super) fn of_runs() -> Vec<Route> {
         post("/runs/{id}/replay", INVOKE, "Run the same event again, as a new run", runs::replay)
             .takes(&[text("from_step", "The first step to run, with the results of those before it"), flag("from_failed", "Begin with the step that failed")])
             .gives(Gives::One("Run")),
+        get("/stats/runs", READ, "How many runs ended how, and the percentiles of their durations, over time", runs::stats)
+            .takes(&[
+                text("owner_id", "Of this workflow or source; absent: of the organization"),
+                text("kind", "`live` (where absent), `test` or `hook`"),
+                number("from", "Accepted at or after, epoch milliseconds; absent: a day before `to`"),
+                number("to", "Accepted before, epoch milliseconds; absent: now"),
+                number("bucket_ms", "The length of a bucket, 1,000 at least; at most 500 buckets; absent: a 24th of the time"),
+                ORG,
+            ])
+            .gives(Gives::One("RunStats")),
         post("/runs/cancel", DEPLOY, "Cancel runs that are queued or paused, at most 1,000 at once, or count them", runs::cancel_many)
             .takes(&[
                 object("filter", "Which: parameters of `GET /runs`; `{}` stands for all that wait").required(),
