@@ -1,4 +1,4 @@
-//! Recorded runs of a component: what it was given, what the services it asked answered, what it did. See docs/compat.md.
+//! Recorded runs of a component: what it was given, what the services it asked answered, what it did. See docs/dev/measuring-compatibility.md.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

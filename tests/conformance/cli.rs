@@ -1,4 +1,4 @@
-//! The command line (reference 5, docs/cli.md).
+//! The command line (reference 5, docs/reference/cli.md).
 
 use millrace_tests::Server;
 use millrace_tests::cli::Shell;

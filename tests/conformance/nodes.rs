@@ -131,7 +131,7 @@ async fn what_is_deployed_on_one_server_runs_on_the_other() {
         let step = json!({ "namespace": "say", "code": says(&text) });
         pair.a.put(&path, &json!({ "steps": [step] })).await.data();
         pair.a.post(&format!("{path}/deploy"), &json!({})).await.data();
-        // Within the bound that `docs/durability.md` names.
+        // Within the bound that `docs/operate/durability.md` names.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while asks().await != text {
             assert!(std::time::Instant::now() < deadline, "{text} does not run on the other server: {}", pair.b.log());

@@ -1,4 +1,4 @@
-//! A client written for the hosted platform, from npm, pointed here: which of its calls work (docs/api.md says it too).
+//! A client written for the hosted platform, from npm, pointed here: which of its calls work (docs/reference/api.md says it too).
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -238,7 +238,7 @@ async fn r5_the_exit_status_tells_how_it_went() {
     assert_eq!(shell.run(&["describe", "dc_nothing"]).code, 1);
     assert_eq!(shell.run(&["describe"]).code, 2);
     assert_eq!(shell.run(&["run", id(&workflow), "--event", "{"]).code, 2);
-    let documented = include_str!("../../docs/cli.md");
+    let documented = include_str!("../../docs/reference/cli.md");
     assert!(documented.contains("Exit status: 0 done, 1 refused or failed") && documented.contains("2 wrong use"));
 }
 

@@ -1,4 +1,4 @@
-//! Workflows as files (docs/workflows.md): the form, `workflows init | deploy | pull | diff | run | test | rollback`, and `dev`.
+//! Workflows as files (docs/guide/workflows.md): the form, `workflows init | deploy | pull | diff | run | test | rollback`, and `dev`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -155,7 +155,8 @@ async fn a_wrong_file_is_refused_with_its_lines_and_makes_nothing() {
     assert!(shell.run(&["workflows", "deploy", "t"]).fails(1).contains("`nothing`"));
     assert_eq!(server.get("/workflows").await.json["page_info"]["total_count"], 0);
     // The schema that is printed is the published one.
-    let published = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/workflow.schema.json")).expect("reads");
+    let published =
+        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cli/schemas/workflow.schema.json")).expect("reads");
     assert_eq!(shell.run(&["workflows", "schema"]).ok(), published);
 }
 

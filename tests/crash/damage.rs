@@ -153,7 +153,7 @@ async fn a_damaged_page_that_is_read_is_told_while_events_are_accepted() {
     assert!(refused(&server).contains("is not as it was written"));
 }
 
-/// What `docs/durability.md` says is done about it.
+/// What `docs/operate/durability.md` says is done about it.
 #[tokio::test]
 async fn a_damaged_database_is_replaced_by_its_backup_and_the_server_goes_on() {
     let mut server = Server::start().await;

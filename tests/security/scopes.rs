@@ -1,4 +1,4 @@
-//! Table of `docs/scopes.md`, held against the server: every route, with a key of each scope, and secrets laid out where a route could reach them.
+//! Table of `docs/reference/scopes.md`, held against the server: every route, with a key of each scope, and secrets laid out where a route could reach them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Row {
 }
 
 fn table() -> Vec<Row> {
-    let page = include_str!("../../docs/scopes.md");
+    let page = include_str!("../../docs/reference/scopes.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" /").map(|(method, rest)| (method, format!("/{rest}"))));
     let read = rows.filter_map(|(method, rest)| {
         let (path, cells) = rest.split_once("` |")?;
@@ -206,9 +206,9 @@ async fn every_route_has_a_row_with_the_scope_that_it_asks_for_and_refuses_keys_
     documented.sort();
     told.sort();
     for route in &documented {
-        assert!(told.contains(route), "{} needs `{}` and has no such row in docs/scopes.md", route.0, route.1);
+        assert!(told.contains(route), "{} needs `{}` and has no such row in docs/reference/scopes.md", route.0, route.1);
     }
-    assert_eq!(told, documented, "docs/scopes.md has rows of routes that are not there");
+    assert_eq!(told, documented, "docs/reference/scopes.md has rows of routes that are not there");
 
     let mut refused = 0;
     for scope in ["read", "invoke", "deploy"] {

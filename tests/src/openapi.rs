@@ -48,7 +48,7 @@ fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: 
     let empty = Map::new();
     let keywords = schema.as_object().unwrap_or(&empty);
     for keyword in keywords.keys() {
-        let known = ["$ref", "type", "properties", "required", "additionalProperties", "items", "description", "anyOf"];
+        let known = ["$ref", "type", "properties", "required", "additionalProperties", "items", "description", "anyOf", "enum"];
         assert!(known.contains(&keyword.as_str()), "the document uses the keyword `{keyword}`, which this check does not know");
     }
     if let Some(reference) = schema["$ref"].as_str() {
@@ -76,6 +76,9 @@ fn check(document: &Value, schema: &Value, value: &Value, is_partial: bool, at: 
     };
     if !fits {
         return Err(format!("{at} is {kind}, the document says {}", schema["type"]));
+    }
+    if let Some(allowed) = keywords.get("enum").and_then(Value::as_array).filter(|allowed| !allowed.contains(value)) {
+        return Err(format!("{at} is {value}, which is none of the {} values of the document", allowed.len()));
     }
     if let (Value::Array(items), Some(schema)) = (value, keywords.get("items")) {
         for (n, item) in items.iter().enumerate() {
@@ -106,7 +109,7 @@ mod tests {
     fn an_answer_that_is_not_as_the_document_says_is_found() {
         let thing = json!({
             "type": "object", "required": ["id", "n"], "additionalProperties": false,
-            "properties": { "id": { "type": "string" }, "n": { "type": ["integer", "null"] }, "list": { "type": "array", "items": { "type": "object" } } },
+            "properties": { "id": { "type": "string" }, "n": { "type": ["integer", "null"] }, "list": { "type": "array", "items": { "type": "object" } }, "word": { "type": "string", "enum": ["a", "b"] } },
         });
         let answer = json!({ "200": { "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Thing" } } } } });
         let error = json!({ "type": "object", "required": ["error"] });
@@ -115,7 +118,7 @@ mod tests {
             "components": { "schemas": { "Thing": thing, "Error": error } },
         });
         let found = |path: &str, status: u16, body: Value, is_partial: bool| problem(&document, &Asked { method: "GET", path, is_partial }, status, &body);
-        assert_eq!(found("/a/1", 200, json!({ "id": "x", "n": null, "list": [{}] }), false), None);
+        assert_eq!(found("/a/1", 200, json!({ "id": "x", "n": null, "list": [{}], "word": "a" }), false), None);
         assert_eq!(found("/a/1", 200, json!({ "n": 1 }), true), None);
         for (path, status, body) in [
             ("/a/1", 200, json!({ "id": "x" })),
@@ -123,6 +126,7 @@ mod tests {
             ("/a/1", 200, json!({ "id": "x", "n": 1.5 })),
             ("/a/1", 200, json!({ "id": "x", "n": 1, "more": 1 })),
             ("/a/1", 200, json!({ "id": "x", "n": 1, "list": [1] })),
+            ("/a/1", 200, json!({ "id": "x", "n": 1, "word": "c" })),
             ("/a/1", 201, json!({})),
             ("/a/b", 200, json!({})),
             ("/nothing", 200, json!({})),

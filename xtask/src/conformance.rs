@@ -1,4 +1,4 @@
-//! `docs/conformance.md`: which clause of the interface is held by which test, and whether that passes. Made of the tests themselves: a
+//! `docs/dev/conformance.md`: which clause of the interface is held by which test, and whether that passes. Made of the tests themselves: a
 //! test names its clause, `s6_4_…` one of the spec, `r3_…` one of the reference, `f5_7_…` one of the registry facts, or its doc comment
 //! does (`spec 6.4`). Tests of the runtime that begin with a number are of that point of the registry facts' section 5.
 
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-const DOCUMENT: &str = "docs/conformance.md";
+const DOCUMENT: &str = "docs/dev/conformance.md";
 /// Folders of tests that speak through the public interface.
 const FOLDERS: &[&str] = &["tests/conformance", "tests/crash", "tests/security"];
 const RUNTIME: &str = "runtime/test/component_api.test.mjs";

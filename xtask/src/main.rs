@@ -4,6 +4,7 @@
 mod conformance;
 mod runtime;
 mod tidy;
+mod tidy_docs;
 mod tidy_web;
 mod up;
 mod web;
@@ -21,8 +22,8 @@ cargo xtask torture [ARGS]      kill a server for minutes, and look whether anyt
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, lints of the web application, tidiness
 cargo xtask browser             build, and run the tests in the browser alone
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
-cargo xtask openapi             write docs/openapi.json
-cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/conformance.md;
+cargo xtask openapi             write crates/api/openapi.json
+cargo xtask conformance [LOG]   run the tests of the interface, or read what a run printed, and write docs/dev/conformance.md;
                                 --names: of the tests that there are, without running them
 cargo xtask bench [ARGS]        measure a release build
 cargo xtask bench errors [N]    a load of errors with three listeners: is each delivered to each once?
@@ -189,7 +190,7 @@ fn openapi() -> Result<()> {
     if !output.status.success() {
         bail!("`millrace openapi` failed with {}", output.status);
     }
-    let path = root().join("docs/openapi.json");
+    let path = root().join("crates/api/openapi.json");
     std::fs::write(&path, output.stdout).with_context(|| format!("could not write `{}`", path.display()))
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::tidy_web;
+use crate::{tidy_docs, tidy_web};
 
 /// Room, and the rooms it may use. The binary may use all.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -43,6 +43,7 @@ pub fn tidy(root: &Path) -> Result<()> {
         // A file that was deleted and not yet committed, or one that is not text.
         let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
         file(&path, &text, &mut problems);
+        tidy_docs::page(root, &path, &text, &mut problems);
         if let Ok(inner) = path.strip_prefix("web/src") {
             tidy_web::file(inner, &text, &mut problems);
         }

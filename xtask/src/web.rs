@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::{run, runtime};
 
 /// Inputs of the build besides `web/src`. The types of the API are generated from the document.
-const INPUTS: [&str; 6] = ["web/index.html", "web/vite.config.ts", "web/compress.mjs", "web/package-lock.json", "web/tsconfig.json", "docs/openapi.json"];
+const INPUTS: [&str; 6] = ["web/index.html", "web/vite.config.ts", "web/compress.mjs", "web/package-lock.json", "web/tsconfig.json", "crates/api/openapi.json"];
 /// Last output of the build: the compressed page.
 const OUTPUT: &str = "web/dist/index.html.br";
 

@@ -14,6 +14,8 @@ use millrace_engine::{EngineError, ErrorKind};
 use millrace_model::http::{BodyFault, TooManyHeaders};
 use serde_json::{Value, json};
 
+use crate::contract::codes;
+
 tokio::task_local! {
     static REQUEST_ID: RequestId;
 }
@@ -61,6 +63,7 @@ pub(crate) struct ApiError {
 
 impl ApiError {
     fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+        debug_assert!(codes::is_known(code), "`{code}` is no code of contract/codes.rs and docs/reference/errors.md");
         Self { status, code: code.into(), message: message.into(), details: Box::new(json!({})), retry_after: None }
     }
 

@@ -131,7 +131,7 @@ impl CliError {
             Self::Ask { .. } => "without a terminal, give the value as a flag",
             Self::Exists(_) => "choose another name, or move the file away",
             Self::TooMuchCode { .. } => "bundle it first, or import less",
-            Self::File { .. } => "`millrace workflows schema` prints the form of workflow files; docs/workflows.md explains it",
+            Self::File { .. } => "`millrace workflows schema` prints the form of workflow files; docs/guide/workflows.md explains it",
             Self::NoWorkflowFile(_) => "`millrace workflows init NAME` writes one to begin with",
             Self::WouldOverwrite(_) => "--force writes over it, --to FOLDER writes elsewhere; `millrace workflows diff` shows what is not the same",
             Self::BadName { .. } => {
@@ -143,7 +143,7 @@ impl CliError {
             Self::NoAnswer { .. } => "check --url: is another program listening there?",
             Self::NotDeployed { .. } => "`millrace workflows deploy FOLDER` does it",
             Self::NoVariable { .. } => "set it, or write the value into the file",
-            Self::EmptyProject(_) => "docs/workflows.md shows how a project is laid out; where nothing is to be left of one, millrace.yaml names it",
+            Self::EmptyProject(_) => "docs/guide/workflows.md shows how a project is laid out; where nothing is to be left of one, millrace.yaml names it",
             Self::NotOurs { .. } => "give it another name in the file, or take the one that is there over with --adopt",
             Self::SomeFailed { .. } => "mend what failed and apply again: what is done stays as it is",
             Self::Usage { hint, .. } => hint,

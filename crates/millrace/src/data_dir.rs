@@ -123,7 +123,7 @@ pub fn refuse_lost(path: &Path, database: &Path) -> Result<(), Unusable> {
     let how = if database.is_symlink() && !database.exists() { "is a link that leads nowhere" } else { "is missing or empty" };
     Err(Unusable {
         found: format!("the database `{}` {how}, though this data directory has been used", database.display()),
-        mend: "restore it from a backup (docs/durability.md), give --database-url if the data is in Postgres, or choose a new --data-dir".into(),
+        mend: "restore it from a backup (docs/operate/durability.md), give --database-url if the data is in Postgres, or choose a new --data-dir".into(),
     })
 }
 

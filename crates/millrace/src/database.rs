@@ -54,7 +54,7 @@ fn open_sqlite(data: &DataDir) -> Result<SqliteStore> {
     SqliteStore::open(&SqliteOptions::at(&path)).map_err(|error| {
         let said = match error {
             StoreError::Damaged { .. } => format!(
-                "could not use the database `{}`, and left it as it is; keep a copy of it with its `-wal` file, restore a backup (docs/durability.md), and have the disk checked",
+                "could not use the database `{}`, and left it as it is; keep a copy of it with its `-wal` file, restore a backup (docs/operate/durability.md), and have the disk checked",
                 path.display()
             ),
             _ => format!("could not open the database `{}`", path.display()),

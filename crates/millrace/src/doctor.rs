@@ -138,7 +138,7 @@ async fn walls(config: &Config, checks: &mut Checks) {
             None => checks.ok(name, format!("{}: it stands", tried.wall)),
             Some(why) if let Some(lack) = tried.lack => checks.fail(name, format!("{}: {why}", tried.wall), lack.to_string()),
             Some(why) => {
-                let mend = "docs/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
+                let mend = "docs/operate/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
                 let said = format!("{}: {why}", tried.wall);
                 if is_required { checks.fail(name, said, mend) } else { checks.warn(name, said, mend) }
             }
@@ -149,7 +149,7 @@ async fn walls(config: &Config, checks: &mut Checks) {
         Ok(()) => checks.ok("bundling", format!("{}, limits of memory, time and files: they hold", found.walls.kernel())),
         Err(why) if let Some((_, lack)) = Lack::of_words(&why) => checks.fail("bundling", format!("it could not be tried: {why}"), lack.to_string()),
         Err(why) => {
-            let mend = "docs/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
+            let mend = "docs/operate/hardening.md says what each wall needs; --sandbox=best-effort does without it, where every component is trusted";
             if is_required { checks.fail("bundling", why, mend) } else { checks.warn("bundling", why, mend) }
         }
     }

@@ -14,7 +14,7 @@ use crate::data_dir::{rename, was_used, write_private};
 use crate::usable::{self, Unusable};
 
 /// What to do where there is no key, or not the right one.
-const WHERE: &str = "restore it from a backup, or say where it is (docs/secrets.md)";
+const WHERE: &str = "restore it from a backup, or say where it is (docs/operate/master-key.md)";
 
 /// The place of the master key.
 pub struct KeyPlace(Place);

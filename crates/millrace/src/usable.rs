@@ -55,7 +55,7 @@ fn of_kind(what: &str, path: &Path, kind: &str, fits: impl Fn(&Metadata) -> bool
     if !fits(&meta) {
         return Err(Unusable {
             found: format!("{what} `{shown}` is no {kind} but {}", name(meta.file_type())),
-            mend: format!("move it away; where a {kind} was in its place, put that back, or restore a backup (docs/durability.md)"),
+            mend: format!("move it away; where a {kind} was in its place, put that back, or restore a backup (docs/operate/durability.md)"),
         });
     }
     rustix::fs::access(path, wanted).map_err(|errno| refused(what, path, &meta, wanted, errno))

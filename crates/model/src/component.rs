@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::clock::Timestamp;
 use crate::dedupe::Strategy;
 use crate::ids::{ComponentId, OrgId};
+use crate::prop_type::PropType;
 
 /// A component's kind; a module without `type` is a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +109,7 @@ pub struct PropDef {
 impl PropDef {
     /// The slug of the app whose account, or accounts, the prop holds (spec 2.7.1: `app` and arrays of it).
     pub fn app(&self) -> Option<&str> {
-        matches!(self.prop_type.as_str(), "app" | "app[]").then(|| self.rest.get("app").and_then(Value::as_str).unwrap_or(""))
+        (self.item_type() == PropType::App).then(|| self.rest.get("app").and_then(Value::as_str).unwrap_or(""))
     }
 
     /// Whether a configured value is required at deploy: interfaces, services, apps' display and optional or defaulted props are not, nor what a
@@ -120,8 +121,17 @@ impl PropDef {
             || is_set("disabled")
             || self.default.is_some()
             || self.rest.contains_key("static")
-            || self.prop_type.starts_with("$.")
-            || matches!(self.prop_type.as_str(), "alert" | "dir" | "app" | "app[]" | "http_request" | "data_store" | "sql"))
+            || !self.item_type().needs_value())
+    }
+
+    /// The type of the value, or of a list's items.
+    pub fn item_type(&self) -> PropType {
+        PropType::parse(&self.prop_type).0
+    }
+
+    /// Whether the value is one of this type, and no list of them.
+    pub fn is(&self, prop_type: PropType) -> bool {
+        PropType::parse(&self.prop_type) == (prop_type, false)
     }
 }
 

@@ -25,6 +25,7 @@ pub mod made_from;
 pub mod page;
 pub mod pause;
 pub mod people;
+pub mod prop_type;
 pub mod props;
 pub mod proxies;
 pub mod rate;

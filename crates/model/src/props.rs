@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::clock::Timestamp;
 use crate::component::PropDef;
 use crate::ids::AccountId;
+use crate::prop_type::PropType;
 use crate::schedule::{Schedule, ScheduleError};
 
 /// Static text of a value (spec 8).
@@ -137,16 +138,16 @@ pub fn check(defs: &[PropDef], given: &Map<String, Value>, site: Site, now: Time
 
 fn value_of(def: &PropDef, given: &Map<String, Value>, site: Site, now: Timestamp) -> Result<Option<Value>, PropError> {
     let given = given.get(&def.name).filter(|v| !v.is_null());
-    match def.prop_type.as_str() {
-        "$.interface.timer" => return timer(def, given, now).map(Some),
-        "$.interface.http" | "$.service.db" | "$.interface.apphook" => return made_here(def, given).map(Some),
+    match PropType::parse(&def.prop_type) {
+        (PropType::TimerInterface, false) => return timer(def, given, now).map(Some),
+        (PropType::HttpInterface | PropType::Db | PropType::AppHook, false) => return made_here(def, given).map(Some),
         _ => {}
     }
     let value = match (given, def.rest.get("static").or(def.default.as_ref())) {
-        (Some(value), default) if def.prop_type == "http_request" => over_default(unwrap_label(def, value), default),
+        (Some(value), default) if def.is(PropType::HttpRequest) => over_default(unwrap_label(def, value), default),
         (Some(value), _) => unwrap_label(def, value),
         // What a request begins with is none as long as it leads nowhere.
-        (None, Some(default)) if def.prop_type == "http_request" && !scalar_fits("http_request", def, default) => return Ok(None),
+        (None, Some(default)) if def.is(PropType::HttpRequest) && !scalar_fits(PropType::HttpRequest, def, default) => return Ok(None),
         (None, Some(default)) if !default.is_null() => default.clone(),
         _ if def.required() && site == Site::Source => return Err(PropError::Missing { name: def.name.clone(), prop_type: def.prop_type.clone() }),
         _ => return Ok(None),
@@ -232,32 +233,44 @@ fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
         let labelled = if has_label(def) { ", alone or as {\"label\": \"…\", \"value\": …}" } else { "" };
         Err(PropError::Type { name: def.name.clone(), value: shown(def, value), allowed: format!("{allowed}{labelled}") })
     };
-    if let Some(item_type) = def.prop_type.strip_suffix("[]") {
+    let (item_type, is_list) = PropType::parse(&def.prop_type);
+    if is_list {
         let misfit = match value {
             Value::Array(items) => items.iter().position(|item| !scalar_fits(item_type, def, item)).map(|at| format!("; the one at {at} is none")),
             _ => Some(String::new()),
         };
         let items = match item_type {
-            "app" => "connected accounts, each {\"authProvisionId\": \"apn_…\"}".to_owned(),
-            _ => format!("{item_type} values{}", if item_type == "integer" { bounds(def) } else { String::new() }),
+            PropType::App => "connected accounts, each {\"authProvisionId\": \"apn_…\"}".to_owned(),
+            _ => {
+                let name = def.prop_type.trim_end_matches("[]");
+                format!("{name} values{}", if item_type == PropType::Integer { bounds(def) } else { String::new() })
+            }
         };
         return misfit.map_or(Ok(()), |which| refuse(&format!("an array of {items}{which}")));
     }
-    if scalar_fits(&def.prop_type, def, value) {
+    if scalar_fits(item_type, def, value) {
         return Ok(());
     }
-    match def.prop_type.as_str() {
-        "integer" => refuse(&format!("an integer{}", bounds(def))),
-        "boolean" => refuse("true or false"),
-        "object" => refuse("an object"),
-        "app" => {
+    match item_type {
+        PropType::Integer => refuse(&format!("an integer{}", bounds(def))),
+        PropType::Boolean => refuse("true or false"),
+        PropType::Object => refuse("an object"),
+        PropType::App => {
             let app = def.app().unwrap_or_default();
             refuse(&format!("a connected account of {app}: {{\"authProvisionId\": \"apn_…\"}}; `millrace accounts list --app {app}` shows them"))
         }
-        "http_request" => refuse("an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`"),
-        "sql" => refuse("a query: a string, or an object with the string `query` and optionally the array `params`"),
-        "dir" => refuse("a file store: its name, 1 to 64 letters, digits, `-`, `_` and `.`; it need not exist yet"),
-        _ => refuse("a string"),
+        PropType::HttpRequest => refuse("an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`"),
+        PropType::Sql => refuse("a query: a string, or an object with the string `query` and optionally the array `params`"),
+        PropType::FileStore => refuse("a file store: its name, 1 to 64 letters, digits, `-`, `_` and `.`; it need not exist yet"),
+        PropType::Text
+        | PropType::DataStore
+        | PropType::Alert
+        | PropType::HttpInterface
+        | PropType::TimerInterface
+        | PropType::AppHook
+        | PropType::Db
+        | PropType::Service
+        | PropType::Other => refuse("a string"),
     }
 }
 
@@ -293,23 +306,30 @@ fn has_label(def: &PropDef) -> bool {
     def.rest.get("withLabel") == Some(&Value::Bool(true))
 }
 
-fn scalar_fits(prop_type: &str, def: &PropDef, value: &Value) -> bool {
+fn scalar_fits(prop_type: PropType, def: &PropDef, value: &Value) -> bool {
     let labelled = value.as_object().filter(|_| has_label(def)).and_then(|labelled| labelled.get("value"));
     labelled.is_some_and(|value| bare_fits(prop_type, def, value)) || bare_fits(prop_type, def, value)
 }
 
-fn bare_fits(prop_type: &str, def: &PropDef, value: &Value) -> bool {
+fn bare_fits(prop_type: PropType, def: &PropDef, value: &Value) -> bool {
     match prop_type {
         // Values typed into a form arrive as text and are kept as given (registry facts 5.24).
-        "string" => value.is_string() || value.is_number(),
-        "integer" => value.as_f64().is_some_and(|n| n.fract() == 0.0 && def.min.is_none_or(|min| n >= min) && def.max.is_none_or(|max| n <= max)),
-        "boolean" => value.is_boolean(),
-        "object" => value.is_object() || value.as_str().is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok()),
-        "app" => value.is_object(),
-        "http_request" => value.get("url").is_some_and(Value::is_string),
-        "sql" => value.is_string() || (value.get("query").is_some_and(Value::is_string) && value.get("params").is_none_or(Value::is_array)),
-        "dir" => value.as_str().is_some_and(|name| name.is_empty() || crate::file::check_name(name).is_ok()),
-        _ => true,
+        PropType::Text => value.is_string() || value.is_number(),
+        PropType::Integer => value.as_f64().is_some_and(|n| n.fract() == 0.0 && def.min.is_none_or(|min| n >= min) && def.max.is_none_or(|max| n <= max)),
+        PropType::Boolean => value.is_boolean(),
+        PropType::Object => value.is_object() || value.as_str().is_some_and(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok()),
+        PropType::App => value.is_object(),
+        PropType::HttpRequest => value.get("url").is_some_and(Value::is_string),
+        PropType::Sql => value.is_string() || (value.get("query").is_some_and(Value::is_string) && value.get("params").is_none_or(Value::is_array)),
+        PropType::FileStore => value.as_str().is_some_and(|name| name.is_empty() || crate::file::check_name(name).is_ok()),
+        PropType::DataStore
+        | PropType::Alert
+        | PropType::HttpInterface
+        | PropType::TimerInterface
+        | PropType::AppHook
+        | PropType::Db
+        | PropType::Service
+        | PropType::Other => true,
     }
 }
 

@@ -166,7 +166,7 @@ pub(crate) fn without_log(path: &Path) -> Option<String> {
     (mark.exists() && !has_head && !had_none).then(|| {
         format!(
             "it was in use when it was left, and its write-ahead log `{}` is missing or has no head: put it back as it was; to go on without what it held, delete `{}` \
-             (where another program, such as `sqlite3`, has merged it into the database since, docs/durability.md says what can be saved)",
+             (where another program, such as `sqlite3`, has merged it into the database since, docs/operate/durability.md says what can be saved)",
             log_path(path).display(),
             mark.display()
         )

@@ -336,11 +336,11 @@ async fn s5_every_route_needs_a_key_and_the_scope_that_the_document_says() {
 #[tokio::test]
 async fn r2_31_the_document_and_its_page_need_no_key_and_are_the_ones_in_the_docs() {
     let server = Server::start().await;
-    let kept: Value = serde_json::from_str(include_str!("../../../docs/openapi.json")).expect("JSON");
+    let kept: Value = serde_json::from_str(include_str!("../../../crates/api/openapi.json")).expect("JSON");
     let mut served = server.document.clone();
     assert_eq!((&served["openapi"], &served["servers"][0]["url"]), (&json!("3.1.0"), &json!(server.url)));
     served["servers"] = kept["servers"].clone();
-    assert!(served == kept, "docs/openapi.json is not what the server says: run `cargo xtask openapi`");
+    assert!(served == kept, "crates/api/openapi.json is not what the server says: run `cargo xtask openapi`");
     let page = server.raw(Method::GET, "/docs").send().await.expect("an answer");
     let policy = page.headers()["content-security-policy"].to_str().expect("text").to_owned();
     assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");

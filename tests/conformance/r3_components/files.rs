@@ -1,4 +1,4 @@
-//! `dir` props: file stores that code reads and writes by path, and that `sync` mirrors with /tmp (reference 3; facts 4.8; registry facts 2.4; docs/choices.md).
+//! `dir` props: file stores that code reads and writes by path, and that `sync` mirrors with /tmp (reference 3; facts 4.8; registry facts 2.4; docs/reference/choices.md).
 
 use millrace_tests::cli::Shell;
 use millrace_tests::{Answer, Server, answer, id};

@@ -6,6 +6,7 @@ use axum::extract::{FromRequest as _, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use millrace_engine::{EngineError, ErrorKind, RegistryEntry, RegistryUpload, RegistryView};
+use millrace_model::prop_type::PropType;
 use millrace_model::registry::Registry;
 use millrace_model::tenant::Caller;
 use serde_json::{Value, json};
@@ -105,7 +106,7 @@ fn view(view: &RegistryView) -> Value {
 fn entry(e: &RegistryEntry) -> Value {
     let (c, m) = (&e.component, &e.manifest);
     let text = |known: &str, other: &Option<String>| if known.is_empty() { json!(other) } else { json!(known) };
-    let apps: Vec<_> = m.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")).collect();
+    let apps: Vec<_> = m.props.iter().filter(|p| p.is(PropType::App)).filter_map(|p| p.rest.get("app")).collect();
     json!({
         "id": null, "code": e.code, "code_hash": c.hash, "name": text(&c.name, &m.name), "key": c.key, "version": text(&c.version, &m.version),
         "description": text(&c.description, &m.description), "type": c.component_type, "configurable_props": m.props, "annotations": m.annotations, "apps": apps, "app": c.app,

@@ -11,6 +11,7 @@ mod read;
 use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_model::component::{Manifest, PropDef};
+use millrace_model::prop_type::PropType;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::eval::Workspace;
@@ -94,7 +95,7 @@ pub fn auth_keys_of(files: &BTreeMap<String, String>, entry: &str) -> BTreeMap<S
     for (app, read) in facts.auth_keys {
         keys.entry(app).or_default().extend(read);
     }
-    let apps: BTreeSet<&str> = facts.manifest.props.iter().filter(|p| p.prop_type == "app").filter_map(|p| p.rest.get("app")?.as_str()).collect();
+    let apps: BTreeSet<&str> = facts.manifest.props.iter().filter(|p| p.is(PropType::App)).filter_map(|p| p.rest.get("app")?.as_str()).collect();
     if let (Some(app), 1, Some(module)) = (apps.first(), apps.len(), workspace.module(entry)) {
         let of_this = module.auth.iter().filter(|(owner, _)| owner.is_none()).map(|(_, key)| key.clone());
         keys.entry((*app).to_owned()).or_default().extend(of_this);

@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::files::yaml::{Document, escaped};
 
-/// `docs/workflow.schema.json`.
-pub(crate) const WORKFLOW: &str = include_str!("../../../../docs/workflow.schema.json");
-/// `docs/source.schema.json`.
-const SOURCE: &str = include_str!("../../../../docs/source.schema.json");
-/// `docs/project.schema.json`.
-const PROJECT: &str = include_str!("../../../../docs/project.schema.json");
+/// `schemas/workflow.schema.json`.
+pub(crate) const WORKFLOW: &str = include_str!("../../schemas/workflow.schema.json");
+/// `schemas/source.schema.json`.
+const SOURCE: &str = include_str!("../../schemas/source.schema.json");
+/// `schemas/project.schema.json`.
+const PROJECT: &str = include_str!("../../schemas/project.schema.json");
 
 /// A form of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use millrace_model::component::PropDef;
 use millrace_model::ids::{OrgId, SourceId};
+use millrace_model::prop_type::PropType;
 use millrace_model::run::Start;
 use millrace_model::source::{AppHook, Owner};
 use millrace_model::tenant::Caller;
@@ -64,10 +65,10 @@ impl Engine {
         values: &mut Map<String, Value>,
     ) -> Result<Vec<(String, String)>, EngineError> {
         let mut hooks = Vec::new();
-        for def in defs.iter().filter(|def| def.prop_type == APPHOOK) {
+        for def in defs.iter().filter(|def| def.is(PropType::AppHook)) {
             let refused = |message: String| EngineError::Component { code: "app_hook_failed", message, details: json!({ "prop": def.name }) };
             let app_prop = def.rest.get("appProp").and_then(Value::as_str).unwrap_or("");
-            let app = defs.iter().find(|d| d.name == app_prop && d.prop_type == "app").and_then(|d| d.rest.get("app")?.as_str());
+            let app = defs.iter().find(|d| d.name == app_prop && d.is(PropType::App)).and_then(|d| d.rest.get("app")?.as_str());
             let app = app.ok_or_else(|| refused(format!("the prop `{}` names no app: `appProp` is `{app_prop}`, which is no app prop", def.name)))?;
             let names = match def.rest.get("eventNames") {
                 Some(names) => names.clone(),

@@ -10,6 +10,7 @@ use millrace_model::Timestamp;
 use millrace_model::component::{ComponentType, KEY_BYTES_MAX, Manifest};
 use millrace_model::ids::{OrgId, RegistryId};
 use millrace_model::page::Page;
+use millrace_model::prop_type::PropType;
 use millrace_model::registry::{Registry, RegistryComponent, RegistryFile, app_of, apps_mentioned, search};
 use millrace_model::tenant::Caller;
 use millrace_store::{FoundComponent, NewRegistry};
@@ -163,7 +164,7 @@ impl Engine {
             page.after = Some(last.id.to_string());
             found.extend(items.into_iter().filter_map(|component| {
                 let manifest = component.manifest;
-                let app = manifest.props.iter().filter(|prop| prop.prop_type == "app").find_map(|prop| prop.rest.get("app")?.as_str().map(str::to_owned));
+                let app = manifest.props.iter().filter(|prop| prop.is(PropType::App)).find_map(|prop| prop.rest.get("app")?.as_str().map(str::to_owned));
                 Some(RegistryComponent {
                     key: manifest.key?,
                     name: manifest.name.unwrap_or_default(),

@@ -4,6 +4,7 @@ use millrace_model::component::{Artifact, ComponentType, Hook, PropDef, SavedCom
 use millrace_model::ids::{HttpInterfaceId, SourceId, TimerId};
 use millrace_model::made_from::MadeFrom;
 use millrace_model::page::{Listing, Page};
+use millrace_model::prop_type::PropType;
 use millrace_model::props::{self, Site};
 use millrace_model::run::Run;
 use millrace_model::slug::unique_slug;
@@ -338,8 +339,8 @@ impl Engine {
         let now = self.now();
         let mut out = Interfaces::default();
         for def in defs {
-            match def.prop_type.as_str() {
-                "$.interface.http" if out.http.is_empty() => {
+            match def.item_type() {
+                PropType::HttpInterface if out.http.is_empty() => {
                     let custom_response = def.rest.get("customResponse") == Some(&Value::Bool(true));
                     out.http.push(match before.http.first() {
                         Some(kept) => HttpInterface { custom_response, active: true, ..kept.clone() },
@@ -353,7 +354,7 @@ impl Engine {
                         },
                     });
                 }
-                "$.interface.timer" => {
+                PropType::TimerInterface => {
                     let value = source.configured_props.get(&def.name).cloned().unwrap_or_default();
                     let Some(schedule) = props::parse_timer(&value, now)? else { continue };
                     let kept = before.timers.get(out.timers.len()).filter(|t| t.schedule == schedule && t.active);
@@ -391,7 +392,7 @@ fn readable(program: Result<Program, EngineError>) -> Result<Option<Program>, En
 
 /// Whether a component has a `$.service.db`.
 pub(crate) fn has_db(defs: &[PropDef]) -> bool {
-    defs.iter().any(|def| def.prop_type == "$.service.db")
+    defs.iter().any(|def| def.is(PropType::Db))
 }
 
 fn require_source(component: &SavedComponent) -> Result<(), EngineError> {

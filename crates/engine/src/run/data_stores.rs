@@ -6,6 +6,7 @@ use millrace_model::data_store::{self, DataStore, DataStoreError, KEYS_MAX, STOR
 use millrace_model::file;
 use millrace_model::ids::{DataStoreId, OrgId};
 use millrace_model::page::{Listing, Page};
+use millrace_model::prop_type::PropType;
 use millrace_model::props::{PropError, Site};
 use millrace_model::tenant::Caller;
 use millrace_store::{DataStoreEntry, DataStorePage, DataStoreWrite, StoreError};
@@ -28,11 +29,6 @@ struct Granted {
     named: Vec<String>,
     /// A prop's value is an expression, which only the host evaluates: any of the organization's.
     any: bool,
-}
-
-/// Whether a prop is a data store; both spellings are in use (facts 9).
-fn is_store(def: &PropDef) -> bool {
-    matches!(def.prop_type.as_str(), "data_store" | "datastore")
 }
 
 impl Granted {
@@ -59,8 +55,8 @@ impl Granted {
 impl StoreGrants {
     /// Adds the stores that the values of `data_store` and `dir` props name.
     pub(crate) fn add(&mut self, defs: &[PropDef], props: &Map<String, Value>, site: Site) {
-        self.data.add(defs, props, site, is_store);
-        self.files.add(defs, props, site, |def| def.prop_type == "dir");
+        self.data.add(defs, props, site, |def| def.is(PropType::DataStore));
+        self.files.add(defs, props, site, |def| def.is(PropType::FileStore));
     }
 
     /// Whether the data store of this id or name may be used.
@@ -200,7 +196,7 @@ impl Engine {
         site: Site,
     ) -> Result<Vec<PropError>, EngineError> {
         let mut errors = Vec::new();
-        for def in defs.iter().filter(|def| is_store(def)) {
+        for def in defs.iter().filter(|def| def.is(PropType::DataStore)) {
             let Some(value) = props.get(&def.name) else { continue };
             if site.evaluates(value) {
                 continue;

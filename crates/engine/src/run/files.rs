@@ -9,6 +9,7 @@ use futures::{Stream, StreamExt as _};
 use millrace_model::component::PropDef;
 use millrace_model::file::{self, FILE_BYTES_MAX, FileError, FileStore, ORG_BYTES_MAX, ORG_FILES_MAX, STORE_BYTES_MAX, STORE_FILES_MAX, StoredFile};
 use millrace_model::ids::{SourceId, UploadId};
+use millrace_model::prop_type::PropType;
 use millrace_model::source::Source;
 use millrace_model::tenant::Caller;
 use millrace_model::upload::{FOREVER, KEPT_MS, PART_BYTES, Upload};
@@ -219,7 +220,7 @@ impl Engine {
 
 /// Gives each `dir` prop without a value the source's own store, which its id names. One with `sync` mirrors nothing until a store is chosen.
 pub(crate) fn add_own_store(defs: &[PropDef], source: &SourceId, props: &mut Map<String, Value>) {
-    for def in defs.iter().filter(|def| def.prop_type == "dir" && def.rest.get("sync") != Some(&Value::Bool(true))) {
+    for def in defs.iter().filter(|def| def.is(PropType::FileStore) && def.rest.get("sync") != Some(&Value::Bool(true))) {
         let value = props.entry(def.name.clone()).or_insert(Value::Null);
         if value.is_null() || value == "" {
             *value = source.as_str().into();

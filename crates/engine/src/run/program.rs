@@ -11,6 +11,7 @@ use millrace_model::error_chain;
 use millrace_model::error_event::ErrorBody;
 use millrace_model::ids::{DeploymentId, OrgId, ProjectId, SourceId};
 use millrace_model::limits::RunLimits;
+use millrace_model::prop_type::PropType;
 use millrace_model::props::Site;
 use millrace_model::source::{Owner, Source};
 use millrace_model::workflow::{Settings, Trigger, Workflow, WorkflowVersion};
@@ -292,7 +293,7 @@ impl Engine {
     /// Puts the address of the source's endpoint where its code reads it.
     pub(crate) fn add_endpoint(&self, defs: &[PropDef], interfaces: &Interfaces, props: &mut Map<String, Value>) {
         let Some(http) = interfaces.http.first() else { return };
-        for def in defs.iter().filter(|def| def.prop_type == "$.interface.http") {
+        for def in defs.iter().filter(|def| def.is(PropType::HttpInterface)) {
             props.insert(def.name.clone(), json!({ "endpoint": self.endpoint_url(&http.key) }));
         }
     }

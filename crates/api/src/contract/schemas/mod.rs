@@ -4,10 +4,11 @@ mod records;
 
 use serde_json::{Map, Value, json};
 
+use super::codes;
 use records::{KEY, OAUTH_CLIENT, RECORDS, REGISTRY, REPLAY, WEBHOOK};
 
 /// Fields of a record: name and type. A name that ends with `?` may be absent; `|null` says that the value may be null.
-/// Types: `string`, `integer`, `number`, `boolean`, `object`, `any`, `#Name` for a schema of this file, `[type]` for a list.
+/// Types: `string`, `integer`, `number`, `boolean`, `object`, `any`, `code` for the code of a refusal, `#Name` for a schema of this file, `[type]` for a list.
 type Fields = &'static [(&'static str, &'static str)];
 
 /// All schemas by name.
@@ -68,6 +69,7 @@ fn schema(kind: &str) -> Value {
     match kind.split_once('|') {
         Some((kind, or)) => json!({ "type": [kind, or] }),
         None if kind == "any" => json!({}),
+        None if kind == "code" => json!({ "type": "string", "enum": codes::CODES }),
         None => json!({ "type": kind }),
     }
 }

@@ -534,7 +534,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
         "Where a page stands in its list",
         &[("total_count", "integer"), ("count", "integer"), ("start_cursor", "string|null"), ("end_cursor", "string|null")],
     ),
-    ("Error", "A refusal", &[("error", "string"), ("code", "string"), ("details", "object")]),
+    ("Error", "A refusal", &[("error", "string"), ("code", "code"), ("details", "object")]),
 ];
 
 pub(super) const KEY: Fields = &[
