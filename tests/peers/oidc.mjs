@@ -87,6 +87,6 @@ const server = createServer(async (request, response) => {
 
 server.listen(0, "127.0.0.1", () => {
   url = `http://127.0.0.1:${server.address().port}`;
-  console.log(server.address().port);
+  console.log(String(server.address().port));
 });
 process.stdin.on("close", () => process.exit()).resume();

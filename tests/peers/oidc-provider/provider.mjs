@@ -30,6 +30,6 @@ server.listen(0, "127.0.0.1", () => {
     const grantId = await grant.save();
     await provider.interactionFinished(request, response, { consent: { grantId } }, { mergeWithLastSubmission: true });
   };
-  console.log(server.address().port);
+  console.log(String(server.address().port));
 });
 process.stdin.on("close", () => process.exit()).resume();
