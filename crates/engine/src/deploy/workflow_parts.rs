@@ -434,7 +434,7 @@ fn check_namespace(field: &str, name: &str) -> Result<(), EngineError> {
     let shown: String = name.chars().take(80).collect();
     Err(EngineError::invalid(
         &format!("{field}.namespace"),
-        format!("`{shown}` is not a name for a step; allowed are letters, digits and `_`, not starting with a digit, and not `trigger`"),
+        format!("`{shown}` is not a name for a step; allowed are up to 64 letters, digits and `_`, not starting with a digit, and not `trigger`"),
     ))
 }
 

@@ -1,0 +1,161 @@
+// Pictures of every page, for whoever changes how they look: PICTURES=folder npx playwright test pictures
+import { mkdir } from "node:fs/promises";
+import { test as base, type Page } from "@playwright/test";
+import { serveBuild } from "../fixtures/test.ts";
+import { type Shop, shop } from "../fixtures/shop.ts";
+import { startServer, type Server } from "../fixtures/server.ts";
+
+const folder = process.env["PICTURES"];
+const only = process.env["PAGES"]?.split(",");
+const test = base.extend<{ server: Server }>({
+  server: async ({ page }, use) => {
+    const server = await startServer();
+    await serveBuild(page, server);
+    await use(server);
+    await server.stop();
+  },
+});
+
+test.skip(folder === undefined, "PICTURES names no folder");
+test.setTimeout(900_000);
+
+type Act = (page: Page) => Promise<void>;
+type View = [name: string, path: string, act?: Act];
+
+const press = (name: string | RegExp): Act => async (page) => page.getByRole("button", { name }).first().click();
+const keys = (...all: string[]): Act => async (page) => {
+  for (const key of all) await page.keyboard.press(key);
+};
+
+/** Pages that need nothing. */
+const plain: View[] = [
+  ["home", "/"],
+  ["runs", "/runs"],
+  ["errors", "/errors"],
+  ["workflows", "/workflows"],
+  ["workflow-new", "/workflows/new"],
+  ["sources", "/sources"],
+  ["source-new", "/sources/new"],
+  ["components", "/components"],
+  ["registries", "/registries"],
+  ["accounts", "/accounts"],
+  ["listeners", "/listeners"],
+  ["webhooks", "/webhooks"],
+  ["data", "/data"],
+  ["mail", "/mail"],
+  ["settings", "/settings"],
+  ["members", "/settings/members"],
+  ["keys", "/settings/keys"],
+  ["oauth-clients", "/settings/oauth-clients"],
+  ["domains", "/settings/domains"],
+  ["sessions", "/settings/sessions"],
+  ["audit", "/settings/audit"],
+];
+
+const ofShop = (made: Shop): View[] => [
+  ["source-events", `/sources/${made.source}/events`, async (page) => page.locator("table button").first().click()],
+  ["source-quiet", `/sources/${made.quiet}/events`],
+  ["source-timer", `/sources/${made.timer}/events`],
+  ["source-runs", `/sources/${made.source}/runs`],
+  ["source-logs", `/sources/${made.source}/logs`],
+  ["source-configure", `/sources/${made.source}/configure`],
+  ["workflow-edit", `/workflows/${made.failing}/edit?run=${made.failed}`],
+  ["workflow-trigger", `/workflows/${made.failing}/edit?step=trigger`],
+  ["workflow-runs", `/workflows/${made.failing}/runs`],
+  ["workflow-errors", `/workflows/${made.failing}/errors`],
+  ["workflow-versions", `/workflows/${made.failing}/versions`],
+  ["workflow-settings", `/workflows/${made.failing}/settings`],
+  ["run-failed", `/runs/${made.failed}`],
+  ["run-succeeded", `/runs/${made.succeeded}`],
+  ["run-paused", `/runs/${made.paused}`],
+  ["component", `/components/${made.component}`],
+  ["webhook", `/webhooks/${made.webhook}`],
+  ["store", `/data/${made.store}`],
+  ["files", `/files/${made.files}`],
+  ["not-there", "/nowhere/at/all"],
+  ["gone", "/runs/run_0000000000000000"],
+];
+
+const dialogs = (made: Shop): View[] => [
+  ["palette", "/runs", keys("ControlOrMeta+k")],
+  ["palette-found", "/runs", async (page) => { await page.keyboard.press("ControlOrMeta+k"); await page.keyboard.type("or"); }],
+  ["sheet", "/runs", keys("?")],
+  ["replay", `/runs/${made.failed}`, press("Replay…")],
+  ["deploy", `/workflows/${made.failing}/edit`, press("Deploy…")],
+  ["add-step", `/workflows/${made.failing}/edit`, press("Add a step")],
+  ["account-new", "/accounts", press(/Connect|New account/)],
+  ["key-new", "/settings/keys", press(/New key/)],
+  ["member-new", "/settings/members", press("Invite")],
+  ["webhook-new", "/webhooks", press(/New webhook/)],
+  ["as-command", `/runs/${made.failed}`, press("As command")],
+  ["source-form", `/sources?action=create&component=${made.component}`],
+];
+
+/** Signs the page in as the person that the server waits for. */
+async function settle(page: Page, server: Server): Promise<void> {
+  await page.goto(server.setupUrl());
+  await page.getByLabel("Your name").fill("Mara Lindqvist");
+  await page.getByLabel("E-mail").fill("mara@northgate.example");
+  await page.getByLabel("Password", { exact: true }).fill("a wheel in the race");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Home" }).waitFor();
+}
+
+async function take(page: Page, set: string, views: View[], sizes: ("light" | "dark" | "narrow")[]): Promise<void> {
+  await mkdir(folder ?? "", { recursive: true });
+  for (const [name, path, act] of views) {
+    if (only !== undefined && !only.includes(name)) continue;
+    for (const size of sizes) {
+      await page.setViewportSize(size === "narrow" ? { width: 380, height: 800 } : { width: 1440, height: 900 });
+      await page.emulateMedia({ colorScheme: size === "dark" ? "dark" : "light", reducedMotion: "reduce" });
+      await page.goto(new URL(path, page.url()).href);
+      // The one stream never ends: quiet is when nothing is shown to load.
+      await page.waitForLoadState("load");
+      await page.locator("[aria-busy=true], .skeleton").first().waitFor({ state: "detached", timeout: 3000 }).catch(() => undefined);
+      await page.waitForTimeout(500);
+      await act?.(page).catch((error: unknown) => console.warn(`${set}-${name}-${size}`, String(error).split("\n")[0]));
+      if (act !== undefined) await page.waitForTimeout(400);
+      await page.screenshot({ path: `${folder}/${set}-${name}-${size}.png` });
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      if (wide > 0) console.warn(`${set}-${name}-${size} is ${wide} px too wide`);
+    }
+  }
+}
+
+test("pages of a shop", async ({ page, server }) => {
+  page.setDefaultTimeout(5000);
+  await settle(page, server);
+  const made = await shop(server);
+  await take(page, "shop", [...plain, ...ofShop(made), ...dialogs(made)], ["light", "dark", "narrow"]);
+});
+
+test("pages of an organization with nothing in it", async ({ page, server }) => {
+  page.setDefaultTimeout(5000);
+  await page.goto(server.setupUrl());
+  await take(page, "out", [["setup", new URL(server.setupUrl()).pathname], ["login", "/login"]], ["light", "dark", "narrow"]);
+  await settle(page, server);
+  await take(page, "empty", plain, ["light", "narrow"]);
+});
+
+test("pages with long names", async ({ page, server }) => {
+  page.setDefaultTimeout(5000);
+  await settle(page, server);
+  const made = await shop(server, true);
+  await take(page, "long", [...plain, ...ofShop(made), ...dialogs(made)], ["light", "narrow"]);
+});
+
+test("pages whose data the server fails to give, and pages of a viewer", async ({ page, server }) => {
+  page.setDefaultTimeout(5000);
+  await settle(page, server);
+  const made = await shop(server);
+  await page.route("**/v1/session", async (route) => {
+    const answer = await route.fetch();
+    const body = (await answer.json()) as { data: object };
+    await route.fulfill({ response: answer, json: { data: { ...body.data, role: "viewer", scopes: ["read"] } } });
+  });
+  await take(page, "viewer", [...plain, ...ofShop(made)], ["light"]);
+  await page.route(/\/v1\/(?!session$|stream)/, (route) =>
+    route.fulfill({ status: 500, json: { error: { code: "internal", message: "The database did not answer", request_id: "req_4Tz81" } } }),
+  );
+  await take(page, "error", [...plain, ...ofShop(made)], ["light"]);
+});
