@@ -13,6 +13,7 @@ import { Route as AppRouteImport } from "./routes/_app";
 import { Route as KitRouteImport } from "./routes/kit";
 import { Route as LoginRouteImport } from "./routes/login";
 import { Route as AppIndexRouteImport } from "./routes/_app.index";
+import { Route as AppSplatRouteImport } from "./routes/_app.$";
 import { Route as AppListenersRouteImport } from "./routes/_app.listeners";
 import { Route as AppMailRouteImport } from "./routes/_app.mail";
 import { Route as AppRegistriesRouteImport } from "./routes/_app.registries";
@@ -72,6 +73,11 @@ const LoginRoute = LoginRouteImport.update({
 const AppIndexRoute = AppIndexRouteImport.update({
   id: "/",
   path: "/",
+  getParentRoute: () => AppRoute,
+} as any);
+const AppSplatRoute = AppSplatRouteImport.update({
+  id: "/$",
+  path: "/$",
   getParentRoute: () => AppRoute,
 } as any);
 const AppListenersRoute = AppListenersRouteImport.update({
@@ -284,6 +290,7 @@ export interface FileRoutesByFullPath {
   "/": typeof AppIndexRoute;
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
+  "/$": typeof AppSplatRoute;
   "/listeners": typeof AppListenersRoute;
   "/mail": typeof AppMailRoute;
   "/registries": typeof AppRegistriesRoute;
@@ -329,6 +336,7 @@ export interface FileRoutesByFullPath {
 export interface FileRoutesByTo {
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
+  "/$": typeof AppSplatRoute;
   "/listeners": typeof AppListenersRoute;
   "/mail": typeof AppMailRoute;
   "/registries": typeof AppRegistriesRoute;
@@ -374,6 +382,7 @@ export interface FileRoutesById {
   "/_app": typeof AppRouteWithChildren;
   "/kit": typeof KitRoute;
   "/login": typeof LoginRoute;
+  "/_app/$": typeof AppSplatRoute;
   "/_app/listeners": typeof AppListenersRoute;
   "/_app/mail": typeof AppMailRoute;
   "/_app/registries": typeof AppRegistriesRoute;
@@ -423,6 +432,7 @@ export interface FileRouteTypes {
     | "/"
     | "/kit"
     | "/login"
+    | "/$"
     | "/listeners"
     | "/mail"
     | "/registries"
@@ -468,6 +478,7 @@ export interface FileRouteTypes {
   to:
     | "/kit"
     | "/login"
+    | "/$"
     | "/listeners"
     | "/mail"
     | "/registries"
@@ -512,6 +523,7 @@ export interface FileRouteTypes {
     | "/_app"
     | "/kit"
     | "/login"
+    | "/_app/$"
     | "/_app/listeners"
     | "/_app/mail"
     | "/_app/registries"
@@ -592,6 +604,13 @@ declare module "@tanstack/react-router" {
       path: "/";
       fullPath: "/";
       preLoaderRoute: typeof AppIndexRouteImport;
+      parentRoute: typeof AppRoute;
+    };
+    "/_app/$": {
+      id: "/_app/$";
+      path: "/$";
+      fullPath: "/$";
+      preLoaderRoute: typeof AppSplatRouteImport;
       parentRoute: typeof AppRoute;
     };
     "/_app/listeners": {
@@ -949,6 +968,7 @@ const AppWorkflowsIdRouteWithChildren = AppWorkflowsIdRoute._addFileChildren(
 );
 
 interface AppRouteChildren {
+  AppSplatRoute: typeof AppSplatRoute;
   AppListenersRoute: typeof AppListenersRoute;
   AppMailRoute: typeof AppMailRoute;
   AppRegistriesRoute: typeof AppRegistriesRoute;
@@ -975,6 +995,7 @@ interface AppRouteChildren {
 }
 
 const AppRouteChildren: AppRouteChildren = {
+  AppSplatRoute: AppSplatRoute,
   AppListenersRoute: AppListenersRoute,
   AppMailRoute: AppMailRoute,
   AppRegistriesRoute: AppRegistriesRoute,

@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import { test as base, type Page } from "@playwright/test";
 import { serveBuild } from "../fixtures/test.ts";
-import { type Shop, shop } from "../fixtures/shop.ts";
+import { ofShop as pages, plain, type Shop, shop } from "../fixtures/shop.ts";
 import { startServer, type Server } from "../fixtures/server.ts";
 
 const folder = process.env["PICTURES"];
@@ -27,54 +27,10 @@ const keys = (...all: string[]): Act => async (page) => {
   for (const key of all) await page.keyboard.press(key);
 };
 
-/** Pages that need nothing. */
-const plain: View[] = [
-  ["home", "/"],
-  ["runs", "/runs"],
-  ["errors", "/errors"],
-  ["workflows", "/workflows"],
-  ["workflow-new", "/workflows/new"],
-  ["sources", "/sources"],
-  ["source-new", "/sources/new"],
-  ["components", "/components"],
-  ["registries", "/registries"],
-  ["accounts", "/accounts"],
-  ["listeners", "/listeners"],
-  ["webhooks", "/webhooks"],
-  ["data", "/data"],
-  ["mail", "/mail"],
-  ["settings", "/settings"],
-  ["members", "/settings/members"],
-  ["keys", "/settings/keys"],
-  ["oauth-clients", "/settings/oauth-clients"],
-  ["domains", "/settings/domains"],
-  ["sessions", "/settings/sessions"],
-  ["audit", "/settings/audit"],
-];
-
-const ofShop = (made: Shop): View[] => [
-  ["source-events", `/sources/${made.source}/events`, async (page) => page.locator("table button").first().click()],
-  ["source-quiet", `/sources/${made.quiet}/events`],
-  ["source-timer", `/sources/${made.timer}/events`],
-  ["source-runs", `/sources/${made.source}/runs`],
-  ["source-logs", `/sources/${made.source}/logs`],
-  ["source-configure", `/sources/${made.source}/configure`],
-  ["workflow-edit", `/workflows/${made.failing}/edit?run=${made.failed}`],
-  ["workflow-trigger", `/workflows/${made.failing}/edit?step=trigger`],
-  ["workflow-runs", `/workflows/${made.failing}/runs`],
-  ["workflow-errors", `/workflows/${made.failing}/errors`],
-  ["workflow-versions", `/workflows/${made.failing}/versions`],
-  ["workflow-settings", `/workflows/${made.failing}/settings`],
-  ["run-failed", `/runs/${made.failed}`],
-  ["run-succeeded", `/runs/${made.succeeded}`],
-  ["run-paused", `/runs/${made.paused}`],
-  ["component", `/components/${made.component}`],
-  ["webhook", `/webhooks/${made.webhook}`],
-  ["store", `/data/${made.store}`],
-  ["files", `/files/${made.files}`],
-  ["not-there", "/nowhere/at/all"],
-  ["gone", "/runs/run_0000000000000000"],
-];
+const ofShop = (made: Shop): View[] =>
+  pages(made).map(([name, path]) =>
+    name === "source-events" ? [name, path, async (page) => page.locator("table button").first().click()] : [name, path],
+  );
 
 const dialogs = (made: Shop): View[] => [
   ["palette", "/runs", keys("ControlOrMeta+k")],

@@ -200,7 +200,7 @@ function Where({ group, owner }: { group: ErrorGroup; owner: Owner }) {
   return (
     <span className="group-at small">
       <Tile name={owner.name} size="xs" />
-      <span className="mid">{owner.name}</span>
+      <span className="mid cut">{owner.name}</span>
       {group.step !== "" && <span className="mono dim cut">{group.step}</span>}
       {now - group.first_seen_ms < DAY_MS && <State kind="alarm">New today</State>}
     </span>

@@ -1,0 +1,45 @@
+// A walk over every page on a screen of 380 px: nothing scrolls sideways but code and JSON, and no text ends unseen.
+import { expect, test } from "../fixtures/test.ts";
+import { pagesOf, shop } from "../fixtures/shop.ts";
+import type { Page } from "@playwright/test";
+
+const WIDTH = 380;
+
+/** What reaches over the right edge and neither scrolls nor ends in an ellipsis. */
+const over = (page: Page): Promise<string[]> =>
+  page.evaluate((width) => {
+    const isKept = (from: Element): boolean => {
+      for (let at: Element | null = from; at !== null && at !== document.body; at = at.parentElement) {
+        const { overflowX, textOverflow, position } = getComputedStyle(at);
+        const { right } = at.getBoundingClientRect();
+        if (right <= width + 1 && (overflowX === "auto" || overflowX === "scroll" || textOverflow === "ellipsis")) return true;
+        if (position === "fixed") return false;
+      }
+      return false;
+    };
+    return [...document.querySelectorAll("body *")]
+      .filter((each) => {
+        const { right, width: wide, height } = each.getBoundingClientRect();
+        return wide > 1 && height > 1 && right > width + 1 && each.checkVisibility({ visibilityProperty: true }) && !isKept(each);
+      })
+      .map((each) => `${each.tagName.toLowerCase()}.${each.getAttribute("class") ?? ""} ${(each.textContent ?? "").slice(0, 40)}`)
+      .slice(0, 8);
+  }, WIDTH);
+
+test("every page fits 380 px, with names of 80 characters and more", async ({ page, server, messages }) => {
+  test.setTimeout(180_000);
+  const made = await shop(server, true);
+  await page.setViewportSize({ width: WIDTH, height: 800 });
+  const wrong: string[] = [];
+  for (const [name, path] of pagesOf(made)) {
+    await page.goto(path);
+    await expect(page.locator("#main :is(h1, h2, p), .crash").filter({ visible: true }).first()).toBeVisible();
+    await expect(page.locator(".skeleton")).toHaveCount(0);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    if (wide > WIDTH) wrong.push(`${name} is ${wide} px wide`);
+    wrong.push(...(await over(page)).map((each) => `${name}: ${each}`));
+  }
+  expect(wrong).toEqual([]);
+  // A browser that keys sign in has no sessions, which the API refuses.
+  messages.splice(0);
+});
