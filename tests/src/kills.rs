@@ -13,12 +13,15 @@ pub struct Kills {
     pub servers: u32,
     pub hosts: u32,
     pub databases: u32,
+    /// Servers that another build took the place of.
+    pub upgrades: u32,
 }
 
 impl std::fmt::Display for Kills {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { servers, hosts, databases } = self;
-        write!(f, "{} kills ({servers} of the server, {hosts} of hosts, {databases} of the database)", servers + hosts + databases)
+        let Self { servers, hosts, databases, upgrades } = self;
+        let all = servers + hosts + databases;
+        write!(f, "{all} kills ({servers} of the server, {hosts} of hosts, {databases} of the database) and {upgrades} upgrades")
     }
 }
 
@@ -34,6 +37,18 @@ pub async fn kill_at_random(server: &mut Server, cluster: Option<&'static Cluste
                 tokio::time::sleep(schedule.wait(0, 300)).await;
                 server.launch().await;
                 kills.servers += 1;
+            }
+            Victim::Upgrade => {
+                // As an operator does it, or as a machine does that takes the old one down.
+                if schedule.number().is_multiple_of(2) {
+                    server.tell_to_end();
+                    assert!(server.until_ended(Duration::from_secs(120)).await, "the server does not end: {}", server.log());
+                } else {
+                    server.kill();
+                }
+                server.take_next_program();
+                server.launch().await;
+                kills.upgrades += 1;
             }
             Victim::Host => {
                 let pick = schedule.number();

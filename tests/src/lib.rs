@@ -62,6 +62,8 @@ pub struct Server {
     descriptors_max: Option<u64>,
     /// With fail points, and these variables.
     failing: bool,
+    /// What it is started from, where not from the build of the tests.
+    program: Option<PathBuf>,
     env: Vec<(String, String)>,
     /// Where the time is held, where a test does.
     clock: Option<PathBuf>,
@@ -206,6 +208,7 @@ impl Server {
             group: None,
             descriptors_max: None,
             failing: false,
+            program: None,
             env: Vec::new(),
             clock: None,
             child: None,
@@ -220,6 +223,22 @@ impl Server {
 
     pub fn data_dir(&self) -> PathBuf {
         self.dir.path().join("data")
+    }
+
+    /// As [`Server::start_with`], from another build; [`Server::take_next_program`] puts the build of the tests in its place.
+    pub async fn start_from(program: &Path, args: &[&str]) -> Self {
+        let mut server = Self::new_at_rest(&[args, &["--egress-allow", "127.0.0.0/8"]].concat());
+        server.program = Some(program.to_owned());
+        server.launch().await;
+        server
+    }
+
+    /// Starts from another build the next time: after that of another release from the tests' own, and from then on in turn from that and from the one with fail
+    /// points, where there is one.
+    pub fn take_next_program(&mut self) {
+        let own = self.program.as_ref().is_none_or(|program| *program == binary());
+        let other = binary().with_file_name("millrace-fail-points");
+        self.program = Some(if own && other.exists() { other } else { binary() });
     }
 
     /// Starts the process; after the first time at the same address.
@@ -237,10 +256,11 @@ impl Server {
     pub fn begin(&mut self) {
         let listen = if self.url.is_empty() { "127.0.0.1:0" } else { self.url.trim_start_matches("http://") };
         let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).expect("a log");
-        let program = match (self.unprivileged, self.failing) {
-            (true, _) => self.dir.path().join("millrace"),
-            (false, true) => binary_with_fail_points(),
-            (false, false) => binary(),
+        let program = match (self.unprivileged, self.failing, &self.program) {
+            (true, ..) => self.dir.path().join("millrace"),
+            (false, true, _) => binary_with_fail_points(),
+            (false, false, Some(program)) => program.clone(),
+            (false, false, None) => binary(),
         };
         let mut command = match (&self.group, self.descriptors_max) {
             // Only root moves a process into a part of the tree that is another's.

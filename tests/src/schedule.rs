@@ -13,6 +13,8 @@ pub enum Victim {
     /// One of the processes that run code.
     Host,
     Database,
+    /// The server, for another build of it.
+    Upgrade,
 }
 
 /// Numbers that look random (SplitMix64).
@@ -49,6 +51,7 @@ impl Schedule {
         match self.number() % 10 {
             0..4 => Victim::Host,
             4..6 if has_database => Victim::Database,
+            6 => Victim::Upgrade,
             _ => Victim::Server,
         }
     }

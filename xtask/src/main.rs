@@ -18,7 +18,7 @@ const HELP: &str = "cargo xtask build [--release]   build the runtime and the we
 cargo xtask up [--release]      build, start the server, deploy the examples, say what to try
 cargo xtask test                build and run every test
 cargo xtask torture [ARGS]      kill a server for minutes, and look whether anything was lost:
-                                --minutes N [--seed S] [--database sqlite|postgres]
+                                --minutes N [--seed S] [--database sqlite|postgres] [--from PROGRAM]
 cargo xtask check               formatting, clippy with warnings denied, types of the runtime, lints of the web application, tidiness
 cargo xtask browser             build, and run the tests in the browser alone
 cargo xtask tidy                dependency arrows, long files, paths of somebody's machine
@@ -136,7 +136,8 @@ fn build_with_fail_points() -> Result<()> {
 
 /// Kills a server, its hosts and its database for as long as is asked, and looks whether anything was lost.
 fn torture(args: &[&str]) -> Result<()> {
-    build(Profile::Dev)?;
+    // Another build of the same head, which servers are exchanged for.
+    build_with_fail_points()?;
     cargo(&["build", "--package", "millrace-tests", "--bin", "torture"])?;
     let program = Profile::Dev.program("torture");
     run(&root(), program.to_str().context("the path of the checkout is not UTF-8")?, args)
