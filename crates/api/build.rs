@@ -60,7 +60,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The addresses in `fullPaths` of the generated tree, as the router writes them: `/runs/$id` is `/runs/{id}`.
+/// The addresses in `fullPaths` of the generated tree, as the router writes them: `/runs/$id` is `/runs/{id}`. The one for all others, `/$`, is none:
+/// what no address has is answered with 404.
 fn addresses(text: &str) -> Vec<String> {
     let Some((_, rest)) = text.split_once("fullPaths:") else { return Vec::new() };
     let listed = rest.split_once("fileRoutesByTo").map_or(rest, |(listed, _)| listed);
@@ -68,7 +69,7 @@ fn addresses(text: &str) -> Vec<String> {
         let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
         path.split('/').map(|part| part.strip_prefix('$').map_or_else(|| part.to_owned(), |name| format!("{{{name}}}"))).collect::<Vec<_>>().join("/")
     });
-    let mut paths: Vec<String> = paths.collect();
+    let mut paths: Vec<String> = paths.filter(|path| !path.ends_with("{}")).collect();
     paths.sort();
     paths.dedup();
     paths

@@ -2,7 +2,7 @@
 
 import "~/ui/table.css";
 import "./settings.css";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { body, client } from "~/api/client";
 import { pagesOf } from "~/api/queries";
@@ -13,6 +13,7 @@ import { PaneHead } from "~/ui/pane";
 import { State } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
+import { sayAct } from "./act";
 
 const auditQuery = pagesOf(
   ["audit"],
@@ -20,8 +21,27 @@ const auditQuery = pagesOf(
   50,
 );
 
+/** Names of members and keys by their id; those that are gone are named by their id. */
+const namesQuery = {
+  queryKey: ["audit-names"],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const query = { limit: 100 };
+    const [members, keys] = await Promise.all([
+      body(client.GET("/v1/members", { params: { query }, signal })),
+      body(client.GET("/v1/api_keys", { params: { query }, signal })),
+    ]);
+    return new Map([
+      ...members.data.map(({ id, name }) => [id, name] as const),
+      ...keys.data.map(({ id, name }) => [id, `key ${name}`] as const),
+    ]);
+  },
+};
+
 export function Audit() {
   useTitle("Audit");
+  const names = useQuery(namesQuery).data;
+  const who = (record: { user_id: string; key_id: string }) =>
+    names?.get(record.key_id) ?? names?.get(record.user_id) ?? record.user_id;
   const audit = useInfiniteQuery(auditQuery);
   const scroll = useRef<HTMLDivElement>(null);
   return (
@@ -38,6 +58,7 @@ export function Audit() {
               <thead>
                 <tr className="tr is-head">
                   <th>When</th>
+                  <th>Who</th>
                   <th>Act</th>
                   <th>On</th>
                   <th>Fields given</th>
@@ -58,8 +79,11 @@ export function Audit() {
                         <td className="dim">
                           <When at={record.created_at_ms} />
                         </td>
-                        <td className="mono cut">
-                          {record.action}
+                        <td className="cut" title={`${record.user_id}, ${record.key_id}`}>
+                          {who(record)}
+                        </td>
+                        <td className="cut" title={record.action}>
+                          {sayAct(record.action)}
                           {!record.done && (
                             <>
                               {" "}
