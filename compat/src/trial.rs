@@ -147,7 +147,7 @@ impl Workbench {
         let not_loaded = |cause: String| Failure { stage: LOADED, cause };
         let paths = extract::closure(folder, &entry.path);
         let files: BTreeMap<String, String> = paths.into_iter().filter_map(|path| Some((path.clone(), folder.read(&path)?))).collect();
-        let request = BundleRequest { entry: Entry::Files { entry: entry.path.clone(), files }, lock: None };
+        let request = BundleRequest { entry: Entry::Files { entry: entry.path.clone(), files, is_javascript: false }, lock: None };
         let bundle = self.bundler.bundle(request).await.map_err(|e| Failure { stage: BUNDLED, cause: format!("{}: {e}", e.code()) })?;
         let packages = match bundle.beside {
             Some(beside) => {

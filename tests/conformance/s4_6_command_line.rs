@@ -152,6 +152,40 @@ async fn r5_the_config_file_is_ini_with_a_section_for_each_profile() {
 }
 
 #[tokio::test]
+async fn s4_6_files_with_an_ending_of_javascript_may_be_typescript() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let source = |name: &str| format!("export default {{ name: '{name}', version: '1', run(): number {{ const n: number = 7; return n as number; }} }};");
+    let step = "export default defineComponent({ run({ steps }: { steps: any }): number { return 7 as number; } });";
+    let head = "triggers: []\nsteps:\n";
+    let file = "  - { namespace: a, code_file: a.js }\n";
+    let inline = |namespace: &str, language: &str| format!("  - namespace: {namespace}\n    code: |\n      {step}\n{language}");
+    shell.write(&[
+        ("typed.mjs", &source("Typed")),
+        ("shop/millrace.yaml", "project: shop\n"),
+        ("shop/sources/tick.mjs", &source("Tick")),
+        ("shop/workflows/buy/workflow.yaml", &format!("{head}{file}{}{}", inline("b", ""), inline("c", "    language: typescript\n"))),
+        ("shop/workflows/buy/a.js", step),
+        ("strict/workflow.yaml", &format!("{head}{}", inline("d", "    language: javascript\n"))),
+        ("other/workflow.yaml", &format!("{head}{}", inline("e", "    language: coffee\n"))),
+    ]);
+    let deployed = shell.run(&["deploy", "typed.mjs", "--json"]).json();
+    let ran = server.post(&format!("/sources/{}/run", id(&deployed)), &json!({})).await.data();
+    assert_eq!(ran["return_value"], 7, "{ran}");
+    shell.run(&["apply", "shop", "--yes"]).ok();
+    let again = shell.run(&["apply", "shop", "--yes"]);
+    assert!(again.stderr.contains("nothing to do"), "{again:?}");
+    let ran = shell.run(&["workflows", "test", "shop/workflows/buy", "--json"]).json();
+    let returned: Vec<&Value> = ran["steps"].as_array().into_iter().flatten().map(|step| &step["exports"]["$return_value"]).collect();
+    assert_eq!(returned, [&json!(7); 3], "{ran}");
+    // A language that was said is held to.
+    let said = shell.run(&["workflows", "deploy", "strict"]).fails(1);
+    assert!(said.contains("d.mjs:1"), "{said}");
+    let said = shell.run(&["workflows", "deploy", "other"]).fails(1);
+    assert!(said.contains("language") && said.contains("typescript"), "{said}");
+}
+
+#[tokio::test]
 async fn s4_6_deploy_tells_where_the_code_threw_and_how_a_missing_account_is_given() {
     let server = Server::start().await;
     let shell = Shell::new(&server);

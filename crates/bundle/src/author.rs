@@ -29,6 +29,8 @@ pub(crate) struct Author {
     /// Path below the root, or whole address.
     entry: String,
     entry_code: String,
+    /// Whether the entry was said to be JavaScript.
+    is_javascript: bool,
     /// Texts by path or address; None: known not to be there.
     files: Mutex<BTreeMap<String, Option<String>>>,
     /// What the entry reaches: more may have been given.
@@ -40,7 +42,7 @@ pub(crate) struct Author {
 impl Author {
     pub(crate) async fn open(entry: Entry, pages: Pages) -> Result<Self, BundleError> {
         match entry {
-            Entry::Files { mut entry, mut files } => {
+            Entry::Files { mut entry, mut files, is_javascript } => {
                 if files.values().map(String::len).sum::<usize>() > BYTES_MAX {
                     return Err(BundleError::TooLarge { what: "the component".into(), bytes_max: BYTES_MAX });
                 }
@@ -55,6 +57,7 @@ impl Author {
                 Ok(Self {
                     entry,
                     entry_code,
+                    is_javascript,
                     files: Mutex::new(files.into_iter().map(|(path, text)| (path, Some(without_mark(text)))).collect()),
                     reached: Mutex::default(),
                     pages: None,
@@ -65,6 +68,7 @@ impl Author {
                 let author = Self {
                     entry: address.to_string(),
                     entry_code: String::new(),
+                    is_javascript: false,
                     files: Mutex::default(),
                     reached: Mutex::default(),
                     pages: Some(pages.clone()),
@@ -84,9 +88,9 @@ impl Author {
         &self.entry_code
     }
 
-    /// Whether the code at an address whose ending tells no language is TypeScript.
-    pub(crate) fn is_typescript(&self, path: &str) -> bool {
-        path == self.entry && self.pages.is_some() && !has_ending(path.split(['?', '#']).next().unwrap_or(path)) && is_typescript(&self.entry_code)
+    /// Whether a file whose ending does not say so is TypeScript.
+    pub(crate) fn is_typescript(&self, path: &str, code: &str) -> bool {
+        !(self.is_javascript && path == self.entry) && is_typescript(code)
     }
 
     /// Whether the author's own `tsconfig.json` asks for TypeScript's older decorators.

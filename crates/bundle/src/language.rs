@@ -16,10 +16,20 @@ const MODIFIERS_SINCE: u64 = 23;
 
 /// Whether a text that nobody named is TypeScript: it is no JavaScript, and as TypeScript it is right, or wrong further on.
 pub(crate) fn is_typescript(code: &str) -> bool {
-    let javascript = [SourceType::jsx(), SourceType::cjs().with_jsx(true)].map(|kind| first_error(code, kind));
-    let [Some(module), Some(script)] = javascript else { return false };
+    let Some(module) = first_error(code, SourceType::jsx()) else { return false };
+    let Some(script) = first_error(code, SourceType::cjs().with_jsx(true)) else { return false };
     let typescript = [SourceType::ts(), SourceType::tsx()].into_iter().map(|kind| first_error(code, kind).unwrap_or(usize::MAX)).max();
     typescript.is_some_and(|typescript| typescript > module.max(script))
+}
+
+/// The kind of an author's file: by the ending of its path, and TypeScript where the text is no JavaScript.
+pub(crate) fn kind_of(path: &str, code: &str) -> SourceType {
+    match SourceType::from_path(path) {
+        Ok(kind) if kind.is_typescript() => kind,
+        _ if is_typescript(code) => SourceType::ts(),
+        Ok(kind) => kind,
+        Err(_) => SourceType::mjs(),
+    }
 }
 
 /// Where the text is wrong, if it is.
@@ -41,7 +51,7 @@ pub(crate) fn needs_lowering(path: &str, code: &str, node_major: u64, experiment
     if !["@", "using", "accessor", "(?"].iter().any(|token| code.contains(token)) {
         return Ok(false);
     }
-    let kind = SourceType::from_path(path).unwrap_or_default();
+    let kind = kind_of(path, code);
     let kind = if kind.is_typescript() { kind } else { SourceType::jsx() };
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, code, kind).parse();

@@ -122,6 +122,8 @@ pub enum Entry {
         entry: String,
         /// Texts by path; relative imports resolve among them.
         files: BTreeMap<String, String>,
+        /// Whether the entry is refused where it is no JavaScript. Else what its ending calls JavaScript is read as TypeScript where it is that.
+        is_javascript: bool,
     },
     /// An address; relative imports resolve against it.
     Url {

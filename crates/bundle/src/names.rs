@@ -8,6 +8,8 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
 use oxc_span::SourceType;
 
+use crate::language::kind_of;
+
 /// What a file names.
 #[derive(Default)]
 pub(crate) struct Names {
@@ -21,7 +23,7 @@ pub(crate) struct Names {
 
 /// Reads a file.
 pub(crate) fn names(path: &str, code: &str) -> Names {
-    let kind = SourceType::from_path(path).unwrap_or_default();
+    let kind = kind_of(path, code);
     let kind = if kind.is_typescript() { kind } else { SourceType::jsx() };
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, code, kind).parse();

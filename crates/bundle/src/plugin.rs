@@ -241,10 +241,10 @@ impl Plugin for MillracePlugin {
         let Some(code) = self.author.text(path) else { return Ok(None) };
         let address = path.split(['?', '#']).next().unwrap_or(path);
         let kind = match address.rsplit('.').next() {
-            _ if self.author.is_typescript(path) => ModuleType::Ts,
             Some("ts" | "mts" | "cts") => ModuleType::Ts,
             Some("tsx") => ModuleType::Tsx,
             Some("json") => ModuleType::Json,
+            _ if self.author.is_typescript(path, &code) => ModuleType::Ts,
             _ => ModuleType::Js,
         };
         // As a comment, for the bundle has lines before it.

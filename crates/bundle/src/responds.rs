@@ -10,7 +10,8 @@ use oxc_ast::ast::{
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::Parser;
-use oxc_span::SourceType;
+
+use crate::language::kind_of;
 
 /// The member of `$` that answers.
 const RESPOND: &str = "respond";
@@ -27,7 +28,7 @@ pub(crate) fn responds<'a>(texts: impl Iterator<Item = (&'a String, &'a String)>
 }
 
 fn visited<V: for<'a> Visit<'a>>(path: &str, text: &str, mut visitor: V) -> V {
-    let kind = SourceType::from_path(path).unwrap_or_else(|_| SourceType::mjs());
+    let kind = kind_of(path, text);
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, text, kind).parse();
     visitor.visit_program(&parsed.program);

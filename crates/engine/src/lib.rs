@@ -36,7 +36,7 @@ pub use accept::uploads::{FilesIn, Pieces};
 pub use deliver::mailer::check_smtp;
 pub use deliver::s3::S3Config;
 pub use deliver::webhooks::NewWebhook;
-pub use deploy::components::{CodeRef, entry_in_language};
+pub use deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 pub use deploy::configure::{FormOf, OptionsAnswer, OptionsRequest, PropsAnswer};
 pub use deploy::registries::{RegistryEntry, RegistryUpload, RegistryView};
 pub use deploy::settings::SettingsRequest;

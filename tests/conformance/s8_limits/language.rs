@@ -1,6 +1,7 @@
 //! Which language inline code is read as, and syntax that Node does not have.
 
-use millrace_tests::{Server, id};
+use millrace_tests::{Server, answer, endpoint, id};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 async fn returned(server: &Server, body: &Value) -> Value {
@@ -28,6 +29,32 @@ async fn s8_inline_code_is_typescript_where_it_is_no_javascript() {
         assert!(code != "syntax_error" || refused.json["code"] == code, "{}", refused.text);
         assert!(code == "syntax_error" || refused.text.contains("language"), "{}", refused.text);
     }
+}
+
+/// What the ending calls JavaScript is read as TypeScript where it is no JavaScript: the entry, what it imports, and also where it is CommonJS or has decorators.
+#[tokio::test]
+async fn s8_files_with_an_ending_of_javascript_are_typescript_where_they_are_no_javascript() {
+    let server = Server::start().await;
+    let entry = "import { twice } from './lib/twice.js';\nimport type { N } from './lib/twice.js';\nfunction kept(value: any) { return value; }\nclass A { @kept m(): N { return twice(4); } }\nexport default { name: 'm', version: '1', run(): N { return new A().m(); } };";
+    let common = "interface N { n: number }\nexports.twice = (n: number): number => n * 2;";
+    for (path, lib) in [("a.mjs", "export type N = number;\nexport const twice = (n: number): N => n * 2;"), ("a.js", common)] {
+        let body = json!({ "component_code": entry, "component_entry": path, "component_files": { "lib/twice.js": lib } });
+        assert_eq!(returned(&server, &body).await, json!(8), "{path}");
+    }
+    // JSX, and what is neither, stay what they are called.
+    let neither = json!({ "component_code": "export default { name: 'n' version: '1' };", "component_entry": "a.mjs" });
+    let refused = server.post("/sources", &neither).await;
+    assert_eq!(refused.refusal(), (422, "syntax_error"), "{}", refused.text);
+    let strict = json!({ "component_code": entry, "component_entry": "a.mjs", "language": "javascript", "component_files": { "lib/twice.js": common } });
+    let refused = server.post("/sources", &strict).await;
+    assert_eq!(refused.refusal(), (422, "syntax_error"), "{}", refused.text);
+    // Whether code answers itself is seen in it as well.
+    let answers = "export default { name: 'r', version: '1', async run({ $ }: { $: any }) { await $.respond({ status: 202, body: 'own' as string }); } };";
+    let workflow =
+        json!({ "triggers": [{ "type": "http" }], "steps": [{ "namespace": "a", "code": answers, "code_entry": "steps/a.js" }], "settings": { "name": "r" } });
+    let made = server.post("/workflows", &workflow).await.data();
+    let answered = answer(server.raw(Method::POST, &endpoint(&made)).body("{}")).await;
+    assert_eq!((answered.status, answered.text.as_str()), (202, "own"));
 }
 
 #[tokio::test]

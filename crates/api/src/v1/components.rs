@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use axum::response::Response;
-use millrace_engine::{CodeRef, entry_in_language};
+use millrace_engine::{CodeRef, JAVASCRIPT, entry_in_language};
 use serde_json::json;
 
 use crate::App;
@@ -24,8 +24,9 @@ pub(crate) fn code_of(params: &Params) -> Result<Option<CodeRef>, ApiError> {
     };
     if let Some(code) = params.text("component_code")? {
         let files = params.parsed::<BTreeMap<String, String>>("component_files")?.unwrap_or_default();
-        let entry = entry_in_language(params.text("component_entry")?, "component", params.text("language")?.as_deref())?;
-        return Ok(Some(CodeRef::Code { code, files, entry, url }));
+        let language = params.text("language")?;
+        let entry = entry_in_language(params.text("component_entry")?, "component", language.as_deref())?;
+        return Ok(Some(CodeRef::Code { code, files, entry, is_javascript: language.as_deref() == Some(JAVASCRIPT), url }));
     }
     if let Some(url) = url {
         return Ok(Some(CodeRef::Url(url)));

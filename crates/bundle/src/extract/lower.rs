@@ -8,6 +8,8 @@ use oxc_ast_visit::Visit;
 use oxc_parser::Parser;
 use oxc_span::SourceType;
 
+use crate::language::kind_of;
+
 use super::auth::AuthKeys;
 use super::module::{Element, Export, Expr, Imported, Member, Module};
 
@@ -22,7 +24,11 @@ pub(super) fn lower(path: &str, text: &str) -> Module {
     }
     let kind = SourceType::from_path(path).unwrap_or_else(|_| SourceType::mjs());
     let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, text, kind).parse();
+    let mut parsed = Parser::new(&allocator, text, kind).parse();
+    // Trees have thousands of files, nearly all of them in the language of their ending.
+    if parsed.panicked && !kind.is_typescript() {
+        parsed = Parser::new(&allocator, text, kind_of(path, text)).parse();
+    }
     if parsed.panicked {
         return Module { is_broken: true, ..Module::default() };
     }

@@ -52,7 +52,7 @@ fn bundler() -> Bundler {
 /// Files by path; the first is the entry.
 fn files(files: &[(&str, &str)]) -> Entry {
     let map: BTreeMap<String, String> = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-    Entry::Files { entry: files[0].0.to_owned(), files: map }
+    Entry::Files { entry: files[0].0.to_owned(), files: map, is_javascript: false }
 }
 
 async fn bundle(sources: &[(&str, &str)]) -> Bundle {

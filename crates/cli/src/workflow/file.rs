@@ -70,7 +70,7 @@ impl WorkflowFile {
                     continue;
                 }
                 (None, Some(code)) => {
-                    let entry = format!("{namespace}.mjs");
+                    let entry = format!("{namespace}.{}", if step["language"] == "typescript" { "ts" } else { "mjs" });
                     Some(StepCode { files: BTreeMap::from([(entry.clone(), code.to_owned())]), entry })
                 }
                 (None, None) => None,
@@ -251,6 +251,7 @@ fn without_code(mut step: Value) -> Value {
     if let Some(fields) = step.as_object_mut() {
         fields.shift_remove("code");
         fields.shift_remove("code_file");
+        fields.shift_remove("language");
     }
     step
 }

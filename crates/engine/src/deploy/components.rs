@@ -40,6 +40,8 @@ pub enum CodeRef {
         files: BTreeMap<String, String>,
         /// The entry's path below that root.
         entry: Option<String>,
+        /// Whether the entry was said to be JavaScript, and is refused where it is not.
+        is_javascript: bool,
         /// Where the code came from, kept as metadata.
         url: Option<String>,
     },
@@ -234,7 +236,7 @@ impl Engine {
     /// Bundles and describes, and stores nothing. With the keys of `$auth` that the code reads of each app.
     async fn bundled(&self, caller: &Caller, code: &CodeRef, earlier: Option<&SavedComponent>) -> Result<(Built, AuthKeys), EngineError> {
         let (entry, url) = match code {
-            CodeRef::Code { code, files, entry, url } => (entry_of(code, files, entry.as_deref())?, url.clone()),
+            CodeRef::Code { code, files, entry, is_javascript, url } => (entry_of(code, files, entry.as_deref(), *is_javascript)?, url.clone()),
             CodeRef::Url(url) => (Entry::Url { url: url.clone() }, Some(url.clone())),
             CodeRef::Component(_) | CodeRef::Key(_) => {
                 return Err(EngineError::missing("component_code", "give `component_code` or `component_url`"));
@@ -422,6 +424,9 @@ pub(crate) fn key_and_version(name: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// The `language` of code that is refused where it is no JavaScript.
+pub const JAVASCRIPT: &str = "javascript";
+
 /// The path of inline code: its language, where that is given, is the ending of its name. Without either, the code tells.
 ///
 /// # Errors
@@ -429,7 +434,7 @@ pub(crate) fn key_and_version(name: &str) -> (&str, Option<&str>) {
 pub fn entry_in_language(entry: Option<String>, stem: &str, language: Option<&str>) -> Result<Option<String>, EngineError> {
     let (endings, ending): (&[&str], _) = match language {
         None => return Ok(entry),
-        Some("javascript") => (&[".mjs", ".js", ".cjs", ".jsx"], ".mjs"),
+        Some(JAVASCRIPT) => (&[".mjs", ".js", ".cjs", ".jsx"], ".mjs"),
         Some("typescript") => (&[".ts", ".mts", ".cts", ".tsx"], ".ts"),
         Some(other) => {
             let shown: String = other.chars().take(80).collect();
@@ -445,7 +450,7 @@ pub fn entry_in_language(entry: Option<String>, stem: &str, language: Option<&st
     }
 }
 
-fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>) -> Result<Entry, EngineError> {
+fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>, is_javascript: bool) -> Result<Entry, EngineError> {
     if code.trim().is_empty() {
         return Err(EngineError::missing("component_code", "`component_code` is empty; give the text of a component"));
     }
@@ -455,7 +460,7 @@ fn entry_of(code: &str, files: &BTreeMap<String, String>, entry: Option<&str>) -
     }
     let mut files = files.clone();
     files.insert(entry.to_owned(), code.to_owned());
-    Ok(Entry::Files { entry: entry.to_owned(), files })
+    Ok(Entry::Files { entry: entry.to_owned(), files, is_javascript })
 }
 
 pub(crate) fn bundle_error(error: BundleError) -> EngineError {

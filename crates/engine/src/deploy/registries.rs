@@ -196,7 +196,7 @@ impl Engine {
         let files = self.registry_tree(&found).await?;
         let path = found.component.path;
         let code = files.get(&path).cloned().ok_or_else(|| EngineError::internal("a registry lacks the file of a component", path.clone()))?;
-        Ok(Some(CodeRef::Code { code, files, entry: Some(path), url: None }))
+        Ok(Some(CodeRef::Code { code, files, entry: Some(path), is_javascript: false, url: None }))
     }
 
     /// `key` as it is in the latest state of its tree, or `key@version`, which earlier states may have.

@@ -12,7 +12,7 @@ use millrace_model::workflow::{Step, Trigger, WorkflowVersion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::deploy::components::{CodeRef, entry_in_language};
+use crate::deploy::components::{CodeRef, JAVASCRIPT, entry_in_language};
 use crate::deploy::configure::Subject;
 use crate::deploy::settings::{SettingsRequest, settings_of};
 use crate::tenants::secrets::keep_sealed;
@@ -444,6 +444,7 @@ fn step_code(field: &str, request: &StepRequest) -> Result<CodeRef, EngineError>
             code: code.clone(),
             files: request.code_files.clone().unwrap_or_default(),
             entry: entry_in_language(Some(request.code_entry.clone().unwrap_or_else(|| request.namespace.clone())), "", request.language.as_deref())?,
+            is_javascript: request.language.as_deref() == Some(JAVASCRIPT),
             url: None,
         }),
         (None, Some(key), None) => Ok(CodeRef::Key(key.clone())),
