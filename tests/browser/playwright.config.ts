@@ -5,9 +5,10 @@ export default defineConfig({
   outputDir: "results",
   fullyParallel: false,
   workers: 2,
-  retries: 0,
+  // One page in some hundreds stays empty on a busy machine, for a cause that is not found yet; the list names it as flaky, and its trace is kept.
+  retries: 1,
   // The machine may be busy: a bound for hangs, not for speed.
-  timeout: 60_000,
+  timeout: 180_000,
   expect: { timeout: 15_000 },
   reporter: process.env["CI"] === undefined ? "list" : "dot",
   use: {
