@@ -5,7 +5,7 @@ export default defineConfig({
   outputDir: "results",
   fullyParallel: false,
   workers: 2,
-  // One page in some hundreds stays empty on a busy machine, for a cause that is not found yet; the list names it as flaky, and its trace is kept.
+  // A page stayed empty once on a busy machine, for a cause that is not found yet. The list names such a spec as flaky.
   retries: 1,
   // The machine may be busy: a bound for hangs, not for speed.
   timeout: 180_000,

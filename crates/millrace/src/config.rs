@@ -433,7 +433,7 @@ fn oidc(args: &ServeArgs, file: &ServeArgs) -> Result<Option<OidcConfig>> {
         },
     };
     if role.is_some() && email_domains.is_empty() {
-        bail!("oidc_role lets in whoever the provider knows: say whose addresses with oidc_email_domains, such as example.com");
+        bail!("oidc_role alone admits every user of the provider: name the domains of their addresses with oidc_email_domains, such as example.com");
     }
     let host = || url_host(&issuer);
     let name = value(|a| &a.oidc_name).unwrap_or_else(host);

@@ -262,15 +262,8 @@ fn check_type(def: &PropDef, value: &Value) -> Result<(), PropError> {
         PropType::HttpRequest => refuse("an object with `url`, and optionally `method`, `headers`, `params`, `auth` and `body`"),
         PropType::Sql => refuse("a query: a string, or an object with the string `query` and optionally the array `params`"),
         PropType::FileStore => refuse("a file store: its name, 1 to 64 letters, digits, `-`, `_` and `.`; it need not exist yet"),
-        PropType::Text
-        | PropType::DataStore
-        | PropType::Alert
-        | PropType::HttpInterface
-        | PropType::TimerInterface
-        | PropType::AppHook
-        | PropType::Db
-        | PropType::Service
-        | PropType::Other => refuse("a string"),
+        // Text: of the types that are left every value fits.
+        _ => refuse("a string"),
     }
 }
 

@@ -28,7 +28,7 @@ use crate::wire::{self, WireError};
 const STDERR_KEPT: usize = 16 << 10;
 /// How long a host that does nothing may be silent in the middle of a frame: two looks at it on end.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(5);
-/// Who uses that much of the processor between two looks does something.
+/// Processor time between two looks from which on a host counts as busy.
 const BUSY: Duration = Duration::from_millis(100);
 /// How long a process whose wire ended may take to exit, and its last words to arrive.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);

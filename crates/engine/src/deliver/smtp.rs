@@ -22,6 +22,9 @@ use url::Url;
 /// The most bytes read from a mail server in one connection, its TLS handshake included.
 const READ_BYTES_MAX: usize = 1 << 20;
 
+/// How long the answer to QUIT is waited for.
+const GOODBYE: Duration = Duration::from_millis(500);
+
 /// Why a mail was not sent, or the mail server not checked. No variant shows the address: it may hold
 /// a password.
 #[derive(Debug, thiserror::Error)]
@@ -85,10 +88,12 @@ impl MailServer {
         let sent = async {
             let mut connection = self.connect().await?;
             connection.send(message.envelope(), &message.formatted()).await?;
-            connection.abort().await;
-            Ok(())
+            Ok(connection)
         };
-        tokio::time::timeout(timeout, sent).await.unwrap_or(Err(SmtpError::Timeout))
+        let mut connection = tokio::time::timeout(timeout, sent).await.unwrap_or(Err(SmtpError::Timeout))?;
+        // The mail is taken: a server that does not answer QUIT would get it again if that were a failure.
+        let _ = tokio::time::timeout(GOODBYE, connection.abort()).await;
+        Ok(())
     }
 
     /// Connects, greets and signs in; whether the server then accepts commands. Nothing is sent.
@@ -174,7 +179,37 @@ impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin + std::fmt::Debug> AsyncTok
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_takes_a_mail_and_does_not_answer_quit_has_taken_it() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let peer = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut lines = BufReader::new(stream);
+            lines.write_all(b"220 mail.test\r\n").await.unwrap();
+            let (mut line, mut is_data) = (String::new(), false);
+            while lines.read_line(&mut line).await.unwrap() > 0 && !line.starts_with("QUIT") {
+                let answer: &[u8] = match line.trim_end() {
+                    "DATA" => b"354 go on\r\n",
+                    "." => b"250 taken\r\n",
+                    _ if is_data => b"",
+                    _ => b"250 ok\r\n",
+                };
+                is_data = line.trim_end() == "DATA" || (is_data && line.trim_end() != ".");
+                lines.write_all(answer).await.unwrap();
+                line.clear();
+            }
+            (line.starts_with("QUIT"), lines)
+        });
+        let message = Message::builder().from("a@x.test".parse().unwrap()).to("b@x.test".parse().unwrap()).body(String::from("hello")).unwrap();
+        let server = MailServer::from_url(&format!("smtp://127.0.0.1:{port}")).unwrap();
+        server.send(&message, Duration::from_secs(60)).await.expect("it is taken");
+        assert!(peer.await.unwrap().0, "it says goodbye");
+    }
 
     #[test]
     fn an_address_says_where_and_how() {

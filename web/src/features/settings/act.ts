@@ -5,12 +5,8 @@ const VERBS: Record<string, string> = { POST: "Made", PUT: "Changed", DELETE: "D
 const NOUNS: Record<string, string> = {
   api_keys: "API key",
   oauth: "OAuth",
-  clients: "client",
   registries: "registry",
-  deliveries: "deliveries",
-  retention: "retention",
-  password: "password",
-  files: "file",
+  deliveries: "delivery",
 };
 /** A segment that the request fills in. */
 const IDS = /^\{.*\}$/;
