@@ -3,6 +3,7 @@
 
 mod conformance;
 mod runtime;
+mod suites;
 mod tidy;
 mod tidy_docs;
 mod tidy_web;
@@ -148,40 +149,12 @@ fn test() -> Result<()> {
     let root = root();
     run(&root.join("runtime"), "npm", &["test", "--silent"])?;
     web::test(&root)?;
-    rust_tests()?;
+    suites::rust_tests()?;
     web::browser_test(&root)?;
     if !has_postgres() {
         eprintln!("note: tests on Postgres were skipped: no `initdb` was found on PATH or in /usr/lib/postgresql");
     }
     Ok(())
-}
-
-/// Most tests of the conformance and crash suites wait for a server much of their time: two for each processor run at once.
-/// What looks at neighbours and limits needs a quieter machine.
-fn rust_tests() -> Result<()> {
-    // Of the whole workspace each time: for a part of it, cargo would build the dependencies with other features again.
-    let suite = |targets: &[&str], threads: Option<usize>| {
-        let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-        command.args(["test", "--workspace", "--no-fail-fast"]).args(targets).current_dir(root());
-        if let Some(each) = threads {
-            command.args(["--", "--test-threads", &(each * std::thread::available_parallelism().map_or(2, usize::from)).to_string()]);
-        }
-        eprintln!("$ {command:?}");
-        command
-    };
-    if !suite(&["--no-run"], None).status()?.success() {
-        bail!("the tests do not build");
-    }
-    let all = [
-        ("units", suite(&["--lib", "--bins", "--test", "it", "--test", "native"], None).status()?),
-        ("documents", suite(&["--doc"], None).status()?),
-        // With more at once, servers of the tests wait so long for a processor that leases and deadlines run out.
-        ("conformance", suite(&["--test", "conformance"], Some(2)).status()?),
-        ("crash", suite(&["--test", "crash"], Some(2)).status()?),
-        ("security", suite(&["--test", "security"], Some(1)).status()?),
-    ];
-    let failed: Vec<&str> = all.iter().filter(|(_, status)| !status.success()).map(|(name, _)| *name).collect();
-    if failed.is_empty() { Ok(()) } else { bail!("tests failed: {}", failed.join(", ")) }
 }
 
 /// Writes the document as the binary prints it; a test holds the two together.

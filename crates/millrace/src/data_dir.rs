@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use millrace_engine::FirstTenant;
@@ -19,6 +20,10 @@ pub const CREDENTIALS: &str = "credentials.json";
 const NEXT_CREDENTIALS: &str = "credentials.json.next";
 /// There while a backup is restored.
 pub const RESTORING: &str = "restoring";
+
+/// How long a start waits for the lock. A server that was killed while it started a process leaves its lock to that process until it runs its own program: a
+/// supervisor that starts the next one at once must not be told of another server.
+const RELEASE: Duration = Duration::from_secs(2);
 
 /// A data directory that this process holds. The kernel gives it up when the process ends, however it ends.
 pub struct DataDir {
@@ -39,10 +44,7 @@ impl DataDir {
             .mode(0o600)
             .open(path.join("lock"))
             .with_context(|| format!("could not write in the data directory `{}`", path.display()))?;
-        #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-        // SAFETY: the descriptor is open and ours.
-        let held = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
-        if !held {
+        if !locked_within(&lock, RELEASE) {
             bail!("the data directory `{}` is in use by another server; stop it, or choose another with --data-dir", path.display());
         }
         Ok(Self { path, _lock: lock })
@@ -84,6 +86,20 @@ impl DataDir {
         }
         value["url"] = url.into();
         write_private(&path, format!("{value:#}\n").as_bytes()).with_context(|| format!("could not write `{}`", path.display()))
+    }
+}
+
+/// Whether the lock became ours within `patience`.
+fn locked_within(lock: &File, patience: Duration) -> bool {
+    let begun = Instant::now();
+    loop {
+        #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
+        // SAFETY: the descriptor is open and ours.
+        let held = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+        if held || begun.elapsed() >= patience {
+            return held;
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
