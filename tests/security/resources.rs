@@ -215,9 +215,13 @@ async fn running(field: &Field) -> u64 {
     count.parse().expect("a number")
 }
 
+/// Held by a test with a flood: two at once are more than a small machine serves, and nobody's share can be told any more.
+static FLOOD: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// Of 256 places one source or workflow gets half, and an organization three quarters; the neighbour has one.
 #[tokio::test]
 async fn a_flood_of_requests_leaves_places_to_others() {
+    let _one = FLOOD.lock().await;
     let field = Field::start().await;
     let slow = field.deploy("await new Promise((y) => setTimeout(y, 400)); return 'slow';").await;
     let url = endpoint(&slow);
@@ -227,7 +231,8 @@ async fn a_flood_of_requests_leaves_places_to_others() {
     field.server.until("the flood is there", &path, |l| l["page_info"]["total_count"].as_u64() > Some(0)).await;
     let mut most = 0;
     for _ in 0..10 {
-        field.healthy().await;
+        // `/readyz` may say by now that the database answers late, which is true of a busy machine.
+        field.healthy_neighbour().await;
         most = most.max(running(&field).await);
     }
     assert!(most <= 129, "{most} runs had a place");
@@ -243,6 +248,7 @@ async fn a_flood_of_requests_leaves_places_to_others() {
 /// However many workflows and sources an organization has: it gets three quarters of all places, and another one's events go in turn with its own.
 #[tokio::test]
 async fn a_flood_of_one_organization_leaves_places_to_another() {
+    let _one = FLOOD.lock().await;
     let field = Field::start().await;
     let other = field.server.post("/workspaces", &json!({ "name": "Other", "email": "other@example.test" })).await.data();
     let code = "export default { name: 'small', version: '1', props: { http: { type: '$.interface.http', customResponse: true } }, run(e) { this.http.respond({ status: 200, body: 'well' }); } };";
