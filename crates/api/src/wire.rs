@@ -158,7 +158,7 @@ fn apps(c: &SavedComponent) -> Vec<&str> {
 pub(crate) fn source(view: &SourceView) -> Value {
     let s = &view.source;
     json!({
-        "id": s.id, "user_id": s.user_id, "owner_id": s.org_id, "component_id": s.component_id, "configured_props": s.configured_props, "active": s.active,
+        "id": s.id, "user_id": s.user_id, "owner_id": s.org_id, "component_id": s.component_id, "configured_props": s.configured_props, "sealed_props": view.sealed, "active": s.active,
         "inactive_reason": s.inactive_reason, "created_at": s.created_at.secs(), "updated_at": s.updated_at.secs(), "name": s.name, "name_slug": s.name_slug,
         "calls_per_isolate": s.settings.calls_per_isolate.unwrap_or(1), "concurrency": s.limits.as_ref().and_then(|limits| limits.concurrency),
         "made_from": s.made_from, "external_user_id": s.external_user_id, "interfaces": interfaces(&view.interfaces),

@@ -1,5 +1,6 @@
 // What runs, of all owners: Home and the list.
-import { expect, test } from "../fixtures/test.ts";
+import { startServer } from "../fixtures/server.ts";
+import { expect, expectAccessible, serveBuild, test } from "../fixtures/test.ts";
 
 const code = (body: string) =>
   `export default { name: "x", version: "1", async run(event) { ${body} } };`;
@@ -41,4 +42,75 @@ test("Home and Runs show what runs of all owners did", async ({ page, server }) 
   await page.reload();
   await runs.getByRole("link", { name: "RangeError no such shelf" }).click();
   await expect(page).toHaveURL(/\/runs\/run_/);
+});
+
+test("an empty Home has three doors; the first one ends at the run of a request", async ({ browser }) => {
+  const server = await startServer();
+  const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${server.key}` }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  await serveBuild(page, server);
+  await page.goto(server.url);
+  await expect(page.getByRole("heading", { name: "Nothing turns yet. Let something in." })).toBeVisible();
+  const doors = page.getByRole("region", { name: "Three ways to begin" });
+  await expect(doors.getByRole("heading")).toHaveText(["Receive a request", "Bring a component", "From your editor"]);
+  await expect(doors).toContainText(`millrace login --url ${server.url}`);
+  await expectAccessible(page);
+
+  await doors.getByLabel("Words, a key or an address").fill("new rows");
+  await doors.getByRole("button", { name: "Find" }).click();
+  await expect(page.getByLabel("Words, a key, an address or code")).toHaveValue("new rows");
+  await page.goBack();
+
+  await doors.getByRole("button", { name: "Make the workflow" }).click();
+  await expect(doors).toContainText("Waits for the first request");
+  await expect(doors).toContainText("/e/");
+  await doors.getByRole("button", { name: "Send it for me" }).click();
+  await expect(page).toHaveURL(/\/runs\/run_/);
+  await expect(page.getByText("Received a request").first()).toBeVisible();
+  await page.goto(server.url);
+  await expect(page.getByRole("status").filter({ hasText: "All is well." })).toBeVisible();
+  await expectAccessible(page);
+  await context.close();
+  await server.stop();
+});
+
+test("Home says what needs somebody, and what stands still goes on from there", async ({ page, server }) => {
+  const asleep = await server.call<{ id: string }>("POST", "/sources", { name: "Nightly digest", component_code: code("") });
+  await server.call("PUT", `/sources/${asleep.id}`, { active: false });
+  const bad = await server.call<{ id: string }>("POST", "/sources", { name: "Shelves", component_code: code(`throw new RangeError("no shelf left");`) });
+  await server.call("POST", `/sources/${bad.id}/run`, { event: {} });
+  await page.goto("/");
+  await expect(page.getByRole("status").filter({ hasText: "Needs you:" })).toContainText("in the last hour");
+  await expect(page.getByRole("figure", { name: /^Runs per minute, .* failed$/ })).toBeVisible();
+  const still = page.getByRole("list", { name: "Standing still" }).getByRole("listitem").filter({ hasText: "Nightly digest" });
+  await expect(still).toContainText("Switched off: it takes no events.");
+  await expectAccessible(page);
+  await still.getByRole("button", { name: "Activate" }).click();
+  await expect(page.getByText("Nightly digest is active")).toBeVisible();
+  await expect(still).toHaveCount(0);
+  expect((await server.call<{ active: boolean }>("GET", `/sources/${asleep.id}`)).active).toBe(true);
+
+  // What is looked back over is in the address.
+  await page.getByRole("button", { name: "14 d" }).click();
+  await expect(page).toHaveURL(/range=fortnight/);
+  await expect(page.getByRole("figure", { name: /^Runs per 6 hours/ })).toBeVisible();
+});
+
+test("a secret that is set shows that it is, and is replaced by typing", async ({ page, server }) => {
+  const secret = { type: "string", label: "Signing secret", secret: true, optional: true };
+  const source = await server.call<{ id: string }>("POST", "/sources", {
+    name: "Signed",
+    component_code: `export default { name: "Signed", version: "1", props: { secret: ${JSON.stringify(secret)} }, run() { return this.secret.length; } };`,
+    configured_props: { secret: "hunter2hunter2" },
+  });
+  await page.goto(`/sources/${source.id}/configure`);
+  const field = page.getByRole("group").or(page.locator("main")).filter({ hasText: "Signing secret" }).first();
+  await expect(field).toContainText("Set. Nobody can read it back.");
+  expect(await page.content()).not.toContain("hunter2");
+  await page.getByRole("button", { name: "Replace…" }).click();
+  await page.getByLabel("Signing secret").fill("a longer secret than before");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(page.getByText("Saved").first()).toBeVisible();
+  const run = await server.call<{ return_value: number }>("POST", `/sources/${source.id}/run`, { event: {} });
+  expect(run.return_value).toBe(27);
 });

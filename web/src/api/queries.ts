@@ -52,6 +52,34 @@ export const ownersQuery = queryOptions({
   staleTime: 30_000,
 });
 
+/** Names of webhooks by their ids; one without a name is called by its address. */
+export const webhookNamesQuery = queryOptions({
+  queryKey: ["webhook-names"],
+  queryFn: async ({ signal }) => {
+    const query = { limit: PAGE_MAX, include: "id,name,url" };
+    const webhooks = await data(client.GET("/v1/webhooks", { params: { query }, signal }));
+    return new Map(webhooks.map(({ id, name, url }) => [id, name ?? url] as const));
+  },
+  staleTime: 30_000,
+});
+
+/** Names of members and keys by their id, for records of who did what; those that are gone are named by their id. */
+export const actorsQuery = queryOptions({
+  queryKey: ["actors"],
+  queryFn: async ({ signal }) => {
+    const query = { limit: PAGE_MAX };
+    const [members, keys] = await Promise.all([
+      body(client.GET("/v1/members", { params: { query }, signal })),
+      body(client.GET("/v1/api_keys", { params: { query }, signal })),
+    ]);
+    return new Map([
+      ...members.data.map(({ id, name }) => [id, name] as const),
+      ...keys.data.map(({ id, name }) => [id, `key ${name}`] as const),
+    ]);
+  },
+  staleTime: 30_000,
+});
+
 type Page<T> = { data: T[]; page_info: { total_count: number; end_cursor: string | null } };
 
 /** A list of the API, a page at a time. */

@@ -23,8 +23,8 @@ function ConfigureSource() {
     target: id,
     props,
     stored: source.configured_props,
-    // The server never gives a secret back: one that is required has a value.
-    sealed: props.filter(({ secret, optional }) => secret && !optional).map(({ name }) => name),
+    // The server never gives a secret back, only the names of those that are set.
+    sealed: source.sealed_props,
     keepAs: `source.${id}`,
   });
   return (

@@ -9,6 +9,8 @@ import { componentOfId, componentOfKey, sourcesQuery } from "~/features/sources/
 import { ReadAddress } from "~/features/sources/read-address";
 import type { Runnable } from "~/features/sources/what-runs";
 import { useTitle } from "~/shell/title";
+import { Empty } from "~/ui/banner";
+import { buttonClass } from "~/ui/button";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { Tile } from "~/ui/tag";
 
@@ -101,6 +103,7 @@ function OfAddress({ url }: { url: string }) {
 
 function OfKey({ named }: { named: string }) {
   const { data } = useSuspenseQuery(componentOfKey(named));
+  if (data.type === "action") return <NoSource name={data.name ?? named} />;
   const from =
     data.path === undefined ? "this organization, published" : `a registry, ${data.path}`;
   return <Deploy named={{ key: named }} target={named} component={data} from={from} />;
@@ -108,8 +111,29 @@ function OfKey({ named }: { named: string }) {
 
 function OfId({ id }: { id: string }) {
   const { data } = useSuspenseQuery(componentOfId(id));
+  if (data.type === "action") return <NoSource name={data.name ?? data.key ?? id} />;
   const from = data.component_url ?? "pasted code";
   return <Deploy named={{ component_id: id }} target={id} component={data} from={from} />;
+}
+
+/** An action emits nothing by itself: it is a step of a workflow. */
+function NoSource({ name }: { name: string }) {
+  return (
+    <>
+      <Head name={name} />
+      <Empty title={`${name} is an action, no source.`}>
+        <p>Actions are steps of workflows: add it to one, after what starts it.</p>
+        <p className="row">
+          <Link to="/workflows/new" className={buttonClass({ look: "primary" })}>
+            New workflow
+          </Link>
+          <Link to="/workflows" className={buttonClass({})}>
+            Choose a workflow
+          </Link>
+        </p>
+      </Empty>
+    </>
+  );
 }
 
 function Deploy({

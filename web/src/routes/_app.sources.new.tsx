@@ -3,9 +3,14 @@ import { FindSource } from "~/features/sources/find";
 import { useTitle } from "~/shell/title";
 import { Crumbs, PageHead } from "~/ui/pane";
 
-export const Route = createFileRoute("/_app/sources/new")({ component: NewSource });
+export const Route = createFileRoute("/_app/sources/new")({
+  validateSearch: (given: Record<string, unknown>): { text?: string } =>
+    typeof given.text === "string" && given.text !== "" ? { text: given.text } : {},
+  component: NewSource,
+});
 
 function NewSource() {
+  const { text } = Route.useSearch();
   useTitle("New source");
   return (
     <>
@@ -16,7 +21,7 @@ function NewSource() {
         </Crumbs>
       </PageHead>
       <div className="scroll">
-        <FindSource />
+        <FindSource first={text ?? ""} />
       </div>
     </>
   );

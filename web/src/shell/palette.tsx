@@ -9,6 +9,7 @@ import { useState } from "react";
 import { Keys } from "~/ui/keys";
 import { placeOfId } from "./ids";
 import { groups, more } from "./nav";
+import { ranked } from "./palette-rank";
 import { shortcuts } from "./shortcuts";
 import { useThings } from "./things";
 
@@ -102,7 +103,6 @@ function Found({
         label: name,
         icon,
         note: kind,
-        also: id,
         onSelect: go(href),
       })),
     },
@@ -120,9 +120,7 @@ function Found({
       ],
     },
   ];
-  const shown = found
-    .map((group) => ({ ...group, items: group.items.filter((act) => matches(act, text)) }))
-    .filter(({ items }) => items.length > 0);
+  const shown = ranked(found, text);
 
   return (
     <Autocomplete.Root
@@ -182,13 +180,4 @@ function Found({
       </div>
     </Autocomplete.Root>
   );
-}
-
-/** Every word of the query begins or is within a word of the act. */
-export function matches(act: Pick<Act, "label" | "also" | "note" | "id">, query: string): boolean {
-  const where = `${act.label} ${act.also ?? ""} ${act.note ?? ""} ${act.id}`.toLowerCase();
-  return query
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => where.includes(word));
 }

@@ -107,6 +107,7 @@ const SHOWN_OF_SOURCES: &[&str] = &[
     "owner_id",
     "component_id",
     "configured_props",
+    "sealed_props",
     "configurable_props",
     "active",
     "inactive_reason",

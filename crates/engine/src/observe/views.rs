@@ -9,7 +9,7 @@ use millrace_store::{Delivery, Interfaces, Lineage};
 use serde_json::{Value, json};
 
 use crate::Engine;
-use crate::tenants::secrets::hide_sealed;
+use crate::tenants::secrets::{hide_sealed, sealed_names};
 
 /// A source as shown.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct SourceView {
     pub source: Source,
     /// What triggers it.
     pub interfaces: Interfaces,
+    /// Names of the props that have a secret value.
+    pub sealed: Vec<String>,
 }
 
 /// A step as shown.
@@ -73,6 +75,7 @@ impl Engine {
     }
 
     pub(crate) fn show_source(&self, mut source: Source, interfaces: &Interfaces) -> SourceView {
+        let sealed = sealed_names(&source.configured_props);
         hide_sealed(&mut source.configured_props);
         if let Some(http) = interfaces.http.first() {
             for value in source.configured_props.values_mut() {
@@ -81,6 +84,6 @@ impl Engine {
                 }
             }
         }
-        SourceView { source, interfaces: interfaces.clone() }
+        SourceView { source, interfaces: interfaces.clone(), sealed }
     }
 }

@@ -55,6 +55,7 @@ export function AccountsPage() {
                 An account lets code call a service with your rights. Code gets the values of the
                 accounts that its own props name, and of no others.
               </p>
+              {connect}
             </Empty>
           }
         >

@@ -1,87 +1,178 @@
-/** What goes on now, what fails, what waits, and what ran lately. */
+/** Whether all is well, what needs somebody, what runs, comes due and changed. */
 
 import "./home.css";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { Plus } from "lucide-react";
+import { type ReactNode, useState } from "react";
 import { sentence } from "~/api/errors";
-import { type Owner, ownersQuery } from "~/api/queries";
+import { actorsQuery, type Owner, ownersQuery } from "~/api/queries";
 import type { RunRow } from "~/api/run-list";
 import type { ErrorGroup } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
+import { isChange, isDeploy } from "~/shell/act";
+import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
-import { Banner, Empty, SkeletonRows } from "~/ui/banner";
-import { buttonClass } from "~/ui/button";
-import { count, duration } from "~/ui/format";
-import { PageHead, PaneHead } from "~/ui/pane";
-import { Glyph, type Status } from "~/ui/status";
+import { Banner, SkeletonRows } from "~/ui/banner";
+import { Button, buttonClass } from "~/ui/button";
+import { count, duration, plural } from "~/ui/format";
+import { PageHead, PaneHead, Segments } from "~/ui/pane";
+import { Glyph } from "~/ui/status";
 import { Tile } from "~/ui/tag";
 import { Until, useNow, When } from "~/ui/time";
-import { newestGroups, newestRuns } from "./queries";
+import { type Changeable, Changed } from "./changed";
+import { Chart } from "./chart";
+import { Figures } from "./figures";
+import { FirstVisit, type Received } from "./first-visit";
+import { NextList, timersOf } from "./next-list";
+import { changesQuery, newestGroups, newestRuns, partsQuery, statsQuery } from "./queries";
+import { RANGES, type RangeName, rangeOf } from "./ranges";
+import { standingStill } from "./standing";
+import { StillList } from "./still-list";
 
-const HOUR_MS = 3_600_000;
-/** The hour moves in steps, so that a question is asked again and not anew. */
-const STEP_MS = 60_000;
-/** As far as the server counts. */
-const COUNTED_MAX = 1_000;
+const CHANGED_SHOWN = 7;
 
-export function HomePage() {
+export function HomePage({
+  range: rangeName,
+  onRange,
+}: {
+  range: RangeName;
+  onRange: (range: RangeName) => void;
+}) {
   useTitle("Home");
   useLiveRuns();
+  const range = rangeOf(rangeName);
   const now = useNow();
-  const hour = { from: Math.floor(now / STEP_MS) * STEP_MS - HOUR_MS };
+  const isOwner = useRefusal("full") === undefined;
   const running = useQuery(newestRuns({ status: "running" }, 6));
   const queued = useQuery(newestRuns({ status: "queued" }, 1));
-  const paused = useQuery(newestRuns({ status: "paused" }, 5));
-  const ended = useQuery({
-    ...newestRuns({ status: "succeeded", ...hour }, 1),
-    placeholderData: (before) => before,
-  });
-  const failed = useQuery({
-    ...newestRuns({ status: "failed", ...hour }, 1),
-    placeholderData: (before) => before,
-  });
-  const lately = useQuery(newestRuns({}, 12));
+  const paused = useQuery(newestRuns({ status: "paused" }, 20));
+  const lately = useQuery(newestRuns({}, 10));
   const groups = useQuery(newestGroups);
+  const stats = useQuery(statsQuery(range));
+  const parts = useQuery(partsQuery);
+  const changes = useQuery({ ...changesQuery, enabled: isOwner });
+  const actors = useQuery({ ...actorsQuery, enabled: isOwner });
   const { data: owners } = useQuery(ownersQuery);
-  const problem = lately.error ?? groups.error;
+  const [received, setReceived] = useState<Received>();
+
+  const problem = lately.error ?? stats.error ?? parts.error ?? groups.error;
+  const again = () => {
+    for (const each of [running, queued, paused, lately, groups, stats, parts]) void each.refetch();
+  };
+  const nothing =
+    parts.data !== undefined &&
+    lately.data !== undefined &&
+    parts.data.sources.length + parts.data.workflows.length + lately.data.rows.length === 0;
+  if (nothing || received !== undefined) {
+    return <FirstVisit received={received} onReceived={setReceived} />;
+  }
+
+  const waiting = paused.data?.rows.filter(isForPerson) ?? [];
+  const still = parts.data === undefined ? [] : standingStill(parts.data);
+  const timers = parts.data === undefined ? [] : timersOf(parts.data);
+  const dueRuns = paused.data?.rows.filter(({ paused }) => paused?.until !== undefined) ?? [];
+  const failing =
+    groups.data?.data.filter(({ last_seen_ms }) => last_seen_ms >= now - range.span) ?? [];
+  const older = groups.data?.data.filter((group) => !failing.includes(group)) ?? [];
+  const changed = changes.data?.filter(({ action }) => isChange(action)) ?? [];
+  const names = namesOf(owners, parts.data);
+  const flags = changed
+    .filter(({ action }) => isDeploy(action))
+    .map(({ id, target, created_at_ms }) => ({
+      id,
+      at: created_at_ms,
+      name: names.get(target ?? "")?.name ?? "Deployed",
+    }));
+  const isRead = problem === null && parts.isSuccess && groups.isSuccess && paused.isSuccess;
   return (
     <>
       <PageHead
         acts={
           <>
+            <Segments
+              label="Time"
+              value={range.name}
+              onChange={onRange}
+              choices={RANGES.map(({ name, label }) => [name, label] as const)}
+            />
             <Link to="/sources/new" className={buttonClass({})}>
-              New source
+              <Plus className="icon" aria-hidden="true" />
+              <span className="only-wide">Source</span>
+              <span className="sr">New source</span>
             </Link>
             <Link to="/workflows/new" className={buttonClass({})}>
-              New workflow
+              <Plus className="icon" aria-hidden="true" />
+              <span className="only-wide">Workflow</span>
+              <span className="sr">New workflow</span>
             </Link>
           </>
         }
       >
         <h1>Home</h1>
       </PageHead>
-      <div className="scroll">
+      <div className="scroll home">
         {problem !== null && (
           <div className="crash">
-            <Banner kind="failed" role="alert" title="What runs could not be read">
+            <Banner
+              kind="failed"
+              role="alert"
+              title="Home could not be read"
+              act={
+                <Button size="sm" onClick={again}>
+                  Read again
+                </Button>
+              }
+            >
               {sentence(problem)}
             </Banner>
           </div>
         )}
-        <dl className="figures">
-          <Figure name="Running now" status="running" total={running.data?.total} />
-          <Figure name="Queued" status="queued" total={queued.data?.total} />
-          <Figure name="Succeeded" about="last hour" status="succeeded" total={ended.data?.total} />
-          <Figure name="Failed" about="last hour" status="failed" total={failed.data?.total} />
-          <Figure name="Paused" status="paused" total={paused.data?.total} />
-        </dl>
+        {isRead && (
+          <Verdict
+            failing={failing.length}
+            faults={still.filter(({ isFault }) => isFault).length}
+            waiting={waiting.length}
+            says={range.says}
+          />
+        )}
+        <Figures
+          range={range}
+          running={running.data?.total}
+          queued={queued.data?.total}
+          paused={paused.data?.total}
+          waiting={waiting.length}
+          total={stats.data?.now.total}
+          before={stats.data?.before}
+        />
+        {stats.data === undefined ? (
+          stats.isPending && <div className="chart-space" aria-busy="true" />
+        ) : (
+          <Chart stats={stats.data.now} range={range} flags={flags} />
+        )}
         <div className="home-cols">
-          <section aria-labelledby="home-lately">
+          <div>
             {running.data !== undefined && running.data.rows.length > 0 && (
               <>
                 <PaneHead title="Running now" count={running.data.total} />
                 <Lines runs={running.data.rows} now={now} label="Running now" />
+              </>
+            )}
+            {still.length > 0 && (
+              <>
+                <PaneHead
+                  id="home-still"
+                  title="Standing still"
+                  count={count(still.length)}
+                  hint="What could turn and does not"
+                />
+                <StillList still={still} />
+              </>
+            )}
+            {timers.length + dueRuns.length > 0 && (
+              <>
+                <PaneHead id="home-next" title="Next" hint="Timers and pauses that come due" />
+                <NextList timers={timers} paused={dueRuns} now={now} />
               </>
             )}
             <PaneHead id="home-lately" title="Ran lately">
@@ -92,37 +183,61 @@ export function HomePage() {
             {lately.isPending ? (
               <SkeletonRows rows={6} />
             ) : lately.data?.rows.length === 0 ? (
-              <Empty title="Nothing ran yet.">
-                <Link to="/workflows/new" className={buttonClass({ look: "primary" })}>
-                  Make a workflow
-                </Link>
-                <Link to="/sources/new" className={buttonClass({})}>
-                  Deploy a source
-                </Link>
-              </Empty>
+              <p className="home-none dim">
+                Nothing ran yet. Send an event to a source or a workflow, or run one by hand.
+              </p>
             ) : (
               <Lines runs={lately.data?.rows ?? []} now={now} label="Ran lately" />
             )}
-          </section>
+          </div>
           <aside aria-label="What needs attention">
-            <PaneHead title="Failing">
+            {waiting.length > 0 && (
+              <>
+                <PaneHead title="Waits for a person" count={count(waiting.length)} />
+                <ul className="home-list">
+                  {waiting.slice(0, 5).map((run) => (
+                    <Waiting key={run.id} run={run} />
+                  ))}
+                </ul>
+              </>
+            )}
+            <PaneHead title="Failing" hint={groups.isSuccess ? range.says : undefined}>
               <Link to="/errors" className="link small">
                 All errors
               </Link>
             </PaneHead>
+            {groups.isPending && <SkeletonRows rows={3} height={52} />}
             <ul className="home-list">
-              {groups.data?.data.map((group) => (
+              {failing.map((group) => (
                 <Group key={group.id} group={group} owners={owners} />
               ))}
             </ul>
-            {groups.data?.data.length === 0 && <p className="home-none dim">No run has failed.</p>}
-            <PaneHead title="Paused" count={paused.data?.total} />
-            <ul className="home-list">
-              {paused.data?.rows.map((run) => (
-                <Waiting key={run.id} run={run} />
-              ))}
-            </ul>
-            {paused.data?.rows.length === 0 && <p className="home-none dim">No run is paused.</p>}
+            {groups.isSuccess && failing.length === 0 && (
+              <p className="home-none dim">
+                No run has failed {range.says}.
+                {older.length > 0 && (
+                  <>
+                    {" "}
+                    The last one failed <When at={older[0]?.last_seen_ms ?? 0} />.
+                  </>
+                )}
+              </p>
+            )}
+            {changed.length > 0 && (
+              <>
+                <PaneHead id="home-changed" title="What changed">
+                  <Link to="/settings/audit" className="link small">
+                    Audit
+                  </Link>
+                </PaneHead>
+                <Changed
+                  records={changed}
+                  most={CHANGED_SHOWN}
+                  actors={actors.data}
+                  names={names}
+                />
+              </>
+            )}
           </aside>
         </div>
       </div>
@@ -130,34 +245,71 @@ export function HomePage() {
   );
 }
 
-function Figure({
-  name,
-  about,
-  status,
-  total,
+const isForPerson = ({ paused }: RunRow) => paused?.kind === "suspend";
+
+type Named = { id: string; name: string };
+
+type Parts = {
+  sources: readonly Named[];
+  workflows: readonly Named[];
+  accounts: readonly Named[];
+  webhooks: readonly { id: string; name: string | null; url: string }[];
+};
+
+function namesOf(
+  owners: Map<string, Owner> | undefined,
+  parts: Parts | undefined,
+): Map<string, Changeable> {
+  const names = new Map<string, Changeable>();
+  for (const { id, name, isWorkflow } of owners?.values() ?? []) {
+    names.set(id, { id, name, kind: isWorkflow ? "workflow" : "source" });
+  }
+  for (const { id, name } of parts?.sources ?? []) names.set(id, { id, name, kind: "source" });
+  for (const { id, name } of parts?.workflows ?? []) names.set(id, { id, name, kind: "workflow" });
+  for (const { id, name } of parts?.accounts ?? []) names.set(id, { id, name, kind: "account" });
+  for (const { id, name, url } of parts?.webhooks ?? []) {
+    names.set(id, { id, name: name ?? url, kind: "webhook" });
+  }
+  return names;
+}
+
+/** One line that says whether somebody is needed, and for what. */
+function Verdict({
+  failing,
+  faults,
+  waiting,
+  says,
 }: {
-  name: string;
-  about?: string;
-  status: Status;
-  total: number | undefined;
+  failing: number;
+  faults: number;
+  waiting: number;
+  says: string;
 }) {
-  const shown =
-    total === undefined ? "–" : total >= COUNTED_MAX ? `${count(COUNTED_MAX)}+` : count(total);
+  const needs = [
+    ...(failing === 0 ? [] : [`${plural(failing, "error")} ${says}`]),
+    ...(faults === 0 ? [] : [`${count(faults)} ${faults === 1 ? "stands" : "stand"} still`]),
+    ...(waiting === 0
+      ? []
+      : [`${plural(waiting, "run")} ${waiting === 1 ? "waits" : "wait"} for a person`]),
+  ];
+  const status = failing > 0 || faults > 0 ? "failed" : waiting > 0 ? "paused" : "succeeded";
   return (
-    <div>
-      <dt className="row">
-        <Glyph status={status} small />
-        {name}
-        {about !== undefined && <span className="dim small">{about}</span>}
-      </dt>
-      <dd
-        className={
-          status === "failed" && total !== undefined && total > 0 ? "failed-text" : undefined
-        }
-      >
-        {shown}
-      </dd>
-    </div>
+    <p className="verdict" role="status">
+      <Glyph status={status} />
+      {needs.length === 0 ? (
+        <>
+          <b>All is well.</b>
+          <span className="mid">
+            Nothing failed {says}, nothing stands still, nobody is waited for.
+          </span>
+        </>
+      ) : (
+        <>
+          <b>Needs you:</b>
+          <span className="mid">{needs.join(", ")}.</span>
+        </>
+      )}
+    </p>
   );
 }
 
@@ -221,15 +373,16 @@ function Group({ group, owners }: { group: ErrorGroup; owners: Map<string, Owner
 function Waiting({ run }: { run: RunRow }) {
   return (
     <li className="home-item">
-      <Link to="/runs/$id" params={{ id: run.id }} className="row-link cut">
+      <Link to="/runs/$id" params={{ id: run.id }} className="row-link cut name">
         {run.summary ?? `Waits in ${run.paused?.step ?? "a step"}`}
       </Link>
+      <Glyph status="paused" />
       <span className="dim small cut home-under">
         {run.ownerName}
         {run.paused?.until !== undefined && (
           <>
             {" "}
-            · until <Until at={run.paused.until} />
+            · cancelled <Until at={run.paused.until} />, unless resumed
           </>
         )}
       </span>

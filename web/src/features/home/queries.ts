@@ -1,10 +1,16 @@
 import { queryOptions } from "@tanstack/react-query";
-import { body, client } from "~/api/client";
+import { body, client, data } from "~/api/client";
+import { PAGE_MAX } from "~/api/queries";
 import { listedRowOf } from "~/api/run-list";
+import type { Range } from "./ranges";
 
 /** Beside the stream, which may be lost. */
 const ASK_MS = 15_000;
 const GROUPS_ASK_MS = 10_000;
+const STATS_ASK_MS = 5_000;
+const SLOW_ASK_MS = 30_000;
+/** What changed lately, and the deployments that the chart marks. */
+const CHANGES = 40;
 
 type Filter = { status?: string; from?: number; kind?: string };
 
@@ -27,3 +33,70 @@ export const newestGroups = queryOptions({
     body(client.GET("/v1/error_groups", { params: { query: { limit: 5 } }, signal })),
   refetchInterval: GROUPS_ASK_MS,
 });
+
+/** Runs of the range by how they ended, and of the range before it. */
+export const statsQuery = ({ name, span, bucket }: Range) =>
+  queryOptions({
+    queryKey: ["run-stats", name],
+    queryFn: async ({ signal }) => {
+      // Buckets begin at whole minutes or hours, so that the next answer has the same ones.
+      const to = Math.ceil(Date.now() / bucket) * bucket;
+      const from = to - span;
+      const read = (query: { from: number; to: number; bucket_ms: number }) =>
+        data(client.GET("/v1/stats/runs", { params: { query }, signal }));
+      const [now, before] = await Promise.all([
+        read({ from, to, bucket_ms: bucket }),
+        read({ from: from - span, to: from, bucket_ms: span }),
+      ]);
+      return { now, before: before.total };
+    },
+    refetchInterval: STATS_ASK_MS,
+    placeholderData: (before) => before,
+  });
+
+/** What may stand still: sources, workflows, accounts and webhooks, as their lists have them. */
+export const partsQuery = queryOptions({
+  queryKey: ["home", "parts"],
+  queryFn: async ({ signal }) => {
+    const query = { limit: PAGE_MAX };
+    const [sources, workflows, accounts, webhooks] = await Promise.all([
+      body(client.GET("/v1/sources", { params: { query }, signal })),
+      body(
+        client.GET("/v1/workflows", {
+          params: { query: { ...query, include: "id,name,active,deployment_id,triggers" } },
+          signal,
+        }),
+      ),
+      body(client.GET("/v1/accounts", { params: { query }, signal })),
+      body(client.GET("/v1/webhooks", { params: { query }, signal })),
+    ]);
+    return {
+      sources: sources.data,
+      workflows: workflows.data,
+      accounts: accounts.data,
+      webhooks: webhooks.data,
+    };
+  },
+  refetchInterval: SLOW_ASK_MS,
+});
+
+/** The newest records of the audit, which owners may read. */
+export const changesQuery = queryOptions({
+  queryKey: ["audit", "newest"],
+  queryFn: ({ signal }) =>
+    data(client.GET("/v1/audit", { params: { query: { limit: CHANGES } }, signal })),
+  refetchInterval: SLOW_ASK_MS,
+});
+
+/** When a cron line fires next. */
+export const nextTickQuery = (cron: string, timezone: string) =>
+  queryOptions({
+    queryKey: ["next-tick", cron, timezone],
+    queryFn: async ({ signal }) => {
+      const { next_ms } = await data(
+        client.GET("/v1/schedules/next", { params: { query: { cron, timezone } }, signal }),
+      );
+      return next_ms[0] ?? null;
+    },
+    refetchInterval: SLOW_ASK_MS,
+  });

@@ -2,8 +2,8 @@
 
 import "./session.css";
 import type { ReactNode } from "react";
+import { Drawing } from "~/ui/drawing";
 import { Mark } from "~/ui/mark";
-import { Drawing } from "./drawing";
 
 export function Entry({ children }: { children: ReactNode }) {
   return (

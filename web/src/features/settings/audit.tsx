@@ -5,7 +5,8 @@ import "./settings.css";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { body, client } from "~/api/client";
-import { pagesOf } from "~/api/queries";
+import { actorsQuery, pagesOf } from "~/api/queries";
+import { sayAct } from "~/shell/act";
 import { ListState } from "~/shell/list-state";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
@@ -13,7 +14,6 @@ import { PaneHead } from "~/ui/pane";
 import { State } from "~/ui/tag";
 import { When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
-import { sayAct } from "./act";
 
 const auditQuery = pagesOf(
   ["audit"],
@@ -21,25 +21,9 @@ const auditQuery = pagesOf(
   50,
 );
 
-/** Names of members and keys by their id; those that are gone are named by their id. */
-const namesQuery = {
-  queryKey: ["audit-names"],
-  queryFn: async ({ signal }: { signal: AbortSignal }) => {
-    const query = { limit: 100 };
-    const [members, keys] = await Promise.all([
-      body(client.GET("/v1/members", { params: { query }, signal })),
-      body(client.GET("/v1/api_keys", { params: { query }, signal })),
-    ]);
-    return new Map([
-      ...members.data.map(({ id, name }) => [id, name] as const),
-      ...keys.data.map(({ id, name }) => [id, `key ${name}`] as const),
-    ]);
-  },
-};
-
 export function Audit() {
   useTitle("Audit");
-  const names = useQuery(namesQuery).data;
+  const names = useQuery(actorsQuery).data;
   const who = (record: { user_id: string; key_id: string }) =>
     names?.get(record.key_id) ?? names?.get(record.user_id) ?? record.user_id;
   const audit = useInfiniteQuery(auditQuery);

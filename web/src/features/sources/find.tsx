@@ -17,10 +17,11 @@ import { pastedOf } from "./code";
 import { type Example, examples } from "./examples";
 import { searchQuery } from "./queries";
 
-export function FindSource() {
+/** `first`: what was typed elsewhere. */
+export function FindSource({ first }: { first: string }) {
   const navigate = useNavigate();
   const refused = useRefusal("deploy");
-  const [text, setText] = useState("");
+  const [text, setText] = useState(first);
   const pasted = pastedOf(text);
   const save = useMutation({
     mutationFn: (code: string) =>

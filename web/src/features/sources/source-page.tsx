@@ -4,10 +4,11 @@ import "./source.css";
 import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Play } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { Fragment, type ReactNode, useState } from "react";
 import { client, data } from "~/api/client";
 import { sentence } from "~/api/errors";
 import { isObject, textOf } from "~/api/json";
+import { ownersQuery, webhookNamesQuery } from "~/api/queries";
 import type { Source } from "~/api/schema";
 import { AsCommand, curlOf } from "~/shell/as-command";
 import { useRefusal, useSession } from "~/shell/session";
@@ -16,13 +17,16 @@ import { Banner } from "~/ui/banner";
 import { Button } from "~/ui/button";
 import { Copy } from "~/ui/copy";
 import { SwitchRow } from "~/ui/field";
-import { plural } from "~/ui/format";
+import { count } from "~/ui/format";
 import { Crumbs, Fact, PageHead } from "~/ui/pane";
 import { Tag, Tile } from "~/ui/tag";
 import { say } from "~/ui/toast";
 import { componentOfId, sourceQuery, subscriptionsQuery } from "./queries";
 import { RunNow } from "./run-now";
 import { triggerOf } from "./trigger";
+
+/** As many names as fit beside the other facts. */
+const LISTENERS_SHOWN = 3;
 
 export function SourcePage({ id, children }: { id: string; children: ReactNode }) {
   const { data: source } = useSuspenseQuery(sourceQuery(id));
@@ -31,7 +35,8 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
   const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
   useTitle(source.name);
   const endpoint = endpointOf(source);
-  const listeners = subscriptions?.filter(({ emitter_id }) => emitter_id === id) ?? [];
+  const listening = subscriptions?.filter(({ emitter_id }) => emitter_id === id) ?? [];
+  const listeners = [...new Set(listening.map(({ listener_id }) => listener_id))];
   return (
     <>
       <PageHead acts={<Acts source={source} />}>
@@ -66,7 +71,7 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
           )}
           <Fact name="Runs">{triggerOf(source)}</Fact>
           <Fact name="Listened to by">
-            {listeners.length === 0 ? "nobody yet" : plural(listeners.length, "listener")}{" "}
+            {listeners.length === 0 ? "nobody yet" : <Listeners ids={listeners} />}{" "}
             <Link to="/workflows/new" search={{ source: id }} className="link small">
               New workflow on it
             </Link>
@@ -109,6 +114,55 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
         </div>
       </nav>
       {children}
+    </>
+  );
+}
+
+/** Who listens, each a way to it; more than a few are counted. */
+function Listeners({ ids }: { ids: readonly string[] }) {
+  const { data: owners } = useQuery(ownersQuery);
+  const { data: webhooks } = useQuery({
+    ...webhookNamesQuery,
+    enabled: ids.some((id) => id.startsWith("wh_")),
+  });
+  const link = (id: string): ReactNode => {
+    const owner = owners?.get(id);
+    const shared = { params: { id }, className: "quiet-link" };
+    if (id.startsWith("wh_")) {
+      return (
+        <Link to="/webhooks/$id" {...shared}>
+          {webhooks?.get(id) ?? "a webhook"}
+        </Link>
+      );
+    }
+    const name = owner?.name ?? id;
+    return owner?.isWorkflow === false ? (
+      <Link to="/sources/$id" {...shared}>
+        {name}
+      </Link>
+    ) : (
+      <Link to="/workflows/$id" {...shared}>
+        {name}
+      </Link>
+    );
+  };
+  const rest = ids.length - LISTENERS_SHOWN;
+  return (
+    <>
+      {ids.slice(0, LISTENERS_SHOWN).map((id, at) => (
+        <Fragment key={id}>
+          {at > 0 && ", "}
+          {link(id)}
+        </Fragment>
+      ))}
+      {rest > 0 && (
+        <>
+          {" "}
+          <Link to="/listeners" className="quiet-link">
+            and {count(rest)} more
+          </Link>
+        </>
+      )}
     </>
   );
 }

@@ -249,6 +249,7 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("owner_id", "string"),
             ("component_id", "string"),
             ("configured_props", "object"),
+            ("sealed_props", "[string]"),
             ("active", "boolean"),
             ("inactive_reason", "string|null"),
             ("calls_per_isolate", "integer"),

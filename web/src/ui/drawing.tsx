@@ -1,10 +1,15 @@
-/** Section of a mill race: what the product is named after, beside the forms of people who are not signed in. */
+/** Section of a mill race: what the product is named after, beside the forms of people who are not signed in and on an empty Home. */
 
 import "./drawing.css";
 
-export function Drawing() {
+/** `isDry`: nothing runs yet, so the water is dashed. */
+export function Drawing({ isDry = false }: { isDry?: boolean }) {
   return (
-    <svg className="drawing" viewBox="0 -14 700 272" aria-hidden="true">
+    <svg
+      className={isDry ? "drawing is-dry" : "drawing"}
+      viewBox="0 -14 700 272"
+      aria-hidden="true"
+    >
       <path className="d-line" d="M0 92H274V262" />
       <path
         className="d-hatch"

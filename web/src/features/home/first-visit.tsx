@@ -1,0 +1,273 @@
+/** Home before anything is there: three ways to begin. */
+
+import "~/shell/as-command.css";
+import "./first-visit.css";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Blocks, KeyRound, Link2, SquareTerminal, Webhook } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { isObject, listOf, textOf } from "~/api/json";
+import { useRefusal, useSession } from "~/shell/session";
+import { Banner } from "~/ui/banner";
+import { Button, buttonClass } from "~/ui/button";
+import { Copy } from "~/ui/copy";
+import { Drawing } from "~/ui/drawing";
+import { PageHead } from "~/ui/pane";
+import { Glyph } from "~/ui/status";
+import { partsQuery } from "./queries";
+
+/** The workflow that was made to receive a request. */
+export type Received = { id: string; endpoint: string };
+
+const FIRST_STEP = `export default defineComponent({
+  async run({ steps, $ }) {
+    $.export("$summary", "Received a request");
+    return steps.trigger.event.body;
+  },
+});
+`;
+
+const ASK_MS = 1_000;
+
+export function FirstVisit({
+  received,
+  onReceived,
+}: {
+  received: Received | undefined;
+  onReceived: (received: Received) => void;
+}) {
+  const { org } = useSession();
+  return (
+    <>
+      <PageHead>
+        <h1>Home</h1>
+        <span className="dim small end cut only-wide">
+          {org.name} has no source and no workflow yet
+        </span>
+      </PageHead>
+      <div className="scroll">
+        <section className="first-hero">
+          <div>
+            <h2>
+              Nothing turns yet.
+              <br />
+              Let something in.
+            </h2>
+            <p className="mid">
+              Three ways to begin. Each ends with a run that you can open, break and replay.
+            </p>
+          </div>
+          <Drawing isDry />
+        </section>
+        <section className="doors" aria-label="Three ways to begin">
+          <Door
+            icon={<Webhook className="icon" aria-hidden="true" />}
+            title="Receive a request"
+            says="Makes a workflow with an address of its own. Send it something and see it run."
+          >
+            {received === undefined ? (
+              <Make onReceived={onReceived} />
+            ) : (
+              <Receive received={received} />
+            )}
+          </Door>
+          <Door
+            icon={<Blocks className="icon" aria-hidden="true" />}
+            title="Bring a component"
+            says="Any key or address: a registry’s, GitHub’s, or a link to raw code."
+          >
+            <Bring />
+          </Door>
+          <Door
+            icon={<SquareTerminal className="icon" aria-hidden="true" />}
+            title="From your editor"
+            says="Write a file, save it, and it is deployed again. Results come back to the terminal and here."
+          >
+            <Terminal />
+          </Door>
+        </section>
+      </div>
+    </>
+  );
+}
+
+function Door({
+  icon,
+  title,
+  says,
+  children,
+}: {
+  icon: ReactNode;
+  title: string;
+  says: string;
+  children: ReactNode;
+}) {
+  return (
+    <article className="door">
+      <h3>
+        {icon}
+        {title}
+      </h3>
+      <p className="mid door-says">{says}</p>
+      {children}
+    </article>
+  );
+}
+
+function Make({ onReceived }: { onReceived: (received: Received) => void }) {
+  const refused = useRefusal("deploy");
+  const make = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/workflows", {
+          body: {
+            name: "First requests",
+            triggers: [{ type: "http" }],
+            steps: [{ namespace: "receive", code: FIRST_STEP }],
+          },
+        }),
+      ),
+    onSuccess: ({ id, triggers }) => {
+      const [trigger] = listOf(triggers);
+      const endpoint = isObject(trigger) ? textOf(trigger.endpoint_url) : undefined;
+      onReceived({ id, endpoint: endpoint ?? "" });
+    },
+  });
+  return (
+    <>
+      <div className="row">
+        <Button
+          look="primary"
+          size="lg"
+          refused={refused}
+          busy={make.isPending && "Making…"}
+          onClick={() => make.mutate()}
+        >
+          Make the workflow
+        </Button>
+      </div>
+      {make.error !== null && (
+        <Banner kind="failed" role="alert" title="The workflow was not made">
+          {sentence(make.error)}
+        </Banner>
+      )}
+    </>
+  );
+}
+
+/** Waits for the first request, and opens its run. */
+function Receive({ received: { id, endpoint } }: { received: Received }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const refused = useRefusal("invoke");
+  const command = `curl ${endpoint} -H 'Content-Type: application/json' -d '{"order": 10519}'`;
+  const first = useQuery({
+    queryKey: ["runs", "first", id],
+    queryFn: async ({ signal }) => {
+      const params = { path: { id }, query: { limit: 1, include: "id" } };
+      const [run] = await data(client.GET("/v1/workflows/{id}/runs", { params, signal }));
+      if (run !== undefined) {
+        void queries.invalidateQueries({ queryKey: partsQuery.queryKey });
+        void navigate({ to: "/runs/$id", params: { id: run.id } });
+      }
+      return run?.id ?? null;
+    },
+    refetchInterval: ASK_MS,
+  });
+  const send = useMutation({
+    mutationFn: () =>
+      data(
+        client.POST("/v1/workflows/{id}/run", {
+          params: { path: { id } },
+          body: { event: { body: { order: 10519 } }, wait: false },
+        }),
+      ),
+    onSuccess: () => void first.refetch(),
+  });
+  return (
+    <>
+      <div className="shell-block">
+        <pre className="code">{command}</pre>
+        <Copy text={command} />
+      </div>
+      <div className="door-wait" role="status">
+        <Glyph status="running" />
+        <span className="grow">Waits for the first request</span>
+        <Button
+          size="sm"
+          refused={refused}
+          busy={send.isPending && "Sending…"}
+          onClick={() => send.mutate()}
+        >
+          Send it for me
+        </Button>
+      </div>
+      {send.error !== null && (
+        <Banner kind="failed" role="alert" title="It was not sent">
+          {sentence(send.error)}
+        </Banner>
+      )}
+    </>
+  );
+}
+
+function Bring() {
+  const navigate = useNavigate();
+  const [text, setText] = useState("");
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        const words = text.trim();
+        void navigate({ to: "/sources/new", search: words === "" ? {} : { text: words } });
+      }}
+    >
+      <div className="door-field">
+        <Link2 className="icon is-sm" aria-hidden="true" />
+        <input
+          className="input"
+          aria-label="Words, a key or an address"
+          placeholder="rss-new-item-in-feed, https://…"
+          autoComplete="off"
+          spellCheck={false}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <Button type="submit" size="lg">
+          Find
+        </Button>
+      </div>
+      <p className="small dim door-or">Or one that needs no account:</p>
+      <Link to="/sources/new" className={buttonClass({})}>
+        A schedule, HTTP requests, a feed
+      </Link>
+    </form>
+  );
+}
+
+function Terminal() {
+  const commands = [
+    `millrace login --url ${window.location.origin}`,
+    "millrace init source hello --timer",
+    "millrace dev hello.mjs",
+  ].join("\n");
+  return (
+    <>
+      <div className="shell-block">
+        <pre className="code">{commands}</pre>
+        <Copy text={commands} />
+      </div>
+      <p className="small mid door-key">
+        <KeyRound className="icon is-sm" aria-hidden="true" />
+        <span>
+          It asks for a key:{" "}
+          <Link to="/settings/keys" className="link">
+            make one for this computer
+          </Link>
+        </span>
+      </p>
+    </>
+  );
+}

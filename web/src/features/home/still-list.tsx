@@ -1,0 +1,154 @@
+/** What should turn and does not, each with the act that sets it going. */
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { client, data } from "~/api/client";
+import { sentence } from "~/api/errors";
+import { useConnect } from "~/shell/connect";
+import { useRefusal } from "~/shell/session";
+import { Button, buttonClass } from "~/ui/button";
+import { count, plural } from "~/ui/format";
+import { Tile } from "~/ui/tag";
+import { Until } from "~/ui/time";
+import { say } from "~/ui/toast";
+import { partsQuery } from "./queries";
+import type { Still } from "./standing";
+
+/** More than these are found in their lists. */
+const SHOWN_MAX = 6;
+
+export function StillList({ still }: { still: readonly Still[] }) {
+  return (
+    <>
+      <ul className="home-list" aria-labelledby="home-still">
+        {still.slice(0, SHOWN_MAX).map((each) => (
+          <li key={each.id} className="home-still">
+            <Tile name={each.name} />
+            <div className="grow">
+              <p className="cut">
+                <Name of={each} /> <span className="dim small">{each.kind}</span>
+              </p>
+              <p className="mid home-why">
+                <Why of={each} />
+              </p>
+            </div>
+            <Act of={each} />
+          </li>
+        ))}
+      </ul>
+      {still.length > SHOWN_MAX && (
+        <p className="home-none dim">And {count(still.length - SHOWN_MAX)} more.</p>
+      )}
+    </>
+  );
+}
+
+function Name({ of: { id, name, kind } }: { of: Still }): ReactNode {
+  const shared = { className: "name quiet-link", children: name };
+  switch (kind) {
+    case "source":
+      return <Link to="/sources/$id" params={{ id }} {...shared} />;
+    case "workflow":
+      return <Link to="/workflows/$id" params={{ id }} {...shared} />;
+    case "webhook":
+      return <Link to="/webhooks/$id" params={{ id }} {...shared} />;
+    case "account":
+      return <Link to="/accounts" {...shared} />;
+  }
+}
+
+function Why({ of: { kind, why, failures = 0, until } }: { of: Still }): ReactNode {
+  switch (kind) {
+    case "account":
+      return why ?? "Its provider refuses it. What uses it fails until it is connected again.";
+    case "webhook":
+      return (
+        <>
+          Nothing is sent after {plural(failures, "failure")} in a row.{" "}
+          {until !== undefined && (
+            <>
+              Tried again <Until at={until} />.
+            </>
+          )}
+        </>
+      );
+    case "source":
+      return why ?? "Switched off: it takes no events.";
+    case "workflow":
+      return why ?? "Switched off: no event starts it.";
+  }
+}
+
+function Act({ of: still }: { of: Still }): ReactNode {
+  switch (still.kind) {
+    case "account":
+      return <Reconnect still={still} />;
+    case "webhook":
+      return (
+        <Link
+          to="/webhooks/$id"
+          params={{ id: still.id }}
+          search={{ status: "failed" }}
+          className={buttonClass({ size: "sm" })}
+        >
+          See what failed
+        </Link>
+      );
+    default:
+      return <Activate still={still} />;
+  }
+}
+
+function Reconnect({ still }: { still: Still }) {
+  const connect = useConnect();
+  const queries = useQueryClient();
+  const refused = useRefusal("full");
+  return (
+    <Button
+      size="sm"
+      refused={refused}
+      onClick={() =>
+        connect({
+          app: still.app ?? "",
+          accountId: still.id,
+          onConnected: () => void queries.invalidateQueries({ queryKey: partsQuery.queryKey }),
+        })
+      }
+    >
+      Reconnect…
+    </Button>
+  );
+}
+
+function Activate({ still: { id, name, kind } }: { still: Still }) {
+  const queries = useQueryClient();
+  const refused = useRefusal("deploy");
+  const change = useMutation({
+    mutationFn: async (active: boolean): Promise<unknown> => {
+      const asked = { params: { path: { id } }, body: { active } };
+      return kind === "source"
+        ? data(client.PUT("/v1/sources/{id}", asked))
+        : data(client.PUT("/v1/workflows/{id}", asked));
+    },
+    onSuccess: (_, active) => {
+      void queries.invalidateQueries({ queryKey: partsQuery.queryKey });
+      void queries.invalidateQueries({ queryKey: [kind, id] });
+      say({
+        title: active ? `${name} is active` : `${name} is off`,
+        ...(active ? { act: { label: "Undo", onClick: () => change.mutate(false) } } : {}),
+      });
+    },
+    onError: (error) => say({ title: "Nothing was changed", about: sentence(error) }),
+  });
+  return (
+    <Button
+      size="sm"
+      refused={refused}
+      busy={change.isPending && "Activating…"}
+      onClick={() => change.mutate(true)}
+    >
+      Activate
+    </Button>
+  );
+}

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { ranked } from "./palette-rank";
+
+const act = (label: string, also?: string) => ({ label, ...(also === undefined ? {} : { also }) });
+const names = (query: string) =>
+  ranked(
+    [
+      {
+        value: "Pages",
+        items: [act("Runs", "history"), act("Errors"), act("Workflows")],
+      },
+      { value: "Things", items: [act("Stock for shops"), act("Orders")] },
+      { value: "Acts", items: [act("Switch the theme")] },
+    ],
+    query,
+  ).map(({ value, items }) => [value, ...items.map(({ label }) => label)].join(" "));
+
+test("what begins as typed comes first, whatever group it is of", () => {
+  expect(names("or")).toEqual(["Things Orders Stock for shops", "Pages Errors Workflows"]);
+  expect(names("st")).toEqual(["Things Stock for shops"]);
+  expect(names("sh")).toEqual(["Things Stock for shops"]);
+});
+
+test("words beside the name find it too", () => {
+  expect(names("hist")).toEqual(["Pages Runs"]);
+  expect(names("nothing like it")).toEqual([]);
+});
+
+test("everything is there while nothing is typed", () => {
+  expect(names("")).toHaveLength(3);
+});
