@@ -213,6 +213,36 @@ test("a failed run opens in the editor with its event; its step is tested alone;
   await expect(page.getByRole("tree", { name: "Event" })).toContainText("total: 3");
 });
 
+test("a run opened in the builder shows what it did at each step, and the line that failed", async ({ page, server }) => {
+  const made = await workflow(server, "Opened", {
+    load: step("return { total: steps.trigger.event.body.total };"),
+    check: step("if (steps.load.$return_value.total > 10) throw new RangeError('too much'); return 'ok';"),
+    last: step("return 3;"),
+  });
+  const run = await send(server, made, { total: 12 });
+  await page.goto(`/workflows/${made.id}/edit?run=${run}`);
+  await expect(page.getByRole("region", { name: "Step check" })).toBeVisible();
+  await expect(page).toHaveURL(/step=check/);
+  const alert = page.getByRole("alert").filter({ hasText: "It threw in this run" });
+  await expect(alert).toContainText("RangeError: too much");
+  await expect(page.locator(".cm-line.is-wrong")).toContainText("too much");
+  const cards = page.getByRole("navigation", { name: "Trigger and steps" });
+  await expect(cards.getByRole("button", { name: /^check/ })).toContainText("failed");
+  await expect(cards.getByRole("button", { name: /^last/ })).not.toContainText(/succeeded|failed/);
+  await cards.getByRole("button", { name: /^load/ }).click();
+  await expect(page.getByRole("tree", { name: "Exports of load" })).toContainText("total: 12");
+  await expect(cards.getByRole("button", { name: /^load/ })).toContainText("succeeded");
+  await expectAccessible(page);
+
+  // A step that is changed says so; its result stays until a test gives another one.
+  await write(page, "load", step("return { total: 1 };"));
+  await expect(cards.getByRole("button", { name: /^load/ })).toContainText("succeeded, changed since");
+  await cards.getByRole("button", { name: /^check/ }).click();
+  await page.getByRole("button", { name: "Test to here" }).click();
+  await expect(page.getByRole("tree", { name: "Exports of check" })).toContainText("ok");
+  await expect(alert).toBeHidden();
+});
+
 test("an action takes expressions whose values are shown, a secret stays, and code is completed by the data at hand", async ({ page, server }) => {
   const action = `export default { name: "Add", key: "math-add", version: "0.0.1", type: "action",
     props: { a: { type: "integer", label: "First" }, note: { type: "string", label: "Note" }, token: { type: "string", secret: true, label: "Token" } },

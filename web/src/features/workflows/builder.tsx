@@ -17,10 +17,11 @@ import type { Parts } from "./parts";
 import type { PastedStep } from "./paste";
 import { newKey } from "./state";
 import { StepEditor } from "./step-editor";
+import type { TestEvent } from "./test-event";
 import { TriggerEditor } from "./trigger-editor";
 import { useBuilder } from "./use-builder";
 import { useClipboard } from "./use-clipboard";
-import { eventOfRunQuery, type TestOf } from "./use-test";
+import { eventOfRunQuery, failedStep, type TestOf } from "./use-test";
 
 /** What is open: `trigger`, `trigger.1`, …, or the name of a step. */
 export type Open = string;
@@ -40,18 +41,22 @@ async function insert(field: HTMLElement | null, path: string): Promise<void> {
   document.execCommand("insertText", false, field.isContentEditable ? path : `{{${path}}}`);
 }
 
-/** The event of a run that the address names is the one to test with. */
-function useEventOfRun(run: string | undefined): void {
+/** The event of a run that the address names is the one to test with, and the step that failed the one to mend. */
+function useEventOfRun(run: string | undefined, onFailed: (step: string) => void): void {
   const { test } = useBuilder();
   const { data, error } = useQuery({
     ...eventOfRunQuery(run ?? ""),
     enabled: run !== undefined,
     retry: false,
   });
-  const choose = useRef(test.choose);
-  choose.current = test.choose;
+  const take = useRef<(event: TestEvent) => void>(() => {});
+  take.current = (event) => {
+    test.choose(event);
+    const failed = event.run && failedStep(event.run);
+    if (failed !== undefined) onFailed(failed);
+  };
   useEffect(() => {
-    if (data !== undefined) choose.current(data);
+    if (data !== undefined) take.current(data);
   }, [data]);
   useEffect(() => {
     if (error !== null)
@@ -120,7 +125,10 @@ export function WorkflowBuilder({
   const test = (of: TestOf) => {
     if (refused === undefined && !builder.test.run.isPending) builder.test.run.mutate(of);
   };
-  useEventOfRun(run);
+  useEventOfRun(run, (step) => {
+    if (asked === undefined && draft.steps.some(({ namespace }) => namespace === step))
+      onOpen(step);
+  });
   useShortcuts({
     stepAdd:
       refused === undefined

@@ -17,7 +17,7 @@ export function DataPane({
   /** Called with a path that goes where the person types. */
   onPick: (path: string) => void;
 }) {
-  const { test, draft } = useBuilder();
+  const { test } = useBuilder();
   const { event } = test;
   const said = step === undefined ? undefined : test.said(step.key);
   return (
@@ -53,7 +53,7 @@ export function DataPane({
           parts.renderResult({
             run: said.run,
             step: said.name,
-            steps: draft.steps.flatMap((each) => {
+            steps: said.steps.map((each) => {
               const { runs, namespace, disabled } = each;
               const code = runs.kind === "code" ? runs.code : "";
               return { name: namespace, code, entry: `${namespace}.mjs`, disabled };

@@ -29,7 +29,8 @@ export function StepEditor(given: Given & { parts: Parts }) {
   const isCode = step.runs.kind === "code";
   const [tab, setTab] = useState<"props" | "code">(isCode ? "code" : "props");
   const refusal = builder.state.refusal?.step === step.key ? builder.state.refusal : undefined;
-  const result = builder.test.ofStep(step.key);
+  const { test } = builder;
+  const result = test.ofStep(step.key);
   const thrown = result?.status === "failed" && !result.changed ? result : undefined;
   return (
     <Tabs.Root
@@ -61,7 +62,15 @@ export function StepEditor(given: Given & { parts: Parts }) {
       )}
       {refusal === undefined && thrown !== undefined && (
         <div className="bld-wrong">
-          <Banner kind="failed" role="alert" title="It threw in the last test">
+          <Banner
+            kind="failed"
+            role="alert"
+            title={
+              test.said(step.key)?.says === "run"
+                ? "It threw in this run"
+                : "It threw in the last test"
+            }
+          >
             <span className="mono">{thrown.message}</span>
             {thrown.line !== undefined && <> In line {thrown.line}.</>}
           </Banner>

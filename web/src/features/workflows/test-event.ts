@@ -1,9 +1,9 @@
 /** Events that a workflow is tested with: made up by the kind of its trigger, or real ones. Pure. */
 
 import type { JsonObject } from "~/api/json";
-import type { EventSummary } from "~/api/schema";
+import type { EventSummary, Run } from "~/api/schema";
 import { clock } from "~/ui/format";
-import type { TriggerDraft } from "./model";
+import type { StepDraft, TriggerDraft } from "./model";
 
 export type TestEvent = {
   /** Where it is from, in words. */
@@ -11,6 +11,8 @@ export type TestEvent = {
   value: unknown;
   /** Exports of the steps of the run that it is of, by their names. */
   results?: Readonly<Record<string, JsonObject>>;
+  /** The run that it is of, and the steps as its version had them. */
+  run?: { record: Run; steps: StepDraft[] | undefined };
   /** Identity among the events that can be chosen. */
   id: string;
 };

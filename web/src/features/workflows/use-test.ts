@@ -9,13 +9,21 @@ import { errorOf, isFinal, runOf, stepOf } from "~/api/runs";
 import type { Run } from "~/api/schema";
 import { framesOf, ownFrame } from "~/api/stack";
 import { clock } from "~/ui/format";
-import { type Draft, requestOf, savedStepsOf } from "./model";
+import { type Draft, draftOf, requestOf, type StepDraft, savedStepsOf } from "./model";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
 import { eventOfSource, sampleOf, type TestEvent } from "./test-event";
 
 /** What a test said of one step, and the step as it was then. */
-type Said = { run: Run; name: string; text: string; says: string; at: number };
+type Said = {
+  run: Run;
+  name: string;
+  text: string | undefined;
+  says: string;
+  at: number;
+  /** All steps as they were then. */
+  steps: readonly StepDraft[];
+};
 
 /** State of a step in the newest test that ran it. */
 export type StepTest = {
@@ -52,6 +60,12 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
   const newestEmitted = emitted?.map(eventOfSource)[0];
   const event = chosen ?? newestRun ?? newestEmitted ?? sampleOf(trigger);
 
+  /** What the newest test said of a step; before the first, what the chosen run did at it. */
+  const saidOf = (key: string): Said | undefined => {
+    if (said[key] !== undefined) return said[key];
+    const step = now.steps.find((each) => each.key === key);
+    return step === undefined ? undefined : saidByRun(chosen, step.namespace);
+  };
   /** Exports of a step as it was last tested, or as the run of the chosen event had them. */
   const exportsOf = (key: string): JsonObject | undefined => {
     const step = now.steps.find((each) => each.key === key);
@@ -100,7 +114,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
         of.kind === "alone" ? sent.steps.slice(to, to + 1) : sent.steps.slice(0, to + 1);
       const news = tested.map((step): [string, Said] => [
         step.key,
-        { run, name: step.namespace, text: stepText(step), says, at },
+        { run, name: step.namespace, text: stepText(step), says, at, steps: sent.steps },
       ]);
       setSaid((before) => ({ ...before, ...Object.fromEntries(news) }));
       void queries.invalidateQueries({ queryKey: ["runs"] });
@@ -111,11 +125,16 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     /** Grows with each test: what is at hand changed. */
     tests:
       Object.keys(said).length === 0 ? 0 : Math.max(...Object.values(said).map(({ at }) => at)),
-    choose: (next: TestEvent) => setChosen(next),
+    choose(next: TestEvent) {
+      if (next.id === chosen?.id && next.run !== undefined) return;
+      setChosen(next);
+      // What a run did at its steps is shown in place of what was tested with another event.
+      if (next.run !== undefined) setSaid({});
+    },
     run,
-    said: (key: string) => said[key],
+    said: saidOf,
     exportsOf,
-    ofStep: (key: string) => stepTest(said[key], now, key),
+    ofStep: (key: string) => stepTest(saidOf(key), now, key),
     /** `steps` as the code of a step sees them, as far as results are at hand. */
     dataFor(key: string): JsonObject {
       const known: JsonObject = { trigger: { event: event.value } };
@@ -167,9 +186,9 @@ async function withLogs(run: Run): Promise<Run> {
 export const eventOfRunQuery = (id: string) => ({
   queryKey: ["run-event", id],
   queryFn: async ({ signal }: { signal: AbortSignal }): Promise<TestEvent> => {
-    const run = runOf(
-      await data(client.GET("/v1/runs/{id}", { params: { path: { id } }, signal })),
-    );
+    const record = await data(client.GET("/v1/runs/{id}", { params: { path: { id } }, signal }));
+    const run = runOf(record);
+    const steps = await stepsOf(run.ownerId, run.deploymentId, signal);
     const results = run.steps.flatMap((step): [string, JsonObject][] =>
       step.status === "failed" ? [] : [[step.name, step.exports]],
     );
@@ -178,11 +197,52 @@ export const eventOfRunQuery = (id: string) => ({
       from: `${isFinal(run.status) ? "Run that" : "Run that is"} ${run.status}, ${clock(run.acceptedAt)}`,
       value: run.event,
       results: Object.fromEntries(results),
+      run: { record, steps },
     };
   },
   staleTime: Number.POSITIVE_INFINITY,
   gcTime: 60_000,
 });
+
+/** Steps of the version that a run had; `undefined` for one of a draft, or of a version that is gone. */
+async function stepsOf(
+  id: string,
+  deployment: string | undefined,
+  signal: AbortSignal,
+): Promise<StepDraft[] | undefined> {
+  if (deployment === undefined) return undefined;
+  const path = { id, deployment };
+  try {
+    const version = await data(
+      client.GET("/v1/workflows/{id}/deployments/{deployment}", { params: { path }, signal }),
+    );
+    return draftOf({ triggers: version.triggers ?? [], steps: version.steps }).steps;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** What a run did at a step of this name. */
+function saidByRun(event: TestEvent | undefined, name: string): Said | undefined {
+  if (event?.run === undefined) return undefined;
+  const { record, steps = [] } = event.run;
+  if (!record.steps.flatMap(stepOf).some((step) => step.name === name)) return undefined;
+  const then = steps.find(({ namespace }) => namespace === name);
+  return {
+    run: record,
+    name,
+    text: then === undefined ? undefined : stepText(then),
+    says: "run",
+    at: record.created_at_ms,
+    steps,
+  };
+}
+
+/** Name of the step at which a run failed. */
+export function failedStep({ record }: { record: Run }): string | undefined {
+  return errorOf(record.error, record.steps.flatMap(stepOf))?.step;
+}
 
 function stepTest(said: Said | undefined, now: Draft, key: string): StepTest | undefined {
   if (said === undefined) return undefined;

@@ -191,7 +191,14 @@ export default function CodeMirror({
     given.current = false;
   }, [value]);
   useEffect(() => {
-    view.current?.dispatch({ effects: setWrong.of(wrong) });
+    const editor = view.current;
+    if (editor === null) return;
+    const { doc } = editor.state;
+    const shown =
+      wrong === undefined || wrong < 1 || wrong > doc.lines
+        ? []
+        : [EditorView.scrollIntoView(doc.line(wrong).from, { y: "center" })];
+    editor.dispatch({ effects: [setWrong.of(wrong), ...shown] });
   }, [wrong]);
   useEffect(() => {
     const named = EditorView.contentAttributes.of({
