@@ -1,6 +1,6 @@
 /** What was typed and is not on the server yet: kept in this browser, so that a reload or a crash loses nothing. */
 
-import { read, write } from "./local";
+import { names, read, write } from "./local";
 
 const PREFIX = "millrace.kept.";
 /** Larger ones would fill the browser's store for the origin. */
@@ -27,6 +27,34 @@ export function keep(key: string, value: unknown): number | undefined {
   if (text.length > LONGEST) return undefined;
   write(PREFIX + key, text);
   return at;
+}
+
+/** Names of what is kept under a prefix, the newest first. */
+export function keptUnder(prefix: string): string[] {
+  return names()
+    .filter((name) => name.startsWith(PREFIX + prefix))
+    .map((name) => name.slice(PREFIX.length))
+    .sort((one, other) => (keptOf(other)?.at ?? 0) - (keptOf(one)?.at ?? 0));
+}
+
+export function moveKept(from: string, to: string): void {
+  write(PREFIX + to, read(PREFIX + from));
+  forget(from);
+}
+
+const TAB = "millrace.tab";
+
+/** A name of this tab, the same after a reload. */
+export function tabName(): string {
+  try {
+    const had = sessionStorage.getItem(TAB);
+    if (had !== null) return had;
+    const made = Math.random().toString(36).slice(2, 10);
+    sessionStorage.setItem(TAB, made);
+    return made;
+  } catch {
+    return "one";
+  }
 }
 
 export function forget(key: string): void {

@@ -16,3 +16,12 @@ export function write(key: string, value: string | null): void {
     // Nothing is kept, and the page works all the same.
   }
 }
+
+/** Names of all that is remembered. */
+export function names(): string[] {
+  try {
+    return Object.keys(localStorage);
+  } catch {
+    return [];
+  }
+}

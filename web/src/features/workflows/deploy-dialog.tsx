@@ -139,7 +139,7 @@ export function DeployDialog({ onClose }: { onClose: () => void }) {
             busy={deploy.isPending && "Deploying…"}
             onClick={submit}
           >
-            {builder.dirty ? "Save and deploy" : "Deploy"}
+            Deploy
           </Button>
         </>
       }

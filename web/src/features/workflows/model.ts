@@ -237,6 +237,28 @@ function stable(value: unknown): string {
   );
 }
 
+/** Whether a record holds what a draft says, secrets as far as they can be seen. */
+export function isSavedAs(draft: Draft, record: Pick<Workflow, "triggers" | "steps">): boolean {
+  const saved = savedStepsOf(record.steps);
+  const theirs = draftOf(record);
+  const plain = ({ triggers, steps }: Draft) =>
+    stable({
+      triggers: triggers.map((trigger) =>
+        trigger.kind === "http" ? { kind: trigger.kind, auth: authOf(trigger.auth) } : trigger,
+      ),
+      steps: steps.map(({ namespace, runs, props, secrets = [], disabled }, at) => {
+        const open = Object.entries(props).filter(
+          ([name]) => !(secrets.includes(name) || saved[at]?.sealed.includes(name)),
+        );
+        return { namespace, runs, props: Object.fromEntries(open), disabled };
+      }),
+    });
+  const sealed = draft.steps.every(({ secrets = [] }, at) =>
+    secrets.every((name) => saved[at]?.sealed.includes(name)),
+  );
+  return sealed && plain(draft) === plain(theirs);
+}
+
 /** How the draft differs from what is live, as sentences. */
 export function differences(
   draft: Pick<Workflow, "triggers" | "steps" | "settings">,

@@ -3,7 +3,7 @@
 import "./builder.css";
 import "./workflow.css";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link, useBlocker, useMatchRoute } from "@tanstack/react-router";
+import { Link, useBlocker, useLocation, useMatchRoute } from "@tanstack/react-router";
 import { Redo2, Rocket, Undo2 } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { client, data } from "~/api/client";
@@ -15,6 +15,7 @@ import { shortcuts, useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Banner } from "~/ui/banner";
 import { Button, IconButton } from "~/ui/button";
+import { cn } from "~/ui/cn";
 import { Confirm } from "~/ui/dialog";
 import { SwitchRow } from "~/ui/field";
 import { minute, plural } from "~/ui/format";
@@ -25,7 +26,13 @@ import { say } from "~/ui/toast";
 import { DeployDialog } from "./deploy-dialog";
 import { differences } from "./model";
 import { deploymentQuery } from "./queries";
-import { BuilderContext, ChangedElsewhere, useBuilder, useBuilderState } from "./use-builder";
+import {
+  BuilderContext,
+  ChangedElsewhere,
+  SIGNED_OUT,
+  useBuilder,
+  useBuilderState,
+} from "./use-builder";
 import { useFailing } from "./use-failing";
 
 export function WorkflowPage({ workflow, children }: { workflow: Workflow; children: ReactNode }) {
@@ -49,9 +56,13 @@ function Head() {
   useTitle(base.name);
   const params = { id: base.id };
   const save = () => {
-    if (builder.dirty && !builder.save.isPending && refused === undefined) {
-      builder.save.mutate({});
-    }
+    if (refused !== undefined) return;
+    // What hinders it is told by the page.
+    if (builder.dirty) builder.saveNow().catch(() => undefined);
+    else
+      say({
+        title: builder.savedAt === undefined ? "All is saved" : `Saved ${minute(builder.savedAt)}`,
+      });
   };
   useShortcuts({
     save,
@@ -66,7 +77,7 @@ function Head() {
           {isEdit && <History />}
           <Saved />
           <Versions />
-          {builder.dirty && (
+          {builder.stuck !== undefined && (
             <Button
               keys={shortcuts.save.keys}
               refused={refused}
@@ -192,16 +203,25 @@ function History() {
 
 /** One of: saved, saving, not saved and why. */
 function Saved() {
-  const { dirty, save, savedAt, keptAt } = useBuilder();
-  const kept = dirty && !save.isPending && keptAt !== undefined;
+  const { dirty, save, savedAt, keptAt, stuck } = useBuilder();
+  const location = useLocation();
+  const kept = stuck !== undefined && keptAt !== undefined;
   return (
-    <span className="small dim nowrap only-wide" role="status">
+    <span className={cn("small dim bld-saved", stuck === undefined && "only-wide")} role="status">
       {save.isPending
         ? "Saving…"
         : dirty
-          ? "Not saved"
+          ? `Not saved${stuck === undefined ? " yet" : `: ${stuck}`}`
           : savedAt !== undefined && `Saved ${minute(savedAt)}`}
       {kept && <span className="bld-kept">, kept in this browser {minute(keptAt)}</span>}
+      {stuck === SIGNED_OUT && (
+        <>
+          {" "}
+          <Link to="/login" search={{ next: location.href }} className="link">
+            Sign in again
+          </Link>
+        </>
+      )}
     </span>
   );
 }
@@ -257,7 +277,9 @@ function Notices() {
               </span>
             }
           >
-            The draft on the server was changed since. What you take can be undone.
+            {builder.older.elsewhere
+              ? "In another tab, and it is not saved. What you take can be undone."
+              : "The draft on the server was changed since. What you take can be undone."}
           </Banner>
         </div>
       )}
@@ -295,16 +317,25 @@ function Notices() {
   );
 }
 
-/** Going away with unsaved work asks first. */
+/** Going away saves what is not saved yet, and asks where that cannot be. */
 function Leaving() {
-  const { dirty, state, save } = useBuilder();
+  const { dirty, state, save, saveNow } = useBuilder();
   const here = `/workflows/${state.base.id}/`;
+  const refused = useRefusal("deploy");
   const blocker = useBlocker({
-    shouldBlockFn: ({ next }) => dirty && !`${next.pathname}/`.startsWith(here),
+    shouldBlockFn: async ({ next }) => {
+      const stays = `${next.pathname}/`.startsWith(here);
+      // Who signs in again comes back, and finds what was typed.
+      if (!dirty || stays || next.pathname === "/login") return false;
+      if (refused !== undefined) return true;
+      return await saveNow().then(
+        () => false,
+        () => true,
+      );
+    },
     enableBeforeUnload: dirty,
     withResolver: true,
   });
-  const refused = useRefusal("deploy");
   if (blocker.status !== "blocked") return null;
   return (
     <Confirm
@@ -317,7 +348,7 @@ function Leaving() {
       busy={save.isPending && "Saving…"}
       error={save.error === null ? undefined : sentence(save.error)}
       onConfirm={async () => {
-        if (refused === undefined) await save.mutateAsync({});
+        if (refused === undefined) await saveNow();
         blocker.proceed();
       }}
     >

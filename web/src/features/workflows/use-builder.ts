@@ -6,15 +6,21 @@ import { client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
 import { isObject } from "~/api/json";
 import type { Workflow } from "~/api/schema";
-import { forget, keep, keptOf } from "~/shell/kept";
+import { useConnection } from "~/shell/connection";
+import { forget, keep, keptOf, keptUnder, moveKept, tabName } from "~/shell/kept";
+import { useRefusal } from "~/shell/session";
 import { minute } from "~/ui/format";
 import { keptDraft, withoutSecrets } from "./kept-draft";
-import { contentOf, type Draft, requestOf, savedStepsOf } from "./model";
+import { contentOf, type Draft, isSavedAs, requestOf, savedStepsOf } from "./model";
 import { workflowQuery } from "./queries";
 import { begin, type Refusal, reduced, toSend } from "./state";
+import { unfinished } from "./unfinished";
 import { useTest } from "./use-test";
 
 const KEEP_WAIT_MS = 400;
+const SAVE_WAIT_MS = 600;
+/** After a fault of the server. */
+const SAVE_AGAIN_MS = 5_000;
 
 /** The draft was changed since it was read here: by somebody else, in another tab, or by a key. */
 export class ChangedElsewhere extends Error {
@@ -28,16 +34,58 @@ export class ChangedElsewhere extends Error {
   }
 }
 
-/** What this browser kept, and whether the server's draft is still the one that it was typed over. */
-function keptFor(workflow: Workflow) {
-  const kept = keptOf(keepName(workflow.id));
-  if (kept === undefined || !isObject(kept.value)) return undefined;
-  const draft = keptDraft(kept.value.draft);
-  if (draft === undefined) return undefined;
-  return { draft, at: kept.at, fits: kept.value.over === contentOf(workflow) };
+type Kept = {
+  draft: Draft;
+  at: number;
+  /** The server's draft is still the one that it was typed over. */
+  fits: boolean;
+  /** Kept by another tab, which may be open still. */
+  elsewhere: boolean;
+  name: string;
+};
+
+/**
+ * What this browser kept. Each tab keeps its own, so that two do not take away each other's; what a tab left as it was closed
+ * is taken over by the next one.
+ */
+function keptFor(workflow: Workflow): Kept | undefined {
+  const own = keepName(workflow.id);
+  for (const name of new Set([own, ...keptUnder(`workflow.${workflow.id}.`)])) {
+    const kept = keptOf(name);
+    if (kept === undefined || !isObject(kept.value)) continue;
+    const draft = keptDraft(kept.value.draft);
+    // The answer of its save was lost, or it was typed once more.
+    if (draft === undefined || isSavedAs(draft, workflow)) {
+      forget(name);
+      continue;
+    }
+    const elsewhere = name !== own && kept.value.left !== true;
+    if (name !== own && !elsewhere) moveKept(name, own);
+    const fits = kept.value.over === contentOf(workflow) && !elsewhere;
+    return { draft, at: kept.at, fits, elsewhere, name: elsewhere ? name : own };
+  }
+  return undefined;
 }
 
-const keepName = (id: string) => `workflow.${id}`;
+const keepName = (id: string) => `workflow.${id}.${tabName()}`;
+
+export const SIGNED_OUT = "the session ended";
+const SECRETS = "a secret is saved once you leave the form";
+
+const isSignedOut = (error: Error | undefined): boolean =>
+  error instanceof ApiError && error.status === 401;
+const isLost = (error: Error): boolean => error instanceof ApiError && error.isConnection;
+/** A fault that may be gone at the next try, without an edit. */
+const isPassing = (error: Error): boolean =>
+  isLost(error) || (error instanceof ApiError && (error.status >= 500 || error.status === 429));
+
+/** While a secret is typed nothing is saved: saved ones are not shown again, and the form would be made anew beneath the hands. */
+function typesSecret(draft: Draft): boolean {
+  const has =
+    draft.steps.some(({ secrets = [] }) => secrets.length > 0) ||
+    draft.triggers.some((each) => each.kind === "http" && (each.auth.token ?? each.auth.secret));
+  return has && document.activeElement?.closest(".bld-props") != null;
+}
 
 export function useBuilderState(workflow: Workflow) {
   const queries = useQueryClient();
@@ -49,6 +97,12 @@ export function useBuilderState(workflow: Workflow) {
   const [older, setOlder] = useState(start?.fits === false ? start : undefined);
   const [keptAt, setKeptAt] = useState(start?.at);
   const [savedAt, setSavedAt] = useState<number | undefined>(undefined);
+  /** Why the draft of this moment is not saved by itself. */
+  const [held, setHeld] = useState<{ draft: Draft; why: string } | undefined>(undefined);
+  const [failed, setFailed] = useState<{ draft: Draft; error: Error } | undefined>(undefined);
+  const [turn, setTurn] = useState(0);
+  const connection = useConnection();
+  const refused = useRefusal("deploy");
   const { now } = state.history;
   const dirty = now !== state.saved;
   const over = useMemo(() => contentOf(state.base), [state.base]);
@@ -59,14 +113,15 @@ export function useBuilderState(workflow: Workflow) {
       forget(keepName(workflow.id));
       return;
     }
-    const keepNow = () =>
-      setKeptAt(keep(keepName(workflow.id), { over, draft: withoutSecrets(now) }));
-    const timer = setTimeout(keepNow, KEEP_WAIT_MS);
+    const keepNow = (left: boolean) =>
+      setKeptAt(keep(keepName(workflow.id), { over, draft: withoutSecrets(now), left }));
+    const timer = setTimeout(() => keepNow(false), KEEP_WAIT_MS);
     // A page that ends in between loses nothing.
-    window.addEventListener("pagehide", keepNow);
+    const leave = () => keepNow(true);
+    window.addEventListener("pagehide", leave);
     return () => {
       clearTimeout(timer);
-      window.removeEventListener("pagehide", keepNow);
+      window.removeEventListener("pagehide", leave);
     };
   }, [dirty, now, over, workflow.id, older]);
 
@@ -74,9 +129,11 @@ export function useBuilderState(workflow: Workflow) {
   const unsaved = useRef<(() => void) | undefined>(undefined);
   unsaved.current =
     dirty && older === undefined
-      ? () => keep(keepName(workflow.id), { over, draft: withoutSecrets(now) })
+      ? () => keep(keepName(workflow.id), { over, draft: withoutSecrets(now), left: true })
       : undefined;
   useEffect(() => () => unsaved.current?.(), []);
+  const latest = useRef({ state, dirty, over });
+  latest.current = { state, dirty, over };
 
   const took = (record: Workflow) => {
     queries.setQueryData(workflowQuery(workflow.id).queryKey, record);
@@ -96,39 +153,113 @@ export function useBuilderState(workflow: Workflow) {
       if (!(error instanceof ApiError && error.status === 412)) throw error;
       const fresh = await data(client.GET("/v1/workflows/{id}", { params: { path } }));
       // Settings are changed elsewhere than what is typed here, and both fit.
-      if (contentOf(fresh) === over) return await ask({ "If-Match": `"${fresh.revision}"` });
+      if (contentOf(fresh) === latest.current.over) {
+        return await ask({ "If-Match": `"${fresh.revision}"` });
+      }
       throw new ChangedElsewhere(fresh);
     }
   };
 
   const save = useMutation({
     /** `over`: the revision that is written over; absent: the one that was read here. */
-    mutationFn: async ({ over = state.base.revision }: { over?: number }) => {
-      const sent = now;
+    mutationFn: async ({ over }: { over?: number }) => {
+      const { state } = latest.current;
+      const sent = state.history.now;
       const body = requestOf(toSend(state), savedStepsOf(state.base.steps));
       try {
         const record = await change(
           (header) => data(client.PUT("/v1/workflows/{id}", { params: { path, header }, body })),
-          over,
+          over ?? state.base.revision,
         );
         return { record, sent };
       } catch (error) {
-        if (error instanceof Error && !(error instanceof ChangedElsewhere)) {
-          act({ type: "refused", error, sent });
+        // The answer of an earlier try was lost, and that try was not.
+        if (error instanceof ChangedElsewhere && isSavedAs(sent, error.record)) {
+          return { record: error.record, sent };
+        }
+        if (error instanceof Error) {
+          setFailed({ draft: sent, error });
+          if (!(error instanceof ChangedElsewhere)) act({ type: "refused", error, sent });
         }
         throw error;
       }
     },
     onSuccess: ({ record, sent }) => {
-      act({ type: "saved", record, sent });
+      const saved = { type: "saved", record, sent } as const;
+      act(saved);
+      // Who waited for this save goes on before the page is drawn with it.
+      const next = reduced(latest.current.state, saved);
+      latest.current = {
+        state: next,
+        dirty: next.history.now !== next.saved,
+        over: contentOf(record),
+      };
       setSavedAt(Date.now());
+      setFailed(undefined);
       took(record);
     },
   });
+  const pending = useRef<Promise<unknown> | undefined>(undefined);
+  /** Saves what is typed by now, after a save that is under way. */
+  const saveNow = async (): Promise<Workflow> => {
+    await pending.current;
+    if (!latest.current.dirty) return latest.current.state.base;
+    const saving = save.mutateAsync({});
+    const ended = () => {
+      pending.current = undefined;
+    };
+    pending.current = saving.then(ended, ended);
+    return (await saving).record;
+  };
+
+  const isRefused = failed !== undefined && failed.draft === now && !isPassing(failed.error);
+  const waits =
+    !dirty ||
+    older !== undefined ||
+    refused !== undefined ||
+    connection !== null ||
+    save.isPending ||
+    failed?.error instanceof ChangedElsewhere ||
+    isSignedOut(failed?.error) ||
+    isRefused;
+  const saves = useRef(saveNow);
+  saves.current = saveNow;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each edit and each turn begins the wait anew
+  useEffect(() => {
+    if (waits) return;
+    let gone = false;
+    const go = async () => {
+      const why = typesSecret(now) ? SECRETS : await unfinished(now);
+      if (gone) return;
+      setHeld(why === undefined ? undefined : { draft: now, why });
+      // The refusal, or what hinders it, is told by the page.
+      if (why === undefined) saves.current().catch(() => undefined);
+    };
+    const wait = failed === undefined || isLost(failed.error) ? SAVE_WAIT_MS : SAVE_AGAIN_MS;
+    const timer = setTimeout(() => void go(), wait);
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, [waits, now, turn]);
+  useEffect(() => {
+    const again = () => {
+      setTurn((before) => before + 1);
+      setFailed((before) => (isSignedOut(before?.error) ? undefined : before));
+    };
+    // Who signed in in another tab comes back to this one; who leaves a field has typed the secret.
+    window.addEventListener("focus", again);
+    const left = () => setTurn((before) => before + 1);
+    document.addEventListener("focusout", left);
+    return () => {
+      window.removeEventListener("focus", again);
+      document.removeEventListener("focusout", left);
+    };
+  }, []);
 
   const deploy = useMutation({
     mutationFn: async ({ message }: { message: string }) => {
-      const saved = dirty ? (await save.mutateAsync({})).record : state.base;
+      const saved = await saveNow();
       // What is deployed is what is shown here.
       const deployment = await change(
         (header) =>
@@ -152,6 +283,17 @@ export function useBuilderState(workflow: Workflow) {
     },
   });
 
+  function stuckOf(): string | undefined {
+    if (!dirty || save.isPending || refused !== undefined) return undefined;
+    if (older !== undefined) return "decide above about what was kept";
+    if (failed?.error instanceof ChangedElsewhere) return "it was changed elsewhere";
+    if (isSignedOut(failed?.error)) return SIGNED_OUT;
+    if (connection !== null) return "no connection, it is saved once there is one";
+    if (isRefused) return "the server refused it";
+    if (failed !== undefined && failed.draft === now) return "the server failed, it is tried again";
+    return held?.draft === now ? held.why : undefined;
+  }
+
   const test = useTest(state, (error, sent) => act({ type: "refused", error, sent }));
 
   return {
@@ -161,12 +303,16 @@ export function useBuilderState(workflow: Workflow) {
     dirty,
     keptAt: dirty ? keptAt : undefined,
     savedAt,
+    /** Why what is typed is not on the server, and will not be within a moment. */
+    stuck: stuckOf(),
+    saveNow,
     older,
     /** Takes what was kept over an older draft, or lets it go. */
     settleOlder(take: boolean) {
       if (take && older !== undefined) {
         act({ type: "edit", draft: older.draft, says: "what was typed before" });
       }
+      if (older !== undefined) forget(older.name);
       setOlder(undefined);
     },
     edit(draft: Draft, says: string, at?: string) {
@@ -177,6 +323,7 @@ export function useBuilderState(workflow: Workflow) {
     /** Takes the record of the server in place of what is here. */
     read(record: Workflow) {
       act({ type: "read", record });
+      setFailed(undefined);
       save.reset();
       deploy.reset();
       took(record);
@@ -184,6 +331,7 @@ export function useBuilderState(workflow: Workflow) {
     /** Takes the draft of the server, which can be undone. */
     takeTheirs(record: Workflow) {
       act({ type: "theirs", record });
+      setFailed(undefined);
       save.reset();
       deploy.reset();
       took(record);

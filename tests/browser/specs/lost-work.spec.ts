@@ -1,0 +1,155 @@
+// What people lost elsewhere, and do not here: each test is named after the complaint that it answers.
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import { step, workflow, write } from "../fixtures/workflows.ts";
+import type { Page } from "@playwright/test";
+import type { Server } from "../fixtures/server.ts";
+
+type Step = { namespace: string; savedComponent: { code: string }; configured_props_json: string };
+type Record = { steps: Step[]; triggers: { type: string; event_name?: string }[] };
+
+const record = (server: Server, id: string) => server.call<Record>("GET", `/workflows/${id}`);
+const codeOf = async (server: Server, id: string) =>
+  (await record(server, id)).steps.map(({ savedComponent }) => savedComponent.code).join("\n");
+const card = (page: Page, name: RegExp) =>
+  page.getByRole("navigation", { name: "Trigger and steps" }).getByRole("button", { name });
+const editor = (page: Page, name: string) => page.getByRole("textbox", { name: `Code of ${name}` });
+/** The browser writes each request that no server answered, or that was refused, to its console. */
+const expectOnly = (messages: string[], what: RegExp) =>
+  expect(messages.splice(0).filter((message) => !what.test(message))).toEqual([]);
+
+const withProps = `export default defineComponent({
+  props: { note: { type: "string", label: "Note" } },
+  run() { return this.note; },
+});
+`;
+
+test("'hours of edits gone after a refresh': every kind of edit is kept while the server is away, and saved once it is back", async ({ page, server, messages }) => {
+  const made = await workflow(server, "Kinds", { one: step("return 1;"), two: withProps, three: step("return 3;") });
+  await page.goto(`/workflows/${made.id}/edit?step=one`);
+  await expect(editor(page, "one")).toContainText("return 1");
+  await server.kill();
+
+  await write(page, "one", step("return 'code';"));
+  await expect(page.getByText("Not saved: no connection")).toBeVisible();
+  await page.getByRole("button", { name: "Rename" }).click();
+  await page.getByRole("textbox", { name: "Name of the step" }).fill("first");
+  await page.keyboard.press("Enter");
+  await card(page, /^two/).click();
+  await page.getByRole("tab", { name: "Configure" }).click();
+  await page.getByLabel("Note").fill("typed in a form");
+  await card(page, /^three/).click();
+  await page.keyboard.press("Alt+ArrowUp");
+  await page.getByRole("button", { name: "Add a step" }).click();
+  await page.getByRole("button", { name: /^Code/ }).click();
+  await expect(editor(page, "code")).toBeVisible();
+  await page.getByRole("button", { name: "More", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Turn off" }).click();
+  await card(page, /^HTTP request/).click();
+  await page.getByRole("button", { name: "Add a trigger" }).click();
+  await page.getByRole("menuitem", { name: "Schedule" }).click();
+  await expect(page.getByText(/^Not saved: no connection/)).toBeVisible();
+  await expectAccessible(page);
+
+  // Without a hand: the draft is saved as soon as there is a server.
+  await server.start();
+  await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible({ timeout: 60_000 });
+  const saved = await record(server, made.id);
+  expect(saved.steps.map(({ namespace }) => namespace)).toEqual(["first", "three", "two", "code"]);
+  expect(saved.steps[0]?.savedComponent.code).toContain("'code'");
+  expect(JSON.parse(saved.steps[2]?.configured_props_json ?? "")).toEqual({ note: "typed in a form" });
+  expect(saved.triggers.map(({ type }) => type)).toEqual(["http", "timer"]);
+
+  // A page that is closed meanwhile has it all the same.
+  await card(page, /^first/).click();
+  await server.kill();
+  await write(page, "first", step("return 'closed with it';"));
+  await expect(page.getByText("Not saved: no connection")).toBeVisible();
+  await page.close({ runBeforeUnload: false });
+  await server.start();
+  const next = await page.context().newPage();
+  await next.goto(`/workflows/${made.id}/edit?step=first`);
+  await expect(editor(next, "first").or(next.getByRole("button", { name: "Take it" })).first()).toBeVisible();
+  const take = next.getByRole("button", { name: "Take it" });
+  if (await take.isVisible()) await take.click();
+  await expect(editor(next, "first")).toContainText("closed with it");
+  await expect.poll(() => codeOf(server, made.id)).toContain("closed with it");
+  expectOnly(messages, /ERR_|Failed to fetch|status of 5/);
+});
+
+test("'two tabs overwrite each other without a word': both texts are there, whichever is saved first", async ({ page, context, server, messages }) => {
+  const made = await workflow(server, "Tabs", { one: step("return 1;") });
+  const other = await context.newPage();
+  for (const each of [page, other]) {
+    await each.goto(`/workflows/${made.id}/edit`);
+    await expect(editor(each, "one")).toContainText("return 1");
+  }
+  await write(page, "one", step("return 'of the first tab';"));
+  await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
+  await write(other, "one", step("return 'of the second tab';"));
+  await expect(other.getByText("Not saved: it was changed elsewhere")).toBeVisible();
+  const alert = other.getByRole("alert").filter({ hasText: "This draft was changed elsewhere" });
+  await expect(alert).toBeVisible();
+  expect(await codeOf(server, made.id)).toContain("of the first tab");
+  // What is typed on is kept; nothing is sent until one decides.
+  await other.reload();
+  await other.getByRole("button", { name: "Take it" }).click();
+  await expect(editor(other, "one")).toContainText("of the second tab");
+  await expect(other.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
+  expect(await codeOf(server, made.id)).toContain("of the second tab");
+  await other.getByRole("button", { name: "Undo: what was typed before" }).click();
+  await expect(editor(other, "one")).toContainText("of the first tab");
+  expectOnly(messages, /412/);
+});
+
+test("'saved, it says, and nothing is': who is signed out meanwhile reads so, and loses nothing", async ({ page, server, messages }) => {
+  const made = await workflow(server, "Ended", { one: step("return 1;") });
+  await page.goto(`/workflows/${made.id}/edit`);
+  await expect(editor(page, "one")).toContainText("return 1");
+  const ended = { status: 401, json: { error: "the session ended", code: "unauthorized", details: {} } };
+  await page.route("**/v1/**", (route) => route.fulfill(ended));
+  await write(page, "one", step("return 'after the end';"));
+  await expect(page.getByText("Not saved: the session ended")).toBeVisible();
+  await expect(page.getByRole("link", { name: "Sign in again" })).toBeVisible();
+  await write(page, "one", step("return 'and more after the end';"));
+  expect(await codeOf(server, made.id)).not.toContain("after the end");
+  // Signed in again in another tab, and back in this one.
+  await page.unroute("**/v1/**");
+  await page.evaluate(() => window.dispatchEvent(new Event("focus")));
+  await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
+  expect(await codeOf(server, made.id)).toContain("and more after the end");
+  expectOnly(messages, /401/);
+});
+
+test("'my own save is shown as the change of another': a save whose answer is lost is no conflict", async ({ page, server, messages }) => {
+  const made = await workflow(server, "Answers", { one: step("return 1;") });
+  await page.goto(`/workflows/${made.id}/edit`);
+  await expect(editor(page, "one")).toContainText("return 1");
+  let lost = 0;
+  await page.route(`**/v1/workflows/${made.id}`, async (route) => {
+    if (route.request().method() !== "PUT" || lost > 0) return route.fallback();
+    lost += 1;
+    await route.fetch();
+    await route.abort();
+  });
+  await write(page, "one", step("return 'arrived';"));
+  await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible({ timeout: 60_000 });
+  expect(lost).toBe(1);
+  await expect(page.getByText("This draft was changed elsewhere")).toBeHidden();
+  expectOnly(messages, /412|ERR_/);
+});
+
+test("'a half-typed secret was saved': a secret is sent once one leaves the form, and never kept here", async ({ page, server }) => {
+  const code = withProps.replace("note: {", 'token: { type: "string", secret: true, label: "Token" }, note: {');
+  const made = await workflow(server, "Secrets", { one: code });
+  await page.goto(`/workflows/${made.id}/edit`);
+  await page.getByRole("tab", { name: "Configure" }).click();
+  await page.getByLabel("Token").fill("hunter2");
+  await expect(page.getByText("Not saved: a secret is saved once you leave the form")).toBeVisible();
+  await page.getByLabel("Note").pressSequentially("still the same form");
+  await expect(page.getByLabel("Note")).toBeFocused();
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain("hunter2");
+  await page.getByRole("tab", { name: "Configure" }).focus();
+  await expect(page.locator(".bld-saved", { hasText: /^Saved/ })).toBeVisible();
+  await expect(page.getByText("Set. Nobody can read it back.")).toBeVisible();
+  await expect(page.getByLabel("Note")).toHaveValue("still the same form");
+});
