@@ -2,7 +2,8 @@
 import { build } from "esbuild";
 
 const common = { bundle: true, format: "esm", platform: "node", target: "node20", legalComments: "none" };
-await build({ ...common, entryPoints: ["src/host.ts"], outfile: "dist/host.mjs" });
+// CommonJS: what of Node a host may not need is loaded where it does.
+await build({ ...common, entryPoints: ["src/host.ts"], format: "cjs", outfile: "dist/host.cjs" });
 await build({ ...common, entryPoints: ["src/worker.ts"], format: "cjs", outfile: "dist/worker.cjs" });
 await build({ ...common, entryPoints: ["platform/index.ts"], outfile: "dist/platform.mjs", external: ["axios"] });
 await build({ ...common, entryPoints: ["platform/types.ts"], outfile: "dist/types.mjs" });

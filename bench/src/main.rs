@@ -2,6 +2,7 @@
 //! `bench/RESULTS.md`. `cargo xtask bench` builds a release and starts it.
 #![expect(clippy::print_stdout, reason = "a program whose purpose is its report")]
 
+mod cold;
 mod errors;
 mod history;
 mod load;
@@ -50,9 +51,13 @@ async fn main() -> Result<()> {
             println!("{}", report.text());
             return Ok(());
         }
+        ["cold", "against", other] => return cold::builds(&binary, std::path::Path::new(other)).await,
         ["against", other] => return sides::builds(&binary, std::path::Path::new(other)).await,
         other => {
-            bail!("`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT]`, `waiting`, or `against BINARY`", other.join(" "))
+            bail!(
+                "`{}` is not a benchmark; these are: nothing, `errors [COUNT]`, `history [--rows COUNT]`, `waiting`, `against BINARY`, or `cold against BINARY`",
+                other.join(" ")
+            )
         }
     }
     let mut server = Server::start(&binary, "main", &[]).await?;

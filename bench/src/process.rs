@@ -20,13 +20,21 @@ fn tree(pid: u32) -> Vec<u32> {
 
 /// User and system time of the tree, ended children included.
 pub fn cpu_seconds(pid: u32) -> Result<f64> {
-    let mut ticks = 0.0;
-    for pid in tree(pid) {
-        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        let fields: Vec<&str> = stat.rsplit_once(')').context("a stat line")?.1.split_whitespace().collect();
-        // utime, stime, cutime, cstime; the first field behind the name is the third of the line.
-        ticks += fields[11..15].iter().filter_map(|f| f.parse::<f64>().ok()).sum::<f64>();
-    }
+    // utime, stime, cutime, cstime.
+    tree(pid).into_iter().map(|pid| ticks(pid, 4)).sum()
+}
+
+/// The same of one process alone.
+pub fn own_cpu_seconds(pid: u32) -> Result<f64> {
+    ticks(pid, 2)
+}
+
+/// The first so many of a process's times, in seconds; nothing of one that has ended.
+fn ticks(pid: u32, times: usize) -> Result<f64> {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return Ok(0.0) };
+    let fields: Vec<&str> = stat.rsplit_once(')').context("a stat line")?.1.split_whitespace().collect();
+    // The first field behind the name is the third of the line.
+    let ticks: f64 = fields.iter().skip(11).take(times).filter_map(|f| f.parse::<f64>().ok()).sum();
     Ok(ticks / TICKS_PER_SECOND)
 }
 

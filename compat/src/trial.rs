@@ -67,7 +67,7 @@ impl Workbench {
         let answers = Answers::start().await?;
         let reach = Policy { allow: vec![format!("127.0.0.1:{}", answers.port).parse().context("an address of this machine is none")?], ..Policy::default() };
         let runner = Runner::start(RunnerConfig {
-            host_script: include_str!("../../runtime/dist/host.mjs").to_owned(),
+            host_script: include_str!("../../runtime/dist/host.cjs").to_owned(),
             thread_script: include_str!("../../runtime/dist/worker.cjs").to_owned(),
             scratch_dir: artifacts.path().join("hosts"),
             egress: reach.into(),

@@ -2,7 +2,7 @@
 
 fn main() {
     let here = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    for file in ["host.mjs", "worker.cjs", "platform.mjs", "types.mjs"] {
+    for file in ["host.cjs", "worker.cjs", "platform.mjs", "types.mjs"] {
         let path = format!("{here}/../../runtime/dist/{file}");
         println!("cargo::rerun-if-changed={path}");
         assert!(

@@ -1,10 +1,8 @@
 // Errors as the server gets them.
-import { readFileSync } from "node:fs";
-import { findSourceMap } from "node:module";
 import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { JSON } from "./kept.ts";
+import { mapStacksOf, sourceText } from "./mapped.ts";
 import { isErrorLike, messageOf, read, shownBehind, shownValue } from "./thrown.ts";
 import type { WireError } from "./types.ts";
 
@@ -26,8 +24,7 @@ function text(value: unknown): string {
 /** Folders of the server, longest first, and what code knows them as: where the server keeps its files tells an author nothing. */
 const folders: [folder: string, shown: string][] = [];
 
-/** The modules that code came in, and the lines of the files that they were made of, once an error asked for them. */
-const modulePaths = new Set<string>();
+/** The lines of the files that modules were made of, once an error asked for them. */
 const linesByFile = new Map<string, string[]>();
 /** A longer line is no help. */
 const LINE_MAX = 200;
@@ -46,7 +43,7 @@ export function showAsTmp(own: string): void {
 /** From now on, errors and output name files below the folder of `path` without it, and stacks show lines of what it was made of. */
 export function hideFolderOf(path: string): void {
   hideFolder(dirname(path));
-  modulePaths.add(path);
+  mapStacksOf(path);
 }
 
 function hideFolder(folder: string): void {
@@ -55,15 +52,15 @@ function hideFolder(folder: string): void {
 }
 
 // This program's own, which holds those of all hosts.
-hideFolder(dirname(fileURLToPath(import.meta.url)));
+hideFolder(__dirname);
 
 /** Text without frames of this program, which tell an author nothing, and without the folders of the server. */
 export function asCodeKnows(text: string): string {
   let shown = text;
-  if (shown.includes(import.meta.url)) {
+  if (shown.includes(__filename)) {
     shown = shown
       .split("\n")
-      .filter((line) => !(line.includes(import.meta.url) && line.trimStart().startsWith("at ")))
+      .filter((line) => !(line.includes(__filename) && line.trimStart().startsWith("at ")))
       .join("\n");
   }
   for (const [folder, known] of folders) if (shown.includes(folder)) shown = shown.replaceAll(folder, known);
@@ -73,20 +70,14 @@ export function asCodeKnows(text: string): string {
 function linesOf(file: string): string[] | undefined {
   const known = linesByFile.get(file);
   if (known) return known;
-  for (const path of modulePaths) {
-    try {
-      const map = findSourceMap(path)?.payload;
-      const at = map?.sources.findIndex((source) => source === file || source === `file://${file}`) ?? -1;
-      const content: unknown = map ? map.sourcesContent[at] : path === file ? readFileSync(path, "utf8") : undefined;
-      if (typeof content !== "string") continue;
-      const lines = content.split("\n");
-      linesByFile.set(file, lines);
-      return lines;
-    } catch {
-      // A stack without the line is better than none.
-    }
+  try {
+    const lines = sourceText(file)?.split("\n");
+    if (lines) linesByFile.set(file, lines);
+    return lines;
+  } catch {
+    // A stack without the line is better than none.
+    return undefined;
   }
-  return undefined;
 }
 
 /** Puts the author's line below the first frame that is the author's: what packages do inside tells less. */

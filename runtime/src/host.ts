@@ -1,4 +1,6 @@
 // The program that runs inside a host. It reads calls off the wire and answers them; see PROTOCOL.md.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { setEnvironmentData } from "node:worker_threads";
 
 import { atTurn, begin, CallContext, calls, leavesRunning, over, type Scope, scope, scopeOfRejection, serveOneCall, whenQuiet } from "./context.ts";
@@ -7,7 +9,7 @@ import { dollar } from "./dollar.ts";
 import { FlowExit, showAsTmp, wireError } from "./errors.ts";
 import { leadHosted } from "./hosted.ts";
 import { JSON, later, never } from "./kept.ts";
-import { loadModules, moduleOf } from "./load.ts";
+import { loadModules, moduleOf, sourcesOf } from "./load.ts";
 import { captureLogs, logHost } from "./logs.ts";
 import { mirrorInto } from "./mirror.ts";
 import { runAdditionalProps, runOptions } from "./options.ts";
@@ -28,9 +30,10 @@ async function load(frame: Bag): Promise<void> {
     leadTmp(tmp);
     setEnvironmentData(OWN_TMP, tmp);
     mirrorInto(tmp);
-    leadHosted();
+    const modules = frame["modules"] as { name: string; path: string }[];
+    leadHosted(sourcesOf(modules, (folder) => existsSync(join(folder, "node_modules"))));
     if (frame["one_call"] === true) serveOneCall();
-    await loadModules(frame["modules"] as { name: string; path: string }[]);
+    await loadModules(modules);
     wire.send({ t: "loaded" });
   } catch (error) {
     wire.send({ t: "load_failed", error: wireError(error) });
@@ -176,6 +179,10 @@ function stray(error: unknown, of: Scope | undefined): void {
   const { stack } = wireError(error);
   call.log("error", `after the end of the run, in what it did not await${namespace === undefined ? "" : ` in the step \`${namespace}\``}: ${stack}`);
 }
+
+// Code finds no main module, as where an ES module is one: packages ask it where the program lies.
+process.mainModule = undefined;
+delete require.cache[__filename];
 
 captureLogs();
 process.exit = ((code?: number) => {

@@ -1,7 +1,6 @@
 // Requests of code to the hosted platform's fixed API address are answered by this server (reference 3): components name that address
 // themselves. Nothing is connected to: the request is an ask, and what stands for the connection never leaves the process.
-import http from "node:http";
-import https from "node:https";
+import type http from "node:http";
 import { syncBuiltinESMExports } from "node:module";
 import { Duplex } from "node:stream";
 
@@ -75,7 +74,7 @@ class End extends Duplex {
   unref = (): this => this;
 }
 
-const server = http.createServer((request, response) => {
+function respond(request: http.IncomingMessage, response: http.ServerResponse): void {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
@@ -86,17 +85,10 @@ const server = http.createServer((request, response) => {
       (error: unknown) => response.writeHead(502, { "content-type": "text/plain", connection: "close" }).end(String((error as Error).message)),
     );
   });
-});
-
-function connect(): Duplex {
-  const [ours, theirs] = End.pair();
-  theirs.scope = scopeNow();
-  server.emit("connection", theirs);
-  return ours;
 }
 
 /** The arguments of `https.request` for `http.request`, where they name the hosted platform. */
-function led(args: unknown[]): unknown[] | undefined {
+function led(args: unknown[], connect: () => Duplex): unknown[] | undefined {
   const [first] = args;
   const url = first instanceof URL ? first : typeof first === "string" && URL.canParse(first) ? new URL(first) : undefined;
   const options = ((url ? args[1] : first) ?? {}) as Bag;
@@ -108,16 +100,40 @@ function led(args: unknown[]): unknown[] | undefined {
   return [made, args.find((arg) => typeof arg === "function")];
 }
 
-/** From now on, requests to the hosted platform are asks. */
-export function leadHosted(): void {
+/** Text by which code comes to `node:https`: its name as a string, or a name that is known only when the code runs. Addresses begin otherwise. */
+const MAY_USE_HTTPS = /https["'`]|getBuiltinModule|createRequire|\b(?:import|require)\s*\(\s*[^"'\s]/;
+
+/**
+ * From now on, requests to the hosted platform are asks. `sources`: the text of all code that is to be loaded; undefined where that is not known.
+ * Node's own modules for HTTPS take as long to load as the rest of a small host, so where no code can come to them they are not loaded.
+ */
+export function leadHosted(sources: string[] | undefined): void {
+  if (sources === undefined || sources.some((text) => MAY_USE_HTTPS.test(text))) leadHttps();
+  leadFetch();
+  syncBuiltinESMExports();
+}
+
+function leadHttps(): void {
+  const http = require("node:http") as typeof import("node:http");
+  const https = require("node:https") as typeof import("node:https");
+  const server = http.createServer(respond);
+  const connect = (): Duplex => {
+    const [ours, theirs] = End.pair();
+    theirs.scope = scopeNow();
+    server.emit("connection", theirs);
+    return ours;
+  };
   for (const name of ["request", "get"] as const) {
     const direct = https[name] as AnyFunction;
     const target = https as unknown as Bag;
     target[name] = function (this: unknown, ...args: unknown[]) {
-      const ours = led(args);
+      const ours = led(args, connect);
       return ours ? (http[name] as AnyFunction)(...ours) : direct.apply(this, args);
     };
   }
+}
+
+function leadFetch(): void {
   const fetched = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
     const text = input instanceof Request ? input.url : String(input);
@@ -127,5 +143,4 @@ export function leadHosted(): void {
     const answer = await answerOf(scopeNow(), request.method, pathname + search, (name) => request.headers.get(name), await request.text());
     return new Response(answer.body, { status: answer.status, headers: { "content-type": answer.content_type } });
   };
-  syncBuiltinESMExports();
 }

@@ -1,4 +1,6 @@
 // Loading component modules: the default export in all shapes seen in the wild.
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 
 import { hideFolderOf } from "./errors.ts";
@@ -9,6 +11,17 @@ export const modules = new Map<string, Prepared>();
 
 const looksLikeComponent = (value: unknown): boolean =>
   value !== null && typeof value === "object" && ["key", "name", "run", "props", "hooks", "methods", "type"].some((field) => field in value);
+
+/** The text of modules; undefined where one has packages beside it, whose code is not in it. */
+export function sourcesOf(list: { path: string }[], beside: (folder: string) => boolean): string[] | undefined {
+  const sources: string[] = [];
+  for (const { path } of list) {
+    if (beside(dirname(path))) return undefined;
+    // Only names are looked for in it.
+    sources.push(readFileSync(path, "latin1"));
+  }
+  return sources;
+}
 
 export async function loadModules(list: { name: string; path: string }[]): Promise<void> {
   const identity = (component: unknown) => component;

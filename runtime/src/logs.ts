@@ -43,7 +43,7 @@ export function captureLogs(): void {
   };
   Object.assign(console, own, {
     trace: (...args: unknown[]) => {
-      const stack = new Error().stack?.split("\n").filter((line) => !line.includes(import.meta.url)).slice(1) ?? [];
+      const stack = new Error().stack?.split("\n").filter((line) => !line.includes(__filename)).slice(1) ?? [];
       log("debug", [`Trace: ${formatWithOptions({}, ...args)}`, ...stack].join("\n"));
     },
     dir: (value: unknown, options?: object) => print(inspect(value, { customInspect: false, ...options })),

@@ -1,4 +1,7 @@
 // What Node loads first in each thread of a host (`--require`). A worker thread has file functions of its own: /tmp leads there as in the main thread.
+// First: what is loaded after it is loaded faster.
+import { keepHeapOfWorkers } from "./code_cache.ts";
+
 import { getEnvironmentData, isMainThread } from "node:worker_threads";
 
 import { leadTmp, OWN_TMP } from "./tmp.ts";
@@ -6,6 +9,8 @@ import { leadTmp, OWN_TMP } from "./tmp.ts";
 // Packages that start threads look for it there, and would leave it out; it also tells where the server keeps its files. Threads inherit it all the same.
 const at = process.execArgv.indexOf("--require");
 if (at >= 0) process.execArgv.splice(at, 2);
+
+keepHeapOfWorkers();
 
 const own = getEnvironmentData(OWN_TMP);
 if (!isMainThread && typeof own === "string") leadTmp(own);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const script = fileURLToPath(new URL("../dist/host.mjs", import.meta.url));
+const script = fileURLToPath(new URL("../dist/host.cjs", import.meta.url));
 const DEADLINE_MS = 20_000;
 
 export function frameBytes(frame) {

@@ -266,3 +266,29 @@ async fn r3_9_a_tick_that_comes_while_the_run_before_goes_on_does_not_overlap_it
     let runs = server.get(&format!("/sources/{}/runs", id(&slow))).await.json;
     assert_eq!((&runs["page_info"]["total_count"], &runs["data"][0]["status"], receiver.got().len()), (&json!(1), &json!("running"), 1));
 }
+
+#[tokio::test]
+async fn r3_9_a_tick_that_begins_late_says_so_in_its_log_and_is_counted() {
+    let mut server = Server::start_at(NOON, &[]).await;
+    let source = server.source(&ticking(), json!({})).await;
+    let runs = format!("/sources/{}/runs", id(&source));
+    let ticked = async |server: &Server, count: u64| {
+        server.until("a tick", &format!("{runs}?status=succeeded"), |l| l["page_info"]["total_count"] == count).await["data"][0].clone()
+    };
+    let logs = async |server: &Server, run: &Value| server.get(&format!("/runs/{}", id(run))).await.data()["logs"].to_string();
+    server.set_clock(NOON + 10_000);
+    let in_time = ticked(&server, 1).await;
+    assert!(!logs(&server, &in_time).await.contains("was due"));
+    // Down for an hour: one tick comes for all of it.
+    server.kill();
+    server.set_clock(NOON + 3_620_000);
+    server.launch().await;
+    let late = ticked(&server, 2).await;
+    let said = logs(&server, &late).await;
+    assert!(said.contains("this tick was due at 2025-12-31T12:00:20") && said.contains(" s later: the server was down") && said.contains("warn"), "{said}");
+    let counts = answer(server.raw(Method::GET, "/metrics").bearer_auth(&server.api_key)).await.text;
+    for line in ["millrace_tick_delay_seconds_bucket{le=\"60\"} 0", "millrace_tick_delay_seconds_bucket{le=\"+Inf\"} 1", "millrace_tick_delay_seconds_count 1"]
+    {
+        assert!(counts.lines().any(|found| found == line), "{line}: {counts}");
+    }
+}

@@ -33,12 +33,16 @@ function token(form, authorization) {
   return [200, { access_token: "at", token_type: "bearer", expires_in: 60, id_token: idToken(code.nonce) }];
 }
 
+/** The most that one answer without an end came to, until it is asked for. */
+let taken = 0;
+
 /** Blanks, until the other side has enough. */
 function endless(response) {
+  let count = 0;
   response.writeHead(200, { "content-type": "application/json" });
   const piece = Buffer.alloc(64 << 10, " ");
   const more = () => {
-    while (!response.destroyed && response.write(piece));
+    for (let room = true; room && !response.destroyed; taken = Math.max(taken, (count += piece.length))) room = response.write(piece);
   };
   response.on("drain", more);
   more();
@@ -78,6 +82,10 @@ const server = createServer(async (request, response) => {
     }
     case "/userinfo":
       return request.headers.authorization === "Bearer at" ? send(response, 200, next.userinfo ?? {}) : send(response, 401, {});
+    case "/taken":
+      send(response, 200, { bytes: taken });
+      taken = 0;
+      return;
     case "/next":
       next = JSON.parse(body);
       return send(response, 200, {});

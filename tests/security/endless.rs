@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use millrace_tests::browser::Browser;
 use millrace_tests::cli::Shell;
+use millrace_tests::oidc::{self, Provider};
 use millrace_tests::peer::{Peer, Says};
 use millrace_tests::smtp::{MailServer, Mood};
 use millrace_tests::{Server, answer, endpoint, id};
@@ -87,6 +89,26 @@ async fn the_server_reads_no_answer_without_an_end() {
     taken_of(&server, &peer, begun + 4).await;
     assert!(peer.taken() < BUFFERS);
     tokio::time::timeout(Duration::from_secs(60), server.get("/users/me")).await.expect("in time").data();
+}
+
+#[tokio::test]
+async fn the_server_reads_no_answer_of_who_signs_people_in_without_an_end() {
+    for path in ["/.well-known/openid-configuration", "/token", "/keys", "/userinfo"] {
+        let provider = Provider::default();
+        // What the provider says of itself is kept: a server for each.
+        let server = provider.server(&[]).await;
+        provider.says(&server, &json!({ "endless": path, "userinfo": {} })).await;
+        let mut browser = Browser::default();
+        let begun = browser.call(&server, Method::POST, "/sign_in/begin", None).await;
+        let refused = match begun.json["data"]["url"].as_str() {
+            Some(url) => oidc::finish(&server, &mut browser, &oidc::at_provider(&server, url).await).await,
+            None => begun,
+        };
+        assert_eq!(refused.refusal(), (422, "provider_refused"), "{path}");
+        assert!(refused.text.contains("262144 bytes"), "{path}: {}", refused.text);
+        let taken = answer(server.raw(Method::GET, &format!("{}/taken", provider.url))).await.json["bytes"].as_u64().unwrap_or_default();
+        assert!(taken > 0 && taken < BUFFERS as u64, "{path}: {taken}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::run;
 
 /// What `npm run build` writes.
-const BUILT: [&str; 4] = ["host.mjs", "worker.cjs", "platform.mjs", "types.mjs"];
+const BUILT: [&str; 4] = ["host.cjs", "worker.cjs", "platform.mjs", "types.mjs"];
 /// The oldest Node.js that the runtime is built for.
 const NODE_MAJOR_MIN: u32 = 20;
 

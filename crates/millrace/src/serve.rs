@@ -177,7 +177,7 @@ async fn start_engine_on(store: Arc<dyn Store>, config: &Config, data: &DataDir,
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let runner_config = RunnerConfig {
         node: config.node.clone(),
-        host_script: include_str!("../../../runtime/dist/host.mjs").to_owned(),
+        host_script: include_str!("../../../runtime/dist/host.cjs").to_owned(),
         thread_script: include_str!("../../../runtime/dist/worker.cjs").to_owned(),
         scratch_dir: data.file("hosts"),
         walls: match config.sandbox {

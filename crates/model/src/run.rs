@@ -155,6 +155,9 @@ pub struct Context {
     /// Whether nothing of it is kept once it has ended: neither its event nor what its steps left, nor its log.
     #[serde(default, rename = "nostore", skip_serializing_if = "std::ops::Not::not")]
     pub keeps_nothing: bool,
+    /// When the tick was due that this run is of, ISO 8601; only where it came late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<String>,
     /// Whether this run handles an `$errors` event, so that its own error triggers no listener (invariant 4).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub handles_error: bool,

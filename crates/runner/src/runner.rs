@@ -67,7 +67,7 @@ impl Runner {
         tokio::fs::create_dir_all(&config.scratch_dir).await.map_err(scratch)?;
         // Hosts have another working directory.
         let scratch_dir = tokio::fs::canonicalize(&config.scratch_dir).await.map_err(scratch)?;
-        let script = scratch_dir.join("host.mjs");
+        let script = scratch_dir.join("host.cjs");
         tokio::fs::write(&script, &config.host_script).await.map_err(scratch)?;
         let thread_script = scratch_dir.join("worker.cjs");
         tokio::fs::write(&thread_script, &config.thread_script).await.map_err(scratch)?;

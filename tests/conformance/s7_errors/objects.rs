@@ -81,7 +81,7 @@ async fn s7_an_error_that_code_prints_shows_no_folder_of_the_server() {
     let run = server.get(&format!("/runs/{}", id(&runs["data"][0]))).await.data();
     let logs = run["logs"].to_string();
     assert!(["printed", "cause", "written", "traced", "prints.mjs:1:"].iter().all(|part| logs.contains(part)), "{logs}");
-    assert!(!shows_folder(&server, &run) && !logs.contains("host.mjs"), "{logs}");
+    assert!(!shows_folder(&server, &run) && !logs.contains("host.cjs"), "{logs}");
 }
 
 #[tokio::test]

@@ -31,10 +31,12 @@ impl Histogram {
         for (at, bucket) in self.buckets.iter().enumerate() {
             count += bucket.load(Ordering::Relaxed);
             let le = BUCKETS_MS.get(at).map_or_else(|| "+Inf".to_owned(), |ms| seconds(ms * 1000));
-            line(out, &format!("{name}_bucket{{{label},le=\"{le}\"}}"), count);
+            let comma = if label.is_empty() { "" } else { "," };
+            line(out, &format!("{name}_bucket{{{label}{comma}le=\"{le}\"}}"), count);
         }
-        line(out, &format!("{name}_sum{{{label}}}"), seconds(self.sum_us.load(Ordering::Relaxed)));
-        line(out, &format!("{name}_count{{{label}}}"), count);
+        let labels = if label.is_empty() { String::new() } else { format!("{{{label}}}") };
+        line(out, &format!("{name}_sum{labels}"), seconds(self.sum_us.load(Ordering::Relaxed)));
+        line(out, &format!("{name}_count{labels}"), count);
     }
 }
 
@@ -78,6 +80,8 @@ pub struct Metrics {
     answers: [[AtomicU64; CLASSES.len()]; DOORS.len()],
     answer_times: [Histogram; DOORS.len()],
     attempts: [Histogram; Ending::ALL.len()],
+    ticks: Histogram,
+    ticks_skipped: AtomicU64,
     events: AtomicU64,
     spans_dropped: AtomicU64,
 }
@@ -92,6 +96,15 @@ impl Metrics {
 
     pub(crate) fn attempted(&self, ending: Ending, after: Duration) {
         self.attempts[ending as usize].add(after);
+    }
+
+    /// Counts a tick that began so long after it was due.
+    pub(crate) fn ticked(&self, late: Duration) {
+        self.ticks.add(late);
+    }
+
+    pub(crate) fn skipped_tick(&self) {
+        self.ticks_skipped.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn settled_events(&self, count: usize) {
@@ -117,6 +130,10 @@ impl Metrics {
         for ending in Ending::ALL {
             self.attempts[ending as usize].write(out, "millrace_run_attempt_duration_seconds", &format!("ending=\"{}\"", ending.as_str()));
         }
+        head(out, "millrace_tick_delay_seconds", "histogram", "From the time at which a tick of a timer was due to its code");
+        self.ticks.write(out, "millrace_tick_delay_seconds", "");
+        head(out, "millrace_ticks_skipped_total", "counter", "Ticks left out, as the run of the tick before was still going on");
+        line(out, "millrace_ticks_skipped_total", self.ticks_skipped.load(Ordering::Relaxed));
         head(out, "millrace_events_total", "counter", "Events that settled");
         line(out, "millrace_events_total", self.events.load(Ordering::Relaxed));
         head(out, "millrace_trace_spans_dropped_total", "counter", "Spans that were not sent: too many waited, or nobody took them");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use millrace_model::Timestamp;
 use millrace_model::ids::{OrgId, RunId};
 use millrace_model::run::{Context, NewRun, RunKind, Start};
 use millrace_model::source::Owner;
@@ -28,6 +29,8 @@ pub(crate) struct Origin {
     pub(crate) verified: bool,
     /// Whether nothing of it is kept.
     pub(crate) keeps_nothing: bool,
+    /// When it was due, where it is a tick that comes late.
+    pub(crate) due: Option<Timestamp>,
     /// What it is for.
     pub(crate) kind: RunKind,
 }
@@ -44,6 +47,7 @@ impl Origin {
             replay: false,
             verified: false,
             keeps_nothing: false,
+            due: None,
             kind: RunKind::Live,
         }
     }
@@ -72,6 +76,7 @@ impl Engine {
             project_id: identity.project_id.map(ToString::to_string),
             platform_version: VERSION.to_owned(),
             keeps_nothing: origin.kind == RunKind::Live && (origin.keeps_nothing || program.keeps_nothing()),
+            due: origin.due.map(|due| due.iso()),
             handles_error: origin.handles_error,
         };
         Ok(NewRun {

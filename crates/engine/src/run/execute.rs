@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use millrace_model::clock::Timestamp;
 use millrace_model::egress::Refusal;
@@ -40,6 +40,7 @@ pub(crate) struct Held {
     pub(crate) trigger_id: String,
     pub(crate) event: Arc<str>,
     pub(crate) context: String,
+    pub(crate) created_at: Timestamp,
     pub(crate) attempt: i64,
     /// What earlier attempts left, until [`Engine::carried`] takes it.
     pub(crate) result: Option<String>,
@@ -57,6 +58,7 @@ impl Held {
             trigger_id: run.trigger_id.clone(),
             event: run.event.clone(),
             context: run.context.clone(),
+            created_at: run.created_at,
             attempt: 1,
             result: run.result.clone(),
         }
@@ -72,6 +74,7 @@ impl Held {
             trigger_id: run.trigger_id,
             event: run.event.into(),
             context: run.context,
+            created_at: run.created_at,
             attempt: run.attempt,
             result: run.result,
         }
@@ -187,6 +190,7 @@ impl Engine {
             sink.keep(Progress::of(held, &carried, workflow.namespaces.len()));
         }
         let tries = carried.tries(held.attempt);
+        let (asked, waits) = (self.now(), Instant::now());
         let mut outcome = if tries > self.0.config.attempts_max {
             gave_up(tries - 1, next_step(&program, &carried), &sink)
         } else if let Some(damage) = &carried.damaged {
@@ -215,6 +219,9 @@ impl Engine {
         }
         collected.sends.splice(..0, std::mem::take(&mut carried.sends));
         collected.logs.splice(..0, std::mem::take(&mut carried.logs));
+        if let Some(late) = self.late_tick(held, asked, waits.elapsed().saturating_sub(outcome.duration)) {
+            collected.logs.insert(0, late);
+        }
         let response = collected.response.take();
         if response.is_some() && responder.as_ref().is_none_or(Responder::is_closed) && had_client(held) {
             collected.logs.push(answered_before(&program, self.now()));
@@ -240,6 +247,26 @@ impl Engine {
             let _ = responder.send(response);
         }
         settled
+    }
+
+    /// Counts the first attempt of a tick: its call was asked for at `asked`, and waited so long for a process. One that began late says so in its log.
+    fn late_tick(&self, held: &Held, asked: Timestamp, waited: Duration) -> Option<LogLine> {
+        if held.attempt > 1 || held.kind != RunKind::Live || !held.trigger_id.starts_with("ti_") {
+            return None;
+        }
+        let context: Context = serde_json::from_str(&held.context).ok()?;
+        if context.replay {
+            return None;
+        }
+        let due = context.due.as_deref().and_then(Timestamp::parse_iso).unwrap_or(held.created_at);
+        let began = asked.plus_ms(i64::try_from(waited.as_millis()).unwrap_or(i64::MAX));
+        let late = Duration::from_millis(u64::try_from(began.ms() - due.ms()).unwrap_or(0));
+        self.0.metrics.ticked(late);
+        (late >= TICK_LATE).then(|| {
+            let seconds = late.as_secs_f64();
+            let text = format!("this tick was due at {} and began {seconds:.1} s later: the server was down, or had other runs to do first", due.iso());
+            LogLine { at: began, level: LogLevel::Warn, text, step: None }
+        })
     }
 
     /// What is counted of an attempt, before it is settled.
@@ -359,6 +386,9 @@ fn answered_before(program: &Program, at: Timestamp) -> LogLine {
     let text = format!("`{call}` came too late: the request had its answer before, and this one was not sent; {how}");
     LogLine { at, level: LogLevel::Warn, text, step: None }
 }
+
+/// A tick that begins so long after it was due is marked.
+const TICK_LATE: Duration = Duration::from_secs(5);
 
 /// Before a run is tried again for which no process could be started.
 const NO_ROOM_PAUSE: Duration = Duration::from_secs(2);

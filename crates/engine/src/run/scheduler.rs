@@ -20,6 +20,8 @@ const SLEEP_MAX: Duration = Duration::from_secs(5);
 const ROUND_MAX: u32 = 100;
 /// Ticks looked at after the clock went back.
 const LATE_MAX: u32 = 100_000;
+/// A tick that is fired later than this keeps when it was due.
+const DUE_KEPT_MS: i64 = 1_000;
 /// How often the clock is looked at for a step back.
 const LOOK_AT_CLOCK: Duration = Duration::from_millis(100);
 /// A clock that is put right by less was not moved.
@@ -143,12 +145,16 @@ impl Engine {
         let now = self.now();
         let next_at = timer.schedule.next_after(timer.next_at, now)?;
         let Some(program) = self.live_program(&timer.org_id, &timer.owner).await? else { return Ok(()) };
-        let origin = Origin::first("TIMER", timer.id.as_str());
+        let due = (now.ms() - timer.next_at.ms() > DUE_KEPT_MS).then_some(timer.next_at);
+        let origin = Origin { due, ..Origin::first("TIMER", timer.id.as_str()) };
         let run = self.new_run(&program, &origin, timer_event(timer, now.secs()).to_string(), Start::Queued)?;
         fail_point!("engine.tick.before_store");
         match self.0.store.fire_timer(&timer.id, timer.next_at, next_at, run).await? {
             Fired::Accepted => self.queued(),
-            Fired::Skipped => tracing::debug!(timer.id = %timer.id, "a tick was skipped: the run before is still going on"),
+            Fired::Skipped => {
+                self.0.metrics.skipped_tick();
+                tracing::debug!(timer.id = %timer.id, "a tick was skipped: the run before is still going on");
+            }
         }
         Ok(())
     }

@@ -178,6 +178,7 @@ mod tests {
             project_id: None,
             platform_version: String::new(),
             keeps_nothing: false,
+            due: None,
             handles_error: false,
         };
         let stack: String = (0..30).map(|n| format!("  at f{n} (<x>.mjs)\n")).collect();

@@ -97,7 +97,6 @@ impl Sandbox {
         let mut command = Command::new(&self.node.binary);
         command
             .arg(format!("--max-old-space-size={heap_mb}"))
-            .arg("--enable-source-maps")
             .arg("--no-warnings")
             // Native code could do all that system calls can: it is not let in by the front door. The walls do not rely on it.
             .arg("--no-addons");

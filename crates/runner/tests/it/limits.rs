@@ -234,3 +234,30 @@ async fn process_exit_and_crashes_are_told_exactly() {
     assert_eq!(failure.kind, FailureKind::Thrown);
     assert!(failure.message.contains("process.exit(3)"), "{}", failure.message);
 }
+
+/// Node's own modules come with compiled code, which V8 takes only where its flags are those of a Node without any.
+#[tokio::test]
+async fn a_host_takes_the_compiled_code_that_node_carries() {
+    let bench = Bench::real().await;
+    let isolate = bench.isolate("tag", "const v8 = await import('node:v8'); return v8.cachedDataVersionTag();");
+    let plain = tokio::process::Command::new("node").args(["-p", "v8.cachedDataVersionTag()"]).env_remove("NODE_OPTIONS").output().await.expect("node runs");
+    let plain: u64 = String::from_utf8_lossy(&plain.stdout).trim().parse().expect("a number");
+    assert_eq!(value(bench.call(&isolate, 0).await), json!(plain));
+}
+
+#[tokio::test]
+async fn a_worker_has_the_heap_of_its_host_and_so_has_a_worker_of_that() {
+    let bench = Bench::real().await;
+    let code = "
+const v8 = await import('node:v8');
+const { Worker } = await import('node:worker_threads');
+const tell = \"require('node:worker_threads').parentPort.postMessage(require('node:v8').getHeapStatistics().heap_size_limit)\";
+const within = `const { Worker, parentPort } = require('node:worker_threads'); new Worker(${JSON.stringify(tell)}, { eval: true }).on('message', (limit) => parentPort.postMessage(limit))`;
+const limits = [v8.getHeapStatistics().heap_size_limit];
+for (const text of [tell, within]) limits.push(await new Promise((resolve, reject) => new Worker(text, { eval: true }).on('message', resolve).on('error', reject)));
+return limits;";
+    let limits = value(bench.call(&bench.isolate("workers", code), 0).await);
+    let own = limits[0].clone();
+    assert!(own.as_u64().is_some_and(|bytes| bytes < 512 << 20), "{limits}");
+    assert_eq!(limits, json!([own, own, own]));
+}

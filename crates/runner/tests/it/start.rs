@@ -81,5 +81,5 @@ async fn shutdown_ends_all_processes_and_the_calls_in_them() {
     assert_eq!(failure(bench.call(&isolate, false).await).kind, FailureKind::HostLost);
     let mut left: Vec<_> = std::fs::read_dir(bench.dir.path().join("hosts")).expect("reads").flatten().map(|e| e.file_name()).collect();
     left.sort();
-    assert_eq!(left, ["host.mjs", "worker.cjs"]);
+    assert_eq!(left, ["host.cjs", "worker.cjs"]);
 }

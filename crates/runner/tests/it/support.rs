@@ -19,7 +19,7 @@ pub const SHORT: Duration = Duration::from_millis(400);
 
 /// What every fake host begins with: the wire, `send`, `raw`, `done`, and `attack`, which a test defines.
 const FAKE: &str = r#"
-import { Socket } from "node:net";
+const { Socket } = require("node:net");
 const socket = new Socket({ fd: 3, readable: true, writable: true });
 const raw = (bytes) => socket.write(Buffer.from(bytes));
 const framed = (text) => { const body = Buffer.from(text); const head = Buffer.alloc(4); head.writeUInt32LE(body.length); return Buffer.concat([head, body]); };
@@ -59,7 +59,7 @@ pub struct Bench {
 
 /// The built runtime.
 pub fn host_script() -> String {
-    built("host.mjs")
+    built("host.cjs")
 }
 
 fn built(file: &str) -> String {

@@ -434,7 +434,7 @@ fn names(rows: &mut Vec<Row>) {
 /// The folder that its own lies in, by ways around its path.
 fn around(rows: &mut Vec<Row>) {
     let own = std::env::temp_dir();
-    let outside = own.ancestors().nth(2).unwrap_or(&own).join("host.mjs");
+    let outside = own.ancestors().nth(2).unwrap_or(&own).join("host.cjs");
     let folder = CString::new(outside.parent().unwrap_or(&own).to_string_lossy().into_owned()).expect("a path");
     let file = CString::new(outside.to_string_lossy().into_owned()).expect("a path");
     attempt!(rows, "EPERM", "be told what happens beside it", libc::SYS_inotify_add_watch, 0, folder.as_ptr(), 0xfff);
@@ -460,8 +460,8 @@ fn around(rows: &mut Vec<Row>) {
     );
     // SAFETY: as above. Where it stands gives it no rights.
     unsafe { libc::fchdir(dir) };
-    attempt!(rows, "EACCES EPERM", "a file beside it, from its folder", libc::SYS_open, c"host.mjs".as_ptr(), libc::O_RDWR);
-    attempt!(rows, "EACCES EPERM EXDEV", "remove it from its folder", libc::SYS_unlink, c"host.mjs".as_ptr());
+    attempt!(rows, "EACCES EPERM", "a file beside it, from its folder", libc::SYS_open, c"host.cjs".as_ptr(), libc::O_RDWR);
+    attempt!(rows, "EACCES EPERM EXDEV", "remove it from its folder", libc::SYS_unlink, c"host.cjs".as_ptr());
     attempt!(rows, "EACCES EPERM EXDEV", "a folder beside it", libc::SYS_mkdir, c"planted".as_ptr(), 0o700);
     // SAFETY: as above.
     unsafe { libc::chdir(CString::new(own.to_string_lossy().into_owned()).expect("a path").as_ptr()) };
