@@ -1,5 +1,6 @@
 /** What the chosen step sees and gives: the event, and the result of the newest test. */
 
+import { useMemo, useRef } from "react";
 import { JsonInspector } from "~/ui/json/json-inspector";
 import { PaneHead } from "~/ui/pane";
 import { When } from "~/ui/time";
@@ -20,17 +21,43 @@ export function DataPane({
   const { test } = useBuilder();
   const { event } = test;
   const said = step === undefined ? undefined : test.said(step.key);
+  const pick = useRef(onPick);
+  pick.current = onPick;
+  // Each key that is typed draws the builder; what can be megabytes is not drawn with it.
+  const inspector = useMemo(
+    () => (
+      <JsonInspector
+        key={event.id}
+        value={event.value}
+        base="steps.trigger.event"
+        label="Event"
+        onPick={(path) => pick.current(path)}
+      />
+    ),
+    [event.id, event.value],
+  );
+  const { run, name, steps } = said ?? {};
+  const result = useMemo(
+    () =>
+      run !== undefined &&
+      name !== undefined &&
+      steps !== undefined &&
+      parts.renderResult({
+        run,
+        step: name,
+        steps: steps.map((each) => {
+          const { runs, namespace, disabled } = each;
+          const code = runs.kind === "code" ? runs.code : "";
+          return { name: namespace, code, entry: `${namespace}.mjs`, disabled };
+        }),
+      }),
+    [run, name, steps, parts],
+  );
   return (
     <aside className="bld-data" aria-label="Data">
       <div className="bld-event">
         <PaneHead title="Event" hint={event.from} />
-        <JsonInspector
-          key={event.id}
-          value={event.value}
-          base="steps.trigger.event"
-          label="Event"
-          onPick={onPick}
-        />
+        {inspector}
       </div>
       <div className="bld-result">
         <PaneHead
@@ -50,15 +77,7 @@ export function DataPane({
               : "Test the step to see what it gives."}
           </p>
         ) : (
-          parts.renderResult({
-            run: said.run,
-            step: said.name,
-            steps: said.steps.map((each) => {
-              const { runs, namespace, disabled } = each;
-              const code = runs.kind === "code" ? runs.code : "";
-              return { name: namespace, code, entry: `${namespace}.mjs`, disabled };
-            }),
-          })
+          result
         )}
       </div>
     </aside>

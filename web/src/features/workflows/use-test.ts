@@ -1,7 +1,7 @@
 /** Tests of the draft as it is typed, saved or not, with the chosen event. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { client, data } from "~/api/client";
 import { ApiError } from "~/api/errors";
 import type { JsonObject } from "~/api/json";
@@ -57,8 +57,9 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     enabled:
       chosen === undefined && runs !== undefined && newest === undefined && source !== undefined,
   });
-  const newestEmitted = emitted?.map(eventOfSource)[0];
-  const event = chosen ?? newestRun ?? newestEmitted ?? sampleOf(trigger);
+  const newestEmitted = useMemo(() => emitted?.map(eventOfSource)[0], [emitted]);
+  const sample = useMemo(() => sampleOf(trigger), [trigger]);
+  const event = chosen ?? newestRun ?? newestEmitted ?? sample;
 
   /** What the newest test said of a step; before the first, what the chosen run did at it. */
   const saidOf = (key: string): Said | undefined => {
