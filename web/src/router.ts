@@ -4,6 +4,7 @@ import { QueryClient } from "@tanstack/react-query";
 import { createRouter } from "@tanstack/react-router";
 import { ApiError } from "./api/errors";
 import { routeTree } from "./routes.gen";
+import { Pending } from "./shell/pending";
 
 const RETRIES = 2;
 
@@ -28,6 +29,9 @@ export const router = createRouter({
   scrollRestoration: true,
   scrollToTopSelectors: ["#main .scroll"],
   defaultPendingMs: 300,
+  // What is shown goes as soon as the page is there.
+  defaultPendingMinMs: 0,
+  defaultPendingComponent: Pending,
 });
 
 declare module "@tanstack/react-router" {

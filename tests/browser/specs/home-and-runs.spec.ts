@@ -114,3 +114,20 @@ test("a secret that is set shows that it is, and is replaced by typing", async (
   const run = await server.call<{ return_value: number }>("POST", `/sources/${source.id}/run`, { event: {} });
   expect(run.return_value).toBe(27);
 });
+
+test("a page whose data is long in coming says so, and is no empty page", async ({ page, server }) => {
+  const source = await server.call<{ id: string }>("POST", "/sources", { name: "Slow to read", component_code: code("") });
+  let answer: () => void = () => {};
+  const asked = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route(`**/v1/sources/${source.id}`, async (route) => {
+    await asked;
+    await route.continue();
+  });
+  await page.goto(`/sources/${source.id}/configure`);
+  await expect(page.getByText("The server has not answered yet.")).toBeVisible();
+  answer();
+  await expect(page.getByRole("heading", { name: "Slow to read" })).toBeVisible();
+  await expect(page.getByText("The server has not answered yet.")).toHaveCount(0);
+});

@@ -26,6 +26,14 @@ const over = (page: Page): Promise<string[]> =>
       .slice(0, 8);
   }, WIDTH);
 
+/** Lists and forms that scroll sideways: only code, JSON and rows of tabs may. */
+const sideways = (page: Page): Promise<string[]> =>
+  page.evaluate(() =>
+    [...document.querySelectorAll(".scroll")]
+      .filter((each) => each.scrollWidth > each.clientWidth + 1 && each.querySelector(".cm-editor, .code, [role=tree]") === null)
+      .map((each) => `${each.getAttribute("class") ?? ""}, ${each.scrollWidth} px in ${each.clientWidth}`),
+  );
+
 test("every page fits 380 px, with names of 80 characters and more", async ({ page, server, messages }) => {
   test.setTimeout(180_000);
   const made = await shop(server, true);
@@ -37,6 +45,7 @@ test("every page fits 380 px, with names of 80 characters and more", async ({ pa
     await expect(page.locator(".skeleton")).toHaveCount(0);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     if (wide > WIDTH) wrong.push(`${name} is ${wide} px wide`);
+    wrong.push(...(await sideways(page)).map((each) => `${name} scrolls sideways: ${each}`));
     wrong.push(...(await over(page)).map((each) => `${name}: ${each}`));
   }
   expect(wrong).toEqual([]);

@@ -1,0 +1,25 @@
+/** What stands where a page will be while its data is awaited: an empty page says nothing to whoever waits. */
+
+import { useEffect, useState } from "react";
+import { SkeletonRows } from "~/ui/banner";
+
+/** From then on a person wonders whether anything still happens. */
+const LONG_MS = 4_000;
+
+export function Pending() {
+  const [isLong, setLong] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLong(true), LONG_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <>
+      {isLong && (
+        <p className="crash mid" role="status">
+          The server has not answered yet. The page comes when it does.
+        </p>
+      )}
+      <SkeletonRows rows={6} />
+    </>
+  );
+}
