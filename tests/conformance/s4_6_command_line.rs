@@ -185,6 +185,66 @@ async fn s4_6_files_with_an_ending_of_javascript_may_be_typescript() {
     assert!(said.contains("language") && said.contains("typescript"), "{said}");
 }
 
+/// Code that reads files beside its own in each way that Node has, and loads code by names that it makes.
+const READS: &str = "import fs from 'node:fs'; import path from 'node:path'; import { createRequire } from 'node:module'; import { Worker } from 'node:worker_threads'; import { part } from './lib/part.mjs';
+  const require = createRequire(import.meta.url);
+  export default { name: 'Reads', version: '1', async run() {
+    const here = import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname);
+    const { name } = await import(`./plugins/${'one'}.mjs`);
+    const worked = await new Promise((done, fail) => new Worker(new URL('./worker.mjs', import.meta.url)).on('message', done).on('error', fail));
+    const missing = (() => { try { return fs.readFileSync(path.join(here, 'gone.csv')); } catch (e) { return e.message; } })();
+    return [fs.readFileSync(path.join(here, 'data.json'), 'utf8'), fs.readFileSync(new URL('./bytes.png', import.meta.url)).toString('hex'), require('./config.json').n,
+      require('./templates/' + ['hi', 'cjs'].join('.')), name, worked, part('x'), fs.readFileSync(here + '/../shared/s.txt', 'utf8'), missing]; } };";
+const READS_FILES: [(&str, &str); 9] = [
+    ("own/lib/part.mjs", "import fs from 'fs'; export const part = (name) => fs.readFileSync(new URL(`./parts/${name}.html`, import.meta.url), 'utf8');"),
+    ("own/lib/parts/x.html", "<p>"),
+    ("own/data.json", "{}"),
+    ("own/config.json", r#"{ "n": 7 }"#),
+    ("own/templates/hi.cjs", "module.exports = 'hi';"),
+    ("own/plugins/one.mjs", "export const name = 'one';"),
+    ("own/worker.mjs", "import { parentPort } from 'worker_threads'; import { text } from './says.mjs'; parentPort.postMessage(text);"),
+    ("own/says.mjs", "export const text = 'worked';"),
+    ("shared/s.txt", "shared"),
+];
+
+/// Whether what [`READS`] returns is what Node gives.
+fn was_read(returned: &Value) {
+    let list = returned.as_array().expect("a list");
+    assert_eq!(
+        list[..8],
+        [json!("{}"), json!("89504e47ff00"), json!(7), json!("hi"), json!("one"), json!("worked"), json!("<p>"), json!("shared")],
+        "{returned}"
+    );
+    let missing = list[8].as_str().unwrap_or_default();
+    assert!(missing.starts_with("ENOENT") && missing.contains("own/gone.csv"), "{missing}");
+}
+
+#[tokio::test]
+async fn s4_6_files_that_code_reads_beside_its_own_go_with_it() {
+    let server = Server::start().await;
+    let shell = Shell::new(&server);
+    let step = READS.replace("export default {", "export default defineComponent({").trim_end_matches("};").to_owned() + "});";
+    shell.write(&READS_FILES);
+    shell.write(&[("own/reads.mjs", READS), ("own/.env", "SECRET=1"), ("own/run.sh", "")]);
+    let folder = shell.path("own");
+    std::fs::write(folder.join("bytes.png"), b"\x89PNG\xff\0").expect("writes");
+    let deployed = shell.run(&["deploy", "own/reads.mjs", "--json"]).json();
+    was_read(&server.post(&format!("/sources/{}/run", id(&deployed)), &json!({})).await.data()["return_value"]);
+    assert!(!server.get(&format!("/sources/{}", id(&deployed))).await.text.contains("SECRET=1"));
+    // As a step: the folder can be pulled, and is the same then.
+    shell.write(&[("flow/workflow.yaml", "name: flow\ntriggers: []\nsteps:\n  - { namespace: a, code_file: own/reads.mjs }\n"), ("flow/own/reads.mjs", &step)]);
+    for (path, text) in READS_FILES {
+        shell.write(&[(&format!("flow/{path}"), text)]);
+    }
+    std::fs::copy(folder.join("bytes.png"), shell.path("flow/own/bytes.png")).expect("copies");
+    shell.run(&["workflows", "deploy", "flow"]).ok();
+    let ran = shell.run(&["workflows", "test", "flow", "--json"]).json();
+    was_read(&ran["steps"][0]["exports"]["$return_value"]);
+    shell.run(&["workflows", "pull", "flow", "--to", "pulled"]).ok();
+    assert_eq!(std::fs::read(shell.path("pulled/own/bytes.png")).expect("is there"), b"\x89PNG\xff\0");
+    assert_eq!(std::fs::read_to_string(shell.path("pulled/own/templates/hi.cjs")).expect("is there"), "module.exports = 'hi';");
+}
+
 #[tokio::test]
 async fn s4_6_deploy_tells_where_the_code_threw_and_how_a_missing_account_is_given() {
     let server = Server::start().await;

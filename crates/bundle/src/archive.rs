@@ -1,9 +1,10 @@
 //! An uploaded tree: a `.tar.gz` to the files of a registry, laid out as `components/<app>/…`. Nothing touches the disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
+use millrace_model::own_files::{DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data, is_data_of, text_of};
 use serde_json::Value;
 
 use crate::{BundleError, tape};
@@ -24,9 +25,12 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
     // The headers of what is left out count too: the limit is on what is decompressed.
     let unpacked = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
     let (mut files, mut total) = (BTreeMap::new(), 0);
+    let mut readers = BTreeSet::new();
+    let mut has_data = false;
     let read = tape::files(unpacked, usize::MAX, |path, entry| {
         let path = path.to_string_lossy().trim_start_matches("./").to_owned();
         if !is_wanted(&path) || entry.size() > FILE_BYTES_MAX {
+            has_data |= is_data(&path);
             return Ok(());
         }
         // Growing it would leave holes as large as the text, file after file.
@@ -42,13 +46,40 @@ pub fn unpack_tree(bytes: &[u8], app: &str) -> Result<BTreeMap<String, String>, 
         if files.len() >= FILES_MAX {
             return Err(Refused::So(BundleError::Archive { reason: format!("it has more than {FILES_MAX} files") }));
         }
+        if !path.ends_with(".json") && asks_where_it_lies(&text) {
+            readers.insert(app_folder(&path).to_owned());
+        }
         files.insert(path, text);
         Ok(())
     });
-    read.map_err(|refused| match refused {
+    let refused = |refused| match refused {
         Refused::So(error) => error,
         Refused::Unread(e) => bad(e),
-    })?;
+    };
+    read.map_err(refused)?;
+    if has_data && !readers.is_empty() {
+        // Which data is wanted is known once all code was read.
+        let again = GzDecoder::new(bytes).take(4 * BYTES_MAX as u64);
+        let read = tape::files(again, usize::MAX, |path, entry| {
+            let path = path.to_string_lossy().trim_start_matches("./").to_owned();
+            if path.len() > PATH_BYTES_MAX || !is_data_of(&path, &readers) || entry.size() > DATA_FILE_BYTES_MAX {
+                return Ok(());
+            }
+            let mut data = Vec::with_capacity(usize::try_from(entry.size()).unwrap_or(0));
+            entry.read_to_end(&mut data)?;
+            let text = text_of(data);
+            total += text.len();
+            if total > BYTES_MAX {
+                return Err(Refused::So(BundleError::TooLarge { what: "the registry".into(), bytes_max: BYTES_MAX }));
+            }
+            if files.len() >= FILES_MAX {
+                return Err(Refused::So(BundleError::Archive { reason: format!("it has more than {FILES_MAX} files") }));
+            }
+            files.insert(path, text);
+            Ok(())
+        });
+        read.map_err(refused)?;
+    }
     laid_out(files, app)
         .ok_or_else(|| BundleError::Archive { reason: "it holds no components: expected are `components/<app>/sources/<slug>/<slug>.mjs` and the like".into() })
 }

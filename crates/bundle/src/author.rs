@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use millrace_model::own_files::problem_of_part;
 use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
@@ -20,7 +21,7 @@ fn without_mark(text: String) -> String {
 }
 
 /// Whether a path names its language.
-fn has_ending(path: &str) -> bool {
+pub(crate) fn has_ending(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     [".mjs", ".js", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json"].iter().any(|ending| name.ends_with(ending))
 }
@@ -108,10 +109,19 @@ impl Author {
         Some(text)
     }
 
+    /// Whether its files were given, and are not at an address.
+    pub(crate) fn is_given(&self) -> bool {
+        self.pages.is_none()
+    }
+
     /// The code that was given, or is at the entry's address.
     pub(crate) fn given(&self) -> Vec<(String, String)> {
         let files = self.files.lock();
-        files.iter().filter(|(path, _)| !path.ends_with(".json")).filter_map(|(path, text)| Some((path.clone(), text.clone()?))).collect()
+        files
+            .iter()
+            .filter(|(path, _)| !path.ends_with(".json") && (has_ending(path) || **path == self.entry))
+            .filter_map(|(path, text)| Some((path.clone(), text.clone()?)))
+            .collect()
     }
 
     /// The texts that the entry reaches.
@@ -119,6 +129,23 @@ impl Author {
         let reached = self.reached.lock();
         let files = self.files.lock();
         reached.iter().filter_map(|path| files.get(path).cloned().flatten().map(|text| (path.clone(), text))).collect()
+    }
+
+    /// The files that lie beside the bundle where code of these files depends on where it lies: those of their apps in a tree of components, else all that
+    /// were given. What is at an address has nothing beside it that could be listed.
+    pub(crate) fn around(&self, readers: &BTreeSet<String>) -> BTreeMap<String, String> {
+        if self.pages.is_some() || readers.is_empty() {
+            return BTreeMap::new();
+        }
+        let apps: Vec<&str> = readers.iter().filter_map(|path| tree::app_of(path)).collect();
+        let is_tree = apps.len() == readers.len();
+        let files = self.files.lock();
+        files
+            .iter()
+            .filter(|(path, _)| !is_tree || tree::app_of(path).is_none_or(|app| apps.contains(&app)))
+            .filter(|(path, _)| path.split('/').all(|part| problem_of_part(part).is_none()))
+            .filter_map(|(path, text)| Some((path.clone(), text.clone()?)))
+            .collect()
     }
 
     /// The range that the nearest `package.json` beside or above a file names for a package.

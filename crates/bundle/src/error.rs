@@ -93,6 +93,14 @@ pub enum BundleError {
         /// Why.
         reason: String,
     },
+    /// Too many files of the author's own, where code of them asks where it lies.
+    #[error("code asks where its file lies (`__dirname`, `import.meta`), so its author's files lie beside it: {count} files, allowed are {count_max}")]
+    TooManyFiles {
+        /// How many.
+        count: usize,
+        /// The limit.
+        count_max: usize,
+    },
     /// Over a limit.
     #[error("{what} is larger than {bytes_max} bytes, the limit")]
     TooLarge {
@@ -184,7 +192,7 @@ impl BundleError {
             Self::Native { .. } => "native_package",
             Self::Fetch { .. } => "fetch_failed",
             Self::Archive { .. } => "invalid_archive",
-            Self::TooLarge { .. } => "component_too_large",
+            Self::TooLarge { .. } | Self::TooManyFiles { .. } => "component_too_large",
             Self::OutOfMemory { .. } => "bundle_out_of_memory",
             Self::TimedOut { .. } => "bundle_timeout",
             Self::Build { .. } => "bundle_failed",

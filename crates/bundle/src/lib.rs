@@ -14,6 +14,7 @@ mod known;
 mod language;
 mod laying;
 mod names;
+mod own;
 mod packages;
 mod pages;
 mod places;
@@ -168,7 +169,7 @@ pub struct Bundle {
     pub lock: Lock,
     /// The path or address of the entry, with the ending of its language.
     pub entry: String,
-    /// Packages that lie beside it as installed.
+    /// What lies beside it: packages as installed, and its author's own files.
     pub beside: Option<Beside>,
     /// The entry as its author wrote it.
     pub entry_code: String,

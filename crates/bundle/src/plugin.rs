@@ -17,6 +17,7 @@ use rolldown_error::{BuildDiagnostic, DiagnosticOptions, EventKind};
 use crate::author::Author;
 use crate::dependencies::Dependencies;
 use crate::laying::Root;
+use crate::own;
 use crate::packages::Packages;
 use crate::reads::depends_on_its_place;
 use crate::sloppy::evaluated;
@@ -47,6 +48,8 @@ pub(crate) struct MillracePlugin {
     homes: Mutex<BTreeMap<String, Root>>,
     /// Folders of packages with code that depends on where it lies.
     readers: Mutex<BTreeSet<String>>,
+    /// Files of the author whose code depends on where it lies.
+    own_readers: Mutex<BTreeSet<String>>,
     /// What the files of a package import, by its label.
     pub(crate) edges: Mutex<BTreeMap<String, BTreeMap<String, LockedPackage>>>,
     /// What lies beside the bundle and is not bundled.
@@ -79,6 +82,7 @@ impl MillracePlugin {
             unfit: Mutex::default(),
             homes: Mutex::default(),
             readers: Mutex::default(),
+            own_readers: Mutex::default(),
             edges: Mutex::default(),
             laid: OnceLock::new(),
             imports: Mutex::default(),
@@ -100,6 +104,11 @@ impl MillracePlugin {
     pub(crate) fn readers(&self) -> BTreeMap<String, Root> {
         let homes = self.homes.lock();
         self.readers.lock().iter().filter_map(|folder| Some((folder.clone(), homes.get(folder)?.clone()))).collect()
+    }
+
+    /// Files of the author whose code depends on where it lies.
+    pub(crate) fn own_readers(&self) -> BTreeSet<String> {
+        self.own_readers.lock().clone()
     }
 
     /// Notes a package that `importer` imports.
@@ -249,6 +258,13 @@ impl Plugin for MillracePlugin {
         };
         // As a comment, for the bundle has lines before it.
         let code = if code.starts_with("#!") && kind != ModuleType::Json { code.replacen("#!", "//", 1) } else { code };
+        let code = match own::placed(path, &code).filter(|_| kind != ModuleType::Json && self.author.is_given()) {
+            Some(placed) => {
+                self.own_readers.lock().insert(path.to_owned());
+                placed
+            }
+            None => code,
+        };
         Ok(Some(HookLoadOutput { code: code.into(), module_type: Some(kind), ..HookLoadOutput::default() }))
     }
 

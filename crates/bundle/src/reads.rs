@@ -96,7 +96,7 @@ impl<'a> Visit<'a> for Finder {
     }
 }
 
-fn is_text(expression: &Expression<'_>) -> bool {
+pub(crate) fn is_text(expression: &Expression<'_>) -> bool {
     match expression {
         Expression::StringLiteral(_) => true,
         Expression::TemplateLiteral(template) => template.expressions.is_empty(),
@@ -118,12 +118,12 @@ fn uses_free_names(semantic: &Semantic<'_>) -> bool {
     })
 }
 
-fn is_typeof(semantic: &Semantic<'_>, node: NodeId) -> bool {
+pub(crate) fn is_typeof(semantic: &Semantic<'_>, node: NodeId) -> bool {
     matches!(semantic.nodes().parent_kind(node), AstKind::UnaryExpression(unary) if unary.operator.as_str() == "typeof")
 }
 
 /// `require("x")`, `require.main`, `typeof require`.
-fn is_plain_require(semantic: &Semantic<'_>, node: NodeId) -> bool {
+pub(crate) fn is_plain_require(semantic: &Semantic<'_>, node: NodeId) -> bool {
     match semantic.nodes().parent_kind(node) {
         AstKind::CallExpression(call) => call.callee.is_specific_id("require") && call.arguments.first().and_then(Argument::as_expression).is_some_and(is_text),
         AstKind::StaticMemberExpression(member) => member.property.name == "main",

@@ -128,6 +128,12 @@ pub(crate) fn candidates(base: &str) -> impl Iterator<Item = String> + '_ {
     ENDINGS.iter().map(move |ending| format!("{base}{ending}")).chain(swapped)
 }
 
+/// The folder of the app that a file of a tree belongs to: `components/<app>`.
+pub(crate) fn app_of(path: &str) -> Option<&str> {
+    let app = path.strip_prefix("components/")?.split_once('/')?.0;
+    path.get(.."components/".len() + app.len())
+}
+
 /// The folder of an app of the same tree that is imported by its package's name: `@pipedream/<app>` is `components/<app>`.
 pub(crate) fn app_folder(package: &str, importer: &str) -> Option<String> {
     let app = package.strip_prefix("@pipedream/")?;

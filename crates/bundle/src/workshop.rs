@@ -20,6 +20,7 @@ use crate::dependencies::{From, version};
 use crate::language::needs_lowering;
 use crate::laying::{Root, folder_of, placed};
 use crate::names::{Names, names};
+use crate::own;
 use crate::packages::Packages;
 use crate::pages::Pages;
 use crate::plugin::{ENTRY, MillracePlugin};
@@ -169,7 +170,10 @@ impl Job {
         let mut roots: BTreeMap<String, Root> = plugin.readers();
         let texts: Vec<(String, Names)> =
             author.texts().iter().filter(|(path, _)| !path.ends_with(".json")).map(|(path, text)| (path.clone(), names(path, text))).collect();
+        let loose = own::loose(&author.around(&plugin.own_readers()), &plugin.own_readers());
         let mut wanted: Vec<(&str, Bare)> = Vec::new();
+        // Code that is loaded as it lies, not bundled, finds its packages there, too.
+        wanted.extend(loose.iter().filter_map(|(path, specifier)| Some((path.as_str(), package_of(specifier)?))));
         for (path, named) in &texts {
             wanted.extend(named.loaded.iter().filter_map(|specifier| Some((path.as_str(), package_of(specifier)?))));
         }
@@ -206,7 +210,7 @@ impl Job {
         let lock = request.lock.unwrap_or_default();
         let mut plugin = self.plugin(&author, lock);
         let mut made = self.generate(&plugin, lowered.clone()).await;
-        let beside = self.beside(&author, &plugin).await?;
+        let mut beside = self.beside(&author, &plugin).await?;
         if beside.is_some() {
             let before = plugin;
             plugin = self.plugin(&author, before.lock());
@@ -217,12 +221,20 @@ impl Job {
             };
         }
         let chunk = made?;
+        let own = author.around(&plugin.own_readers());
+        if own.len() > own::FILES_MAX {
+            return Err(BundleError::TooManyFiles { count: own.len(), count_max: own::FILES_MAX });
+        }
+        let banner = if own.is_empty() { BANNER.to_owned() } else { format!("{BANNER} {}", own::BANNER) };
+        if !own.is_empty() {
+            beside.get_or_insert_default().files = own;
+        }
         let source_map = chunk.map.as_ref().map(|map| finished(&map.to_json_string(), &plugin));
         let texts: BTreeMap<String, String> = author.texts().into_iter().collect();
         let responds = responds::responds(texts.iter(), &chunk.code);
         let auth_keys = extract::auth_keys_of(&texts, author.entry());
         Ok(Bundle {
-            code: format!("{BANNER}\n{}", chunk.code),
+            code: format!("{banner}\n{}", chunk.code),
             source_map,
             lock: plugin.lock(),
             beside,

@@ -257,13 +257,16 @@ pub struct Artifact {
     pub responds: Responds,
 }
 
-/// Packages that lie beside a module as installed, for they read files beside their own or load code by name.
+/// What lies beside a module, for code reads files beside its own or loads code by name: packages as installed, and the author's own files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beside {
     /// By the name of their folder in the store of packages.
     pub packages: BTreeMap<String, PlacedPackage>,
     /// Names by which the module, and code as it runs, imports them, and their folders.
     pub links: BTreeMap<String, String>,
+    /// The author's own files by path, as [`crate::own_files::text_of`] gives them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
 }
 
 /// A package that lies beside a module.

@@ -195,6 +195,9 @@ pub struct ModuleSpec {
     pub packages: Option<Arc<Packages>>,
 }
 
+/// The ending of the folder beside a module's file that holds the author's own files, which a host finds beside the module.
+pub const OWN_FILES: &str = "files";
+
 /// Packages beside a module.
 #[derive(Debug)]
 pub struct Packages {

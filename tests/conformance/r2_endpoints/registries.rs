@@ -54,6 +54,34 @@ async fn upload(server: &Server, query: &str, body: Vec<u8>) -> Answer {
 }
 
 #[tokio::test]
+async fn r2_5_files_that_an_app_s_code_reads_are_part_of_a_registry() {
+    let server = Server::start().await;
+    let dir = tempfile::tempdir().expect("a folder");
+    let action = "import fs from 'fs'; import { rows } from '../../common/rows.mjs';
+      export default { key: 'acme-read', name: 'Read', version: '1.0.0', type: 'action',
+        run() { return [rows(), fs.readFileSync(new URL('./logo.png', import.meta.url)).length, fs.existsSync(new URL('../../../other/x.csv', import.meta.url))]; } };";
+    write(dir.path(), "components/acme/actions/read/read.mjs", action);
+    let rows = "import fs from 'node:fs'; import path from 'node:path'; import { fileURLToPath } from 'node:url';
+      const here = path.dirname(fileURLToPath(import.meta.url)); export const rows = () => fs.readFileSync(path.join(here, 'rows', 'all.csv'), 'utf8').split(',');";
+    write(dir.path(), "components/acme/common/rows.mjs", rows);
+    write(dir.path(), "components/acme/common/rows/all.csv", "a,b");
+    write(dir.path(), "components/acme/.private/x.csv", "not taken");
+    write(dir.path(), "components/other/x.csv", "not taken: no code of its app asks where it lies");
+    std::fs::write(dir.path().join("components/acme/actions/read/logo.png"), [0xff, 0, 1]).expect("writes");
+    std::os::unix::fs::symlink("/etc/hostname", dir.path().join("components/acme/common/link.txt")).expect("links");
+    let (status, added, stderr) = millrace(&server, &["registry", "add", dir.path().to_str().expect("UTF-8"), "--name", "data"]);
+    assert_eq!((status, &added["file_count"]), (Some(0), &json!(4)), "{added} {stderr}");
+    let workflow = server.workflow("w", json!([]), &[("a", "export default defineComponent({ run() {} });")]).await;
+    let address = format!("/connect/{}/actions/run", workflow["project_id"].as_str().expect("a project"));
+    let ran = server.post(&address, &json!({ "id": "acme-read", "configured_props": {} })).await;
+    assert_eq!(ran.json["ret"], json!([["a", "b"], 3, false]), "{}", ran.text);
+    // An archive that was packed by something else is read by the same rule.
+    let packed = Command::new("tar").args(["-cz", "components"]).current_dir(dir.path()).output().expect("tar starts");
+    let again = upload(&server, "name=packed", packed.stdout).await;
+    assert_eq!(again.json["data"]["file_count"], 4, "{}", again.text);
+}
+
+#[tokio::test]
 async fn r2_5_of_files_that_claim_one_key_the_one_that_is_named_so_wins_and_the_others_are_reported() {
     let server = Server::start().await;
     let dir = tempfile::tempdir().expect("a folder");

@@ -169,3 +169,53 @@ async fn s8_packages_beside_a_module_are_had_again_where_the_cache_is_gone() {
     server.launch().await;
     assert_eq!(server.post(&format!("/sources/{id}/run"), &json!({})).await.data()["return_value"], "afm");
 }
+
+#[tokio::test]
+async fn s8_an_author_s_own_files_lie_beside_the_bundle_within_limits() {
+    let registry = beside_registry();
+    let mut server = Server::start_with(&["--npm-registry", &registry.url]).await;
+    // CommonJS, TypeScript, a worker with a package that nothing else imports, and names that are none.
+    let code = "import { Worker } from 'node:worker_threads'; import { text } from './a/old.cjs'; import { typed } from './b/typed';
+      export default { name: 'own', version: '1', async run() {
+        const worked = await new Promise((done, fail) => new Worker(new URL('./w.mjs', import.meta.url)).on('message', done).on('error', fail));
+        const tried = await import(`./${'gone'}.mjs`).catch((e) => e.message);
+        return [text, typed(), worked, tried, globalThis.leaked]; } };";
+    let old = "const fs = require('fs'); const load = require; const at = { __dirname, __filename };
+      exports.text = [fs.readFileSync(__dirname + '/t.txt', 'utf8'), load('./' + 'x.json').x, require.resolve('../b/typed.ts').endsWith('b/typed.ts'), at.__filename.endsWith('a/old.cjs')];";
+    let files = json!({
+        "a/old.cjs": old,
+        "a/t.txt": "text",
+        "a/x.json": "{ \"x\": 1 }",
+        "b/typed.ts": "import fs from 'fs'; export const typed = (): number => fs.readFileSync(new URL('b y.bin', import.meta.url)).length;",
+        "b/b y.bin": "data:application/octet-stream;base64,/wAB",
+        "w.mjs": "import { parentPort } from 'worker_threads'; import plain from 'plain'; parentPort.postMessage(plain.name);",
+        "../out.txt": "leads out",
+        ".hidden/x.txt": "hidden",
+        "node_modules/plain/index.js": "globalThis.leaked = true; exports.name = 'not the package';",
+    });
+    let made = server.post("/sources", &json!({ "component_code": code, "component_files": files, "component_entry": "main.mjs" })).await.data();
+    let id = made["id"].as_str().expect("an id").to_owned();
+    let expected = |found: &serde_json::Value| {
+        assert_eq!((&found[0], &found[1], &found[2]), (&json!(["text", 1, true, true]), &json!(3), &json!("plain")), "{found}");
+        assert!(found[3].as_str().is_some_and(|text| text.contains("gone.mjs")), "{found}");
+        assert_eq!(found[4], json!(null), "{found}");
+    };
+    let run = format!("/sources/{id}/run");
+    expected(&server.post(&run, &json!({})).await.data()["return_value"]);
+    // They are part of what the database keeps.
+    let data = server.data_dir();
+    server.terminate();
+    for folder in ["cache", "artifacts"] {
+        std::fs::remove_dir_all(data.join(folder)).expect("removes");
+    }
+    server.launch().await;
+    expected(&server.post(&run, &json!({})).await.data()["return_value"]);
+    // Nothing is written there, and there is a bound.
+    let writes = "import fs from 'fs'; export default { name: 'w', version: '1', run() { try { fs.writeFileSync(new URL('./x.txt', import.meta.url), 'y'); return 'open'; } catch (e) { return e.code; } } };";
+    let body = json!({ "component_code": writes, "component_files": { "x.txt": "x" }, "component_entry": "main.mjs" });
+    assert_eq!(returned(&server, body).await, "EACCES");
+    let many: serde_json::Map<String, serde_json::Value> = (0..3_001).map(|n| (format!("d/{n}.txt"), json!("x"))).collect();
+    let refused = server.post("/sources", &json!({ "component_code": writes, "component_files": many, "component_entry": "main.mjs" })).await;
+    assert_eq!(refused.status, 422, "{}", refused.text);
+    assert!(refused.text.contains("3002 files, allowed are 3000"), "{}", refused.text);
+}

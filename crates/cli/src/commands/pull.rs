@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use millrace_model::own_files::bytes_of;
 use serde_json::json;
 
 use crate::client::{Client, Kind};
@@ -25,7 +26,7 @@ pub(super) async fn pull(client: &Client, show: Show, name: &str, to: Option<Pat
     let files = served.files();
     for (path, text) in &files {
         let full = names::code_file(&folder, path)?;
-        if !force && std::fs::read_to_string(&full).is_ok_and(|there| there != *text) {
+        if !force && std::fs::read(&full).is_ok_and(|there| *there != *bytes_of(text)) {
             return Err(CliError::WouldOverwrite(full));
         }
     }
@@ -33,7 +34,7 @@ pub(super) async fn pull(client: &Client, show: Show, name: &str, to: Option<Pat
         let full = names::code_file(&folder, path)?;
         let failed = |source| CliError::Write { path: full.clone(), source };
         std::fs::create_dir_all(file::folder_of(&full)).map_err(failed)?;
-        std::fs::write(&full, text).map_err(failed)?;
+        std::fs::write(&full, bytes_of(text)).map_err(failed)?;
     }
     file::remember_id(&folder.join("workflow.yaml"), client.url(), &target.id)?;
     for secret in served.secrets() {

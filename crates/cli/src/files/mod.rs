@@ -10,6 +10,7 @@ pub(crate) mod yaml;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use millrace_model::own_files::{is_data, lead, may_read_beside, named, problem_of_part, text_of};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -46,13 +47,18 @@ impl Code {
             if texts.contains_key(&file) {
                 continue;
             }
-            let text = std::fs::read_to_string(&file).map_err(|e| failed(&file, e))?;
+            let is_code = file == entry || is_code(&file);
+            let text = if is_code { std::fs::read_to_string(&file) } else { std::fs::read(&file).map(text_of) };
+            let text = text.map_err(|e| failed(&file, e))?;
             bytes += text.len();
             if texts.len() >= FILES_MAX || bytes > BYTES_MAX {
                 return Err(CliError::TooMuchCode { path: path.to_path_buf(), files_max: FILES_MAX, bytes_max: BYTES_MAX });
             }
             let folder = file.parent().unwrap_or(&file).to_path_buf();
-            waiting.extend(relative_imports(&text).iter().filter_map(|specifier| find(&folder, specifier)));
+            if is_code {
+                waiting.extend(relative_imports(&text).iter().filter_map(|specifier| find(&folder, specifier)));
+                waiting.extend(read_beside(&folder, &text));
+            }
             texts.insert(file, text);
         }
         let wanted = root.and_then(|root| root.canonicalize().ok()).filter(|root| texts.keys().all(|file| file.starts_with(root)));
@@ -71,6 +77,69 @@ impl Code {
     pub(crate) fn body(&self) -> Value {
         json!({ "component_code": self.code, "component_files": others(&self.files, &self.entry), "component_entry": self.entry })
     }
+}
+
+/// Files that code may read beside its own, or load by a name that it makes: those that its texts name, with what is in folders and begins so. Where they name
+/// none, but the code asks where it lies, the data in its folder. Links are not followed, and names that begin with a dot are left out.
+fn read_beside(folder: &Path, text: &str) -> Vec<PathBuf> {
+    if !may_read_beside(text) {
+        return Vec::new();
+    }
+    let root = folder.to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for name in named(text) {
+        // A text with a slash may be the beginning of a name.
+        let is_beginning = name.contains('/') && !name.contains("://");
+        let Some(path) = lead(&root, &name).map(|path| PathBuf::from(format!("/{path}"))) else { continue };
+        match path.symlink_metadata() {
+            Ok(file) if file.is_file() && is_taken(&path) => found.push(path),
+            Ok(below) if below.is_dir() && path != folder && !folder.starts_with(&path) && is_name(&path) => within(&path, "", &mut found),
+            Err(_) if is_beginning => {
+                let (parent, begin) = (path.parent().unwrap_or(folder), path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+                within(parent, &begin, &mut found);
+            }
+            _ => {}
+        }
+        if found.len() > FILES_MAX {
+            break;
+        }
+    }
+    if found.is_empty() && ASKS.iter().any(|token| text.contains(token)) {
+        let beside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        found.extend(beside.filter(|path| path.symlink_metadata().is_ok_and(|file| file.is_file()) && is_data(&path.to_string_lossy()) && is_name(path)));
+        found.truncate(FILES_MAX);
+    }
+    found
+}
+
+/// Texts with which code asks where it lies.
+const ASKS: [&str; 3] = ["__dirname", "__filename", "import.meta"];
+
+/// The files of a folder whose names begin so, and all below folders that do.
+fn within(folder: &Path, begin: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+        if !entry.file_name().to_string_lossy().starts_with(begin) || !is_name(&path) || found.len() > FILES_MAX {
+            continue;
+        }
+        if kind.is_dir() {
+            within(&path, "", found);
+        } else if kind.is_file() && is_taken(&path) {
+            found.push(path);
+        }
+    }
+}
+
+fn is_code(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| tree::ENDINGS.iter().any(|known| ending == *known))
+}
+
+fn is_taken(path: &Path) -> bool {
+    is_name(path) && (is_code(path) || is_data(&path.to_string_lossy()))
+}
+
+fn is_name(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| problem_of_part(name).is_none())
 }
 
 /// The files beside the entry, whose text is sent as the code.
@@ -166,6 +235,43 @@ mod tests {
         ]);
         let code = Code::read(&folder.path().join("a.ts")).expect("reads");
         assert_eq!(code.files.keys().collect::<Vec<_>>(), ["a.ts", "b.ts", "lib/index.js"]);
+    }
+
+    #[test]
+    fn files_that_code_reads_are_taken_along() {
+        let folder = folder_with(&[
+            (
+                "c/main.mjs",
+                "read(path.join(__dirname, '..', 'data', 'x.json')); read(`${__dirname}/t/${n}.hbs`); new Worker(new URL('./worker.mjs', import.meta.url)); read('./s/a-' + n)",
+            ),
+            ("c/worker.mjs", "import './more.mjs'; read(__dirname + '/w.csv'); read('./run.sh')"),
+            ("c/more.mjs", ""),
+            ("c/w.csv", "1"),
+            ("c/run.sh", "not taken"),
+            ("c/t/a.hbs", "1"),
+            ("c/t/deep/b.hbs", "1"),
+            ("c/t/.secret/c.json", "not taken"),
+            ("c/s/a-1.txt", "1"),
+            ("c/s/b-1.txt", "not taken"),
+            ("c/other.csv", "not taken"),
+            ("data/x.json", "{}"),
+            ("data/y.json", "in a folder that is named on the way"),
+        ]);
+        std::os::unix::fs::symlink("/etc/hostname", folder.path().join("c/t/link.txt")).expect("links");
+        std::fs::write(folder.path().join("c/t/pic.png"), b"\x89PNG\xff").expect("writes");
+        let code = Code::read(&folder.path().join("c/main.mjs")).expect("reads");
+        let expected =
+            ["c/main.mjs", "c/more.mjs", "c/s/a-1.txt", "c/t/a.hbs", "c/t/deep/b.hbs", "c/t/pic.png", "c/w.csv", "c/worker.mjs", "data/x.json", "data/y.json"];
+        assert_eq!(code.files.keys().collect::<Vec<_>>(), expected);
+        assert_eq!(*millrace_model::own_files::bytes_of(&code.files["c/t/pic.png"]), *b"\x89PNG\xff");
+    }
+
+    #[test]
+    fn code_that_asks_where_it_lies_and_names_nothing_gets_the_data_of_its_folder() {
+        let files = [("a.mjs", "read(join(import.meta.dirname, name))"), ("x.csv", ""), ("y.mjs", ""), ("sub/z.csv", "")];
+        assert_eq!(Code::read(&folder_with(&files).path().join("a.mjs")).expect("reads").files.keys().collect::<Vec<_>>(), ["a.mjs", "x.csv"]);
+        let files = [("a.mjs", "console.log('x')"), ("x.csv", "")];
+        assert_eq!(Code::read(&folder_with(&files).path().join("a.mjs")).expect("reads").files.keys().collect::<Vec<_>>(), ["a.mjs"]);
     }
 
     #[test]

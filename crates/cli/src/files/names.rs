@@ -7,11 +7,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use millrace_model::own_files::{is_data, problem_of_part};
+
 use crate::error::CliError;
 use crate::files::tree::ENDINGS;
 
-/// The longest part of a path, bytes: no usual file system has longer ones.
-const PART_BYTES_MAX: usize = 255;
 /// The file of a workflow, which has another ending than code.
 const WORKFLOW_FILE: &str = "workflow.yaml";
 
@@ -30,8 +30,10 @@ pub(crate) fn code_file(folder: &Path, path: &str) -> Result<PathBuf, CliError> 
         return Err(bad(why));
     }
     let is_code = Path::new(path).extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
-    if !is_code && path != WORKFLOW_FILE {
-        return Err(bad("it is neither `workflow.yaml` nor a file of code (.mjs .js .ts .cjs .json .mts .tsx .jsx .cts)"));
+    if !is_code && !is_data(path) && path != WORKFLOW_FILE {
+        return Err(bad(
+            "it is neither `workflow.yaml` nor a file of code (.mjs .js .ts .cjs .json .mts .tsx .jsx .cts) or data (.csv .txt .html .png .wasm …)",
+        ));
     }
     let mut full = folder.to_path_buf();
     for part in path.split('/') {
@@ -51,17 +53,6 @@ pub(crate) fn code_file(folder: &Path, path: &str) -> Result<PathBuf, CliError> 
     Ok(full)
 }
 
-fn problem_of_part(part: &str) -> Option<&'static str> {
-    match part {
-        "" => Some("a part of it is empty"),
-        _ if part.starts_with('.') => Some("a part of it begins with a dot"),
-        "node_modules" => Some("Node loads what is in `node_modules`"),
-        _ if part.contains(['\\', '/', '\0']) || part.chars().any(char::is_control) => Some("it holds a character that no name has"),
-        _ if part.len() > PART_BYTES_MAX => Some("a part of it has more than 255 bytes"),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,7 +61,7 @@ mod tests {
     fn names_stay_in_their_folder_and_are_no_tool_s() {
         let folder_of = tempfile::tempdir().expect("a folder");
         let at = folder_of.path();
-        for path in ["workflow.yaml", "steps/a.mjs", "a/b/c.json", "ä ö.ts"] {
+        for path in ["workflow.yaml", "steps/a.mjs", "a/b/c.json", "ä ö.ts", "t/a.html", "b.PNG"] {
             assert_eq!(code_file(at, path).expect("is taken"), at.join(path), "{path}");
         }
         for path in [
@@ -87,7 +78,8 @@ mod tests {
             "a/.husky/x.js",
             ".envrc",
             "Makefile",
-            "steps/workflow.yaml",
+            "Cargo.toml",
+            "x.py",
             "x.sh",
             "node_modules/x/index.js",
             "a\u{1b}.js",

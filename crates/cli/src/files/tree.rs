@@ -2,6 +2,7 @@
 //!
 //! It is read here and not by the server, which would read for whoever has a key.
 
+use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use millrace_model::own_files::{DATA_FILE_BYTES_MAX, app_folder, asks_where_it_lies, is_data_of};
 use serde_json::Value;
 use sha2::{Digest as _, Sha512};
 
@@ -170,6 +172,8 @@ fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
     let top = if components.is_dir() { components } else { folder.to_path_buf() };
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let mut waiting = vec![top];
+    let mut data = Vec::new();
+    let mut readers = BTreeSet::new();
     while let Some(current) = waiting.pop() {
         for path in entries(&current)? {
             let failed = |source| CliError::Read { path: path.clone(), source };
@@ -181,15 +185,31 @@ fn packed(folder: &Path) -> Result<Vec<u8>, CliError> {
             } else if found.is_file() && path.extension().is_some_and(|ending| ENDINGS.iter().any(|e| ending == *e)) {
                 let text = std::fs::read(&path).map_err(failed)?;
                 let below = path.strip_prefix(folder).unwrap_or(&path);
-                let mut header = tar::Header::new_gnu();
-                header.set_size(u64::try_from(text.len()).unwrap_or(u64::MAX));
-                header.set_mode(0o644);
-                builder.append_data(&mut header, below, text.as_slice()).map_err(failed)?;
+                if below.to_str().is_some_and(|below| !below.ends_with(".json")) && std::str::from_utf8(&text).is_ok_and(asks_where_it_lies) {
+                    readers.insert(app_folder(&below.to_string_lossy()).to_owned());
+                }
+                append(&mut builder, below, &text).map_err(failed)?;
+            } else if found.is_file() && found.len() <= DATA_FILE_BYTES_MAX {
+                data.push(path);
             }
         }
     }
+    // Files that are no code are taken where code of their app asks where it lies.
+    for path in data {
+        let below = path.strip_prefix(folder).unwrap_or(&path);
+        let Some(name) = below.to_str().filter(|name| is_data_of(name, &readers)) else { continue };
+        let failed = |source| CliError::Read { path: path.clone(), source };
+        append(&mut builder, Path::new(name), &std::fs::read(&path).map_err(failed)?).map_err(failed)?;
+    }
     let failed = |source| CliError::Read { path: folder.to_path_buf(), source };
     builder.into_inner().and_then(GzEncoder::finish).map_err(failed)
+}
+
+fn append(builder: &mut tar::Builder<GzEncoder<Vec<u8>>>, below: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+    header.set_mode(0o644);
+    builder.append_data(&mut header, below, bytes)
 }
 
 /// What is in a folder, in the order of names.

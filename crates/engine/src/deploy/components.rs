@@ -1,16 +1,19 @@
 //! Saving components: code → artifact → what the module says of itself. Nothing is stored unless all of it works.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_bundle::{BundleError, BundleRequest, Entry, Lock};
 use millrace_model::component::{Artifact, Beside, CodeFiles, ComponentType, Manifest, SavedComponent};
 use millrace_model::ids::ComponentId;
+use millrace_model::own_files::bytes_of;
 use millrace_model::page::{Listing, Page};
 use millrace_model::slug::slugify;
 use millrace_model::tenant::{Caller, Scope};
-use millrace_runner::{Call, FailureKind, IsolateSpec, ModuleSpec, Packages};
+use millrace_runner::{Call, FailureKind, IsolateSpec, ModuleSpec, OWN_FILES, Packages};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::to_raw_value};
 use tokio::io::AsyncWriteExt as _;
@@ -52,7 +55,7 @@ pub enum CodeRef {
 /// The ending of the file beside a module that names the packages there.
 const BESIDE: &str = "beside.json";
 
-/// The package lock as it is stored: the versions, and where packages lie that are not in the bundle. With it and the checksums the packages can be had again.
+/// The package lock as it is stored: the versions, and what lies beside the bundle. With it and the checksums the packages can be had again.
 #[derive(Serialize, Deserialize)]
 struct StoredLock {
     #[serde(flatten)]
@@ -368,13 +371,43 @@ impl Engine {
             code = format!("{}\n//# sourceMappingURL={map_name}\n", code.trim_end());
         }
         let lock: StoredLock = serde_json::from_str(&artifact.lock).map_err(|e| EngineError::internal("could not read a package lock", e))?;
-        if let Some(beside) = &lock.beside {
-            // First: a module that is there has its packages.
-            let text = serde_json::to_vec(beside).map_err(|e| EngineError::internal("could not write what lies beside an artifact", e))?;
+        if let Some(mut beside) = lock.beside {
+            // First: a module that is there has what lies beside it.
+            let own = std::mem::take(&mut beside.files);
+            if !own.is_empty() {
+                self.write_own_files(&path.with_extension(OWN_FILES), own).await.map_err(failed)?;
+            }
+            let text = serde_json::to_vec(&beside).map_err(|e| EngineError::internal("could not write what lies beside an artifact", e))?;
             self.write_whole(&path.with_extension(BESIDE), &text).await.map_err(failed)?;
         }
         self.write_whole(&path, code.as_bytes()).await.map_err(failed)?;
         Ok(path)
+    }
+
+    /// An author's own files as a folder, which is there whole or not at all.
+    async fn write_own_files(&self, folder: &Path, files: BTreeMap<String, String>) -> std::io::Result<()> {
+        let part = folder.with_extension(format!("{}.part", self.0.ids.base62(8)));
+        let folder = folder.to_path_buf();
+        let written = tokio::task::spawn_blocking(move || {
+            let written = files.iter().try_for_each(|(path, text)| {
+                let file = part.join(path);
+                std::fs::create_dir_all(file.parent().unwrap_or(&part))?;
+                let mut file = std::fs::File::create(file)?;
+                file.write_all(&bytes_of(text))?;
+                file.sync_all()
+            });
+            let moved = written.and_then(|()| match std::fs::rename(&part, &folder) {
+                // Another call was first: they are the same.
+                Err(_) if folder.is_dir() => std::fs::remove_dir_all(&part),
+                moved => moved,
+            });
+            if moved.is_err() {
+                // On a full disk each attempt would leave some.
+                let _ = std::fs::remove_dir_all(&part);
+            }
+            moved
+        });
+        written.await.unwrap_or_else(|e| Err(std::io::Error::other(e)))
     }
 
     /// A reader sees the whole file or none, also after a loss of power: its name may be on the disk before what is in it.

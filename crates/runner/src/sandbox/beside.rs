@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use millrace_model::component::Beside;
 
 use super::private::bring;
+use crate::types::OWN_FILES;
 
+/// The folder of the author's own files, beside the module; bundled code knows its name.
+const OWN: &str = "component";
 /// The folder of all packages, below `node_modules`.
 const PACKAGES: &str = ".packages";
 
@@ -34,6 +37,15 @@ pub(super) fn lay(store: &Path, beside: &Beside, folder: &Path) -> io::Result<()
         link(&root.join(name), name, &Path::new(PACKAGES).join(package_folder).join("node_modules").join(&target.import_name))?;
     }
     Ok(())
+}
+
+/// Lays an author's own files beside a module, where it has such: they are in a folder of the module's name.
+///
+/// # Errors
+/// Where a link cannot be made.
+pub(super) fn lay_own(module: &Path, folder: &Path) -> io::Result<()> {
+    let own = module.with_extension(OWN_FILES);
+    if own.is_dir() { link_folder(&own, &folder.join(OWN)) } else { Ok(()) }
 }
 
 /// A link to a folder, relative to the `node_modules` that it lies in.

@@ -127,6 +127,7 @@ pub(crate) fn admit(code: &Path, modules: &[ModuleSpec]) -> io::Result<Vec<PathB
         if let Some(packages) = &module.packages {
             beside::lay(&packages.store, &packages.beside, &folder)?;
         }
+        beside::lay_own(&module.path, &folder)?;
         paths.push(folder.join(name));
     }
     Ok(paths)

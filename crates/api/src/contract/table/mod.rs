@@ -92,7 +92,10 @@ fn code_params() -> [Param; 7] {
     [
         text("component_id", "A saved component; wins"),
         text("component_code", "The code itself; wins over `component_url`, which is then kept as metadata"),
-        object("component_files", "Files that its relative imports reach: path to text"),
+        object(
+            "component_files",
+            "Files that its relative imports reach, and that it reads beside its own: path to text, or to `data:application/octet-stream;base64,…` for bytes",
+        ),
         text("component_entry", "The path of the code among these files"),
         text("language", "The language of the code, `javascript` or `typescript`; where it is not given, the code tells"),
         text("component_url", "Where the code is; `url` means the same"),
