@@ -66,8 +66,17 @@ impl Fields {
 
     /// `{"page_info": …, "data": […]}`; `cursor` gives an item's own.
     pub(crate) fn list(&self, total_count: u64, items: Vec<(String, Value)>) -> Response {
+        self.list_with(total_count, items, None)
+    }
+
+    /// `searched`: what a search looked at.
+    fn list_with(&self, total_count: u64, items: Vec<(String, Value)>, searched: Option<Value>) -> Response {
         let cursor = |item: Option<&(String, Value)>| item.map(|(cursor, _)| cursor.clone());
-        let page_info = json!({ "total_count": total_count, "count": items.len(), "start_cursor": cursor(items.first()), "end_cursor": cursor(items.last()) });
+        let mut page_info =
+            json!({ "total_count": total_count, "count": items.len(), "start_cursor": cursor(items.first()), "end_cursor": cursor(items.last()) });
+        if let Some(searched) = searched {
+            page_info["search"] = searched;
+        }
         let data: Vec<Value> = items.into_iter().map(|(_, item)| self.apply(item)).collect();
         Json(json!({ "page_info": page_info, "data": data })).into_response()
     }
@@ -93,8 +102,13 @@ impl Fields {
 
     /// A list of records whose cursor is their id.
     pub(crate) fn records<T>(&self, listing: Listing<T>, show: impl Fn(T) -> Value) -> Response {
+        self.searched(listing, None, show)
+    }
+
+    /// The same of a search.
+    pub(crate) fn searched<T>(&self, listing: Listing<T>, searched: Option<Value>, show: impl Fn(T) -> Value) -> Response {
         let items = listing.items.into_iter().map(show).map(|item| (encode_cursor(item["id"].as_str().unwrap_or("")), item)).collect();
-        self.list(listing.total_count, items)
+        self.list_with(listing.total_count, items, searched)
     }
 }
 

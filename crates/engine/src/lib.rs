@@ -53,6 +53,7 @@ pub use observe::exports::{Export, Taken};
 pub use observe::history::RetentionView;
 pub use observe::metrics::{Door, Metrics};
 pub use observe::readiness::{FREE_BYTES_MIN, Readiness};
+pub use observe::search::IndexedRuns;
 pub use observe::streams::{StepEnd, StreamItem};
 pub use observe::traces::TraceConfig;
 pub use observe::views::{DeploymentView, RunView, SourceView, StepView, WorkflowView};
@@ -328,6 +329,7 @@ impl Engine {
         engine.spawn_deliverer();
         engine.spawn_webhook_deliverer();
         engine.spawn_pruner();
+        engine.spawn_indexer();
         if let Some(spans) = spans {
             engine.spawn_tracer(spans);
         }

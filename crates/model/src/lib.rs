@@ -36,6 +36,7 @@ pub mod retention;
 pub mod run;
 pub mod run_stats;
 pub mod schedule;
+pub mod search;
 pub mod slug;
 pub mod source;
 pub mod subscription;

@@ -22,15 +22,7 @@ const RUNS_COUNTED: i64 = 1_000;
 
 pub(crate) async fn runs(c: &Client, org: &OrgId, f: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
     let query = || RunQuery::new(Dialect::Postgres, org, f);
-    let time_of = async |name, cursor: &Option<String>| match cursor {
-        Some(id) => {
-            let sql = "SELECT created_at FROM runs WHERE id = $1 AND org_id = $2";
-            let time = one(c, sql, &[&text(id), &org.as_str()], |row| row.try_get(0).map(Timestamp).map_err(database)).await?;
-            time.ok_or(StoreError::UnknownCursor(name)).map(Some)
-        }
-        None => Ok(None),
-    };
-    let cursors = (time_of("after", &page.after).await?, time_of("before", &page.before).await?);
+    let cursors = (time_of(c, org, "after", &page.after).await?, time_of(c, org, "before", &page.before).await?);
     let (sizes, values) = query().page(&run_column_bytes(whole), page, cursors);
     let values = storable(values);
     make_room(c, &sizes, &to_sql(&values), page).await?;
@@ -43,8 +35,16 @@ pub(crate) async fn runs(c: &Client, org: &OrgId, f: &RunFilter, whole: bool, pa
     Ok(listing)
 }
 
+/// When the run was accepted that a cursor names.
+pub(crate) async fn time_of(c: &Client, org: &OrgId, name: &'static str, cursor: &Option<String>) -> StoreResult<Option<Timestamp>> {
+    let Some(id) = cursor else { return Ok(None) };
+    let sql = "SELECT created_at FROM runs WHERE id = $1 AND org_id = $2";
+    let time = one(c, sql, &[&text(id), &org.as_str()], |row| row.try_get(0).map(Timestamp).map_err(database)).await?;
+    time.ok_or(StoreError::UnknownCursor(name)).map(Some)
+}
+
 /// Texts as Postgres takes them.
-fn storable(mut values: Vec<SqlValue>) -> Vec<SqlValue> {
+pub(crate) fn storable(mut values: Vec<SqlValue>) -> Vec<SqlValue> {
     for value in &mut values {
         if let SqlValue::Text(given) = value {
             *given = text(given).into_owned();
@@ -53,7 +53,7 @@ fn storable(mut values: Vec<SqlValue>) -> Vec<SqlValue> {
     values
 }
 
-fn to_sql(values: &[SqlValue]) -> Vec<&(dyn ToSql + Sync)> {
+pub(crate) fn to_sql(values: &[SqlValue]) -> Vec<&(dyn ToSql + Sync)> {
     fn value(value: &SqlValue) -> &(dyn ToSql + Sync) {
         match value {
             SqlValue::Text(text) => text,

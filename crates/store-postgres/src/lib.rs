@@ -28,6 +28,7 @@ mod replays;
 mod retention;
 mod rows;
 mod runs;
+mod search;
 mod settle;
 mod sources;
 mod store;
@@ -82,6 +83,8 @@ impl std::fmt::Debug for PostgresOptions {
 /// A store in one Postgres database, which any number of servers share.
 pub struct PostgresStore {
     db: db::Db,
+    /// The run that goes on at which the index of texts looked last.
+    open_after: tokio::sync::Mutex<String>,
 }
 
 impl PostgresStore {
@@ -89,7 +92,7 @@ impl PostgresStore {
     pub async fn open(options: PostgresOptions) -> StoreResult<Self> {
         let db = db::Db::open(&options)?;
         migrations::run(&db).await?;
-        Ok(Self { db })
+        Ok(Self { db, open_after: tokio::sync::Mutex::default() })
     }
 }
 

@@ -7,7 +7,7 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult, fail_
 
 use crate::db::{database, is_aborted, text};
 use crate::rows::{execute, one};
-use crate::{deliveries, errors, mail, runs, sources, webhooks};
+use crate::{deliveries, errors, mail, runs, search, sources, webhooks};
 
 /// Characters of an error's class that tell it from others: an index entry of Postgres holds at most 2,700 bytes.
 const CLASS_CHARS_MAX: usize = 500;
@@ -38,6 +38,7 @@ async fn beside(t: &Transaction<'_>, s: &Settlement) -> StoreResult<()> {
         // Attempts that ended with a pause left them.
         execute(t, "DELETE FROM logs WHERE run_id = $1", &[&s.run_id.as_str()]).await?;
         execute(t, "DELETE FROM pauses WHERE run_id = $1", &[&s.run_id.as_str()]).await?;
+        search::forget(t, &s.run_id).await?;
     }
     match &s.group {
         Some(group) => errors::count(t, group).await,

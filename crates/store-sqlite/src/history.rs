@@ -21,15 +21,7 @@ const RUNS_COUNTED: i64 = 1_000;
 
 pub(crate) fn runs(c: &Connection, org: &OrgId, f: &RunFilter, whole: bool, page: &Page) -> StoreResult<Listing<ListedRun>> {
     let query = || RunQuery::new(Dialect::Sqlite, org, f);
-    let time_of = |name, cursor: &Option<String>| match cursor {
-        Some(id) => {
-            let sql = "SELECT created_at FROM runs WHERE id = ?1 AND org_id = ?2";
-            let time = one(c, sql, [id.as_str(), org.as_str()], |row| row.get(0).map(Timestamp).map_err(database))?;
-            time.ok_or(StoreError::UnknownCursor(name)).map(Some)
-        }
-        None => Ok(None),
-    };
-    let cursors = (time_of("after", &page.after)?, time_of("before", &page.before)?);
+    let cursors = (time_of(c, org, "after", &page.after)?, time_of(c, org, "before", &page.before)?);
     let (sizes, values) = query().page(&run_column_bytes(whole), page, cursors);
     make_room(c, &sizes, &to_sql(&values), page)?;
     let (items, values) = query().page(&run_columns(whole), page, cursors);
@@ -40,7 +32,15 @@ pub(crate) fn runs(c: &Connection, org: &OrgId, f: &RunFilter, whole: bool, page
     Ok(Listing { items, total_count: u64::try_from(total).unwrap_or(0) })
 }
 
-fn to_sql(values: &[SqlValue]) -> Vec<&dyn ToSql> {
+/// When the run was accepted that a cursor names.
+pub(crate) fn time_of(c: &Connection, org: &OrgId, name: &'static str, cursor: &Option<String>) -> StoreResult<Option<Timestamp>> {
+    let Some(id) = cursor else { return Ok(None) };
+    let sql = "SELECT created_at FROM runs WHERE id = ?1 AND org_id = ?2";
+    let time = one(c, sql, [id.as_str(), org.as_str()], |row| row.get(0).map(Timestamp).map_err(database))?;
+    time.ok_or(StoreError::UnknownCursor(name)).map(Some)
+}
+
+pub(crate) fn to_sql(values: &[SqlValue]) -> Vec<&dyn ToSql> {
     fn value(value: &SqlValue) -> &dyn ToSql {
         match value {
             SqlValue::Text(text) => text,

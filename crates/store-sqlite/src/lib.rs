@@ -28,6 +28,7 @@ mod replays;
 mod retention;
 mod rows;
 mod runs;
+mod search;
 mod settle;
 mod sources;
 mod steps;
@@ -64,12 +65,14 @@ impl SqliteOptions {
 /// A store in one SQLite file.
 pub struct SqliteStore {
     db: db::Db,
+    /// The run that goes on at which the index of texts looked last.
+    open_after: std::sync::Arc<parking_lot::Mutex<String>>,
 }
 
 impl SqliteStore {
     /// Opens the file, brings its schema up to date and starts the writer. `Damaged` where the file is there and cannot be read whole.
     pub fn open(options: &SqliteOptions) -> StoreResult<Self> {
-        Ok(Self { db: db::Db::open(options)? })
+        Ok(Self { db: db::Db::open(options)?, open_after: std::sync::Arc::default() })
     }
 
     /// Copies the database as it is at one moment into a new file, also while a server writes to it. It is durable once this answers.

@@ -43,6 +43,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0034_external_users.sql"),
     include_str!("../migrations/0035_waiting.sql"),
     include_str!("../migrations/0036_run_stats.sql"),
+    include_str!("../migrations/0037_run_search.sql"),
 ];
 
 /// The newest schema.

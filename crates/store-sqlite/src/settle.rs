@@ -4,7 +4,7 @@ use millrace_store::{Effects, Notice, Settlement, StoreError, StoreResult, fail_
 use rusqlite::{Connection, params};
 
 use crate::rows::{execute, number};
-use crate::{deliveries, errors, mail, runs, sources, webhooks};
+use crate::{deliveries, errors, mail, runs, search, sources, webhooks};
 
 pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
     let settled = execute(
@@ -30,6 +30,7 @@ pub(crate) fn settle(c: &Connection, s: &Settlement) -> StoreResult<()> {
         // Attempts that ended with a pause left them.
         execute(c, "DELETE FROM logs WHERE run_id = ?1", [s.run_id.as_str()])?;
         execute(c, "DELETE FROM pauses WHERE run_id = ?1", [s.run_id.as_str()])?;
+        search::forget(c, &s.run_id)?;
     }
     if let Some(group) = &s.group {
         errors::count(c, group)?;

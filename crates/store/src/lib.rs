@@ -20,6 +20,7 @@ mod people;
 mod pulse;
 mod run_query;
 mod runs;
+mod search;
 mod sources;
 mod tenants;
 mod webhooks;
@@ -42,6 +43,7 @@ pub use people::{Identity, People, UsedLink};
 pub use pulse::{Condition, Pulse};
 pub use run_query::{Dialect, LIGHT_RESULT_BYTES, RunQuery, SqlValue, run_column_bytes, run_columns};
 pub use runs::{Callback, CalledBack, Claim, Effects, Pause, PauseEnd, Pausing, Runs, Settlement, Woken};
+pub use search::{FACETS, FoundRuns, INDEXED_CHARS, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunTexts, SWEPT_MAX, Search, run_text_columns};
 pub use sources::{ClockMark, Fired, Interfaces, SourceChange, SourceState, Sources};
 pub use tenants::{DataKey, NewTenant, Tenants};
 pub use webhooks::{WebhookReplay, WebhookTry, Webhooks};
@@ -119,7 +121,7 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// with one writer goes in steps. A returned `Ok` of a write means it survives a power cut.
 #[async_trait]
 pub trait Store:
-    Tenants + People + Components + Sources + Workflows + Files + Webhooks + Runs + History + Errors + Accounts + DataStores + Deliveries + Nodes
+    Tenants + People + Components + Sources + Workflows + Files + Webhooks + Runs + History + Search + Errors + Accounts + DataStores + Deliveries + Nodes
 {
     /// Writes out what waits and closes; later calls give `Closed`.
     async fn close(&self);

@@ -87,3 +87,36 @@ async fn r2_36_runs_of_all_owners_are_listed_by_what_is_asked() {
         assert_eq!(server.get(&format!("/runs?{query}")).await.status, status, "{query}");
     }
 }
+
+#[tokio::test]
+async fn r2_36_runs_are_found_by_words_of_events_results_and_errors() {
+    let server = Server::start().await;
+    let body = "if (steps.trigger.event.body.bad) throw new Error('parcel lost'); return { state: 'Delivered', resume: $.flow.suspend ? 'https://x.test/resume/run_1-1-s3cret' : '' };";
+    let workflow = server.workflow("orders", json!([{ "type": "http" }]), &[("send", step(body).as_str())]).await;
+    for event in [json!({ "number": "ORD-1182" }), json!({ "number": "ORD-1183", "bad": true })] {
+        answer(server.raw(Method::POST, &endpoint(&workflow)).json(&event)).await;
+    }
+    let list = server.until("both are indexed", "/runs?q=ord", |list| list["page_info"]["total_count"] == 2).await;
+    let searched = &list["page_info"]["search"];
+    assert_eq!((&searched["indexed_from_ms"], &searched["looked_at_from_ms"]), (&Value::Null, &Value::Null));
+    server.until("all are", "/runs?q=ord", |list| list["page_info"]["search"]["indexed_until_ms"].as_i64() > list["data"][0]["created_at_ms"].as_i64()).await;
+    // The stack of the other one shows the line of code that has the word too.
+    server.until("their ends too", "/runs?q=delivered&status=succeeded", |list| list["page_info"]["total_count"] == 1).await;
+    let failed = server.until("those of both", "/runs?q=PARCEL", |list| list["page_info"]["total_count"] == 1).await["data"][0].clone();
+    assert_eq!(failed["error"]["message"], "parcel lost");
+    let one = |run: &Value| vec![id(run).to_owned()];
+    assert_eq!(listed(&server, "q=ORD-1183").await, one(&failed));
+    assert_eq!(listed(&server, "q=ord&status=failed&kind=live").await, one(&failed));
+    assert_eq!(listed(&server, "q=ord&limit=1&include=id,event").await.len(), 1);
+    assert_eq!(listed(&server, &format!("q=par*&owner_id={}", id(&workflow))).await, one(&failed));
+    // Neither a part of a word, nor the name of a field, nor the code that resumes a run.
+    for query in ["q=parc", "q=number", "q=s3cret", "q=s3c*", "q=ord+1182+lost"] {
+        assert!(listed(&server, query).await.is_empty(), "{query}");
+    }
+    assert_eq!(listed(&server, "q=resume&status=succeeded").await.len(), 1);
+    for query in ["q=", "q=--", "q=ab*", "q=a&after=run_none", &format!("q={}", "a+b+c+d+e+f+g+h+i+".repeat(2) + "1+2+3+4+5+6+7+8+9")] {
+        assert_eq!(server.get(&format!("/runs?{query}")).await.status, 422, "{query}");
+    }
+    let cancel = server.post("/runs/cancel", &json!({ "filter": { "q": "ord" } })).await;
+    assert_eq!(cancel.status, 422, "{}", cancel.text);
+}

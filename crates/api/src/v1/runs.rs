@@ -3,11 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use millrace_engine::{AskedStats, ReplayFrom, RunFilter};
+use millrace_engine::{AskedStats, ListedRun, ReplayFrom, RunFilter};
 use millrace_model::clock::Timestamp;
 use millrace_model::ids::{SourceId, WorkflowId};
+use millrace_model::page::Listing;
 use millrace_model::run::{RunKind, RunStatus};
 use millrace_model::run_stats::RunCounts;
+use millrace_model::search::asked;
 use serde_json::{Value, json};
 
 use crate::App;
@@ -43,9 +45,19 @@ pub(crate) async fn list_all(State(app): State<App>, Auth(caller): Auth, query: 
     query.params.org_is(&caller)?;
     let fields = Fields::of(&query.params);
     let whole = HEAVY.iter().any(|field| fields.names(field));
-    let listing = app.engine.list_runs(&caller, &filter(&query.params)?, whole, &query.page).await?;
+    let filter = filter(&query.params)?;
     let show = if whole { wire::listed_run } else { wire::light_run };
-    query.memory.make(listing, |page| page.items.iter().map(wire::listed_run_values).sum(), move |listing| fields.records(listing, |r| show(&r))).await
+    let (listing, searched) = match query.params.text("q")? {
+        Some(text) => {
+            let words = asked(&text).map_err(|error| ApiError::field("q", format!("`q` cannot be searched for: {error}")))?;
+            let (found, indexed) = app.engine.search_runs(&caller, &words, &filter, whole, &query.page).await?;
+            let searched = json!({ "indexed_until_ms": indexed.until.ms(), "indexed_from_ms": indexed.from.map(Timestamp::ms), "looked_at_from_ms": found.looked_at_from.map(Timestamp::ms) });
+            (found.listing, Some(searched))
+        }
+        None => (app.engine.list_runs(&caller, &filter, whole, &query.page).await?, None),
+    };
+    let values = |page: &Listing<ListedRun>| page.items.iter().map(wire::listed_run_values).sum();
+    query.memory.make(listing, values, move |listing| fields.searched(listing, searched, |r| show(&r))).await
 }
 
 /// Statistics of runs that ended.

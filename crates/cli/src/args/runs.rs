@@ -17,6 +17,18 @@ pub enum RunCommand {
         #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         n: u32,
     },
+    /// Search the runs of all workflows and sources, newest first, by words of their errors, events and results
+    #[command(after_help = "Example: millrace runs search 'ORD-1182 cust*' --status failed")]
+    Search {
+        /// Words that a run has, all of them; `order*` stands for each that begins so
+        text: String,
+        /// Only runs in this state
+        #[arg(long, value_parser = ["queued", "running", "paused", "succeeded", "failed", "cancelled"])]
+        status: Option<String>,
+        /// How many
+        #[arg(short, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        n: u32,
+    },
     /// Show a run with its steps, error and logs
     #[command(after_help = "Example: millrace runs show run_3MPlbwmoIbRQQTJuWs6qvEHMdKv")]
     Show {

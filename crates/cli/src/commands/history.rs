@@ -81,6 +81,10 @@ pub(super) async fn runs(client: &Client, show: Show, command: RunCommand) -> Re
             let status = status.map(|s| format!("?status={s}")).unwrap_or_default();
             list_runs(client, show, &format!("{}/runs{status}", target.path()), n).await
         }
+        RunCommand::Search { text, status, n } => {
+            let status = status.map(|s| format!("&status={s}")).unwrap_or_default();
+            list_runs(client, show, &format!("/runs?q={}{status}", segment(&text)), n).await
+        }
         RunCommand::Show { id } => show.shaped(&client.get(&format!("/runs/{}", segment(&id))).await?, short_run),
         RunCommand::Replay { id, from_step, from_failed } => {
             let mut body = json!({});

@@ -5,6 +5,7 @@ pub(crate) mod exports;
 pub(crate) mod history;
 pub(crate) mod metrics;
 pub(crate) mod readiness;
+pub(crate) mod search;
 pub(crate) mod streams;
 pub(crate) mod traces;
 pub(crate) mod views;

@@ -45,6 +45,7 @@ mod history;
 mod nodes;
 mod people;
 mod runs;
+mod search;
 mod sources;
 mod tenants;
 mod webhooks;

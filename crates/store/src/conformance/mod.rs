@@ -29,6 +29,7 @@ pub mod retention;
 pub mod run_lists;
 pub mod runs;
 mod sample;
+pub mod search;
 pub mod settle;
 pub mod sources;
 pub mod stored_files;
@@ -259,6 +260,12 @@ macro_rules! suite {
                 what_became_of_replayed_runs_is_told,
                 a_run_that_was_replayed_by_itself_is_mended_too,
                 what_keeps_no_data_leaves_none,
+            }
+            search {
+                runs_are_found_by_words_of_their_texts,
+                pages_of_a_search_follow_each_other,
+                what_goes_or_is_forgotten_is_found_no_more,
+                what_was_there_before_the_index_and_what_comes_late_is_taken_in,
             }
             retention {
                 the_newest_runs_and_events_stay,

@@ -533,8 +533,9 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     (
         "PageInfo",
         "Where a page stands in its list",
-        &[("total_count", "integer"), ("count", "integer"), ("start_cursor", "string|null"), ("end_cursor", "string|null")],
+        &[("total_count", "integer"), ("count", "integer"), ("start_cursor", "string|null"), ("end_cursor", "string|null"), ("search?", "#Searched")],
     ),
+    ("Searched", "What a search looked at", &[("indexed_until_ms", "integer"), ("indexed_from_ms", "integer|null"), ("looked_at_from_ms", "integer|null")]),
     ("Error", "A refusal", &[("error", "string"), ("code", "code"), ("details", "object")]),
 ];
 

@@ -1,0 +1,86 @@
+//! The index of texts of runs, made behind them, and searches in it.
+//!
+//! The index is behind by a second or two. It takes a step only where no accepted run waits for its turn, and rests after each for longer than the step took,
+//! so that it takes a third of one processor at most; where runs always wait, it takes a step now and then.
+
+use std::time::Duration;
+
+use millrace_model::page::Page;
+use millrace_model::search::AskedWord;
+use millrace_model::tenant::Caller;
+use millrace_model::{Timestamp, error_chain};
+use millrace_store::{FoundRuns, IndexState, IndexStep, RunFilter};
+use tokio::time::Instant;
+
+use crate::{Engine, EngineError};
+
+/// Runs that were accepted so lately are left: most of them end meanwhile, and are looked at once.
+const BEHIND_MS: i64 = 1_000;
+/// How often all runs are looked at for those that became visible late, behind others that were accepted after them.
+const SWEEP_EVERY_MS: i64 = 3_600_000;
+/// Runs of a step: the writer of SQLite is held up for some milliseconds.
+const STEP_RUNS: u32 = 32;
+/// The pause where there is nothing to do, and after a failure.
+const IDLE: Duration = Duration::from_millis(500);
+const FAILED: Duration = Duration::from_secs(5);
+/// The shortest pause after a step.
+const REST_MIN: Duration = Duration::from_millis(5);
+/// How long it waits while runs wait.
+const HELD_BACK_MAX: Duration = Duration::from_secs(5);
+
+impl Engine {
+    pub(crate) fn spawn_indexer(&self) {
+        self.keep_going("indexer", |engine, stop| async move {
+            loop {
+                let begun = Instant::now();
+                while engine.0.places.counts().1 > 0 && begun.elapsed() < HELD_BACK_MAX {
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        () = tokio::time::sleep(IDLE / 4) => {}
+                    }
+                }
+                let (begun, now) = (Instant::now(), engine.now());
+                let step = IndexStep { now, until: now.plus_ms(-BEHIND_MS), swept_before: now.plus_ms(-SWEEP_EVERY_MS), limit: STEP_RUNS };
+                let pause = match engine.0.store.index_runs(step).await {
+                    Ok(0) => IDLE,
+                    Ok(_) => (begun.elapsed() * 2).max(REST_MIN),
+                    Err(error) => {
+                        tracing::warn!(error = error_chain(&error), "could not index runs for the search; it is tried again");
+                        FAILED
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => return,
+                    () = tokio::time::sleep(pause) => {}
+                }
+            }
+        });
+    }
+
+    /// Runs of the organization that have all words and fit, newest first, as [`Engine::list_runs`] gives them; and what the index has.
+    pub async fn search_runs(
+        &self,
+        caller: &Caller,
+        words: &[AskedWord],
+        filter: &RunFilter,
+        whole: bool,
+        page: &Page,
+    ) -> Result<(FoundRuns, IndexedRuns), EngineError> {
+        // Asked before: what comes into the index meanwhile is found though this says it may not be.
+        let now = self.now();
+        let IndexState { until, from } = self.0.store.index_state(&caller.org_id).await?;
+        let found = self.0.store.search_runs(&caller.org_id, words, filter, whole, page).await?;
+        Ok((found, IndexedRuns { until: until.unwrap_or(now), from }))
+    }
+}
+
+/// Which runs of an organization a search knows.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexedRuns {
+    /// Those that were accepted before.
+    pub until: Timestamp,
+    /// Of those that were accepted before this, not all yet; none: all.
+    pub from: Option<Timestamp>,
+}

@@ -1,0 +1,309 @@
+//! The index of texts of runs, a GIN index of `tsvector`, and searches in it.
+//!
+//! Such an index gives its rows in no order. So the newest runs are looked through in theirs, which finds enough of what is frequent; what is rarer is taken
+//! from the index as a whole and sorted.
+
+use std::collections::HashSet;
+
+use deadpool_postgres::{Client, Transaction};
+use millrace_model::clock::Timestamp;
+use millrace_model::ids::{OrgId, RunId};
+use millrace_model::page::{Listing, Page};
+use millrace_model::search::AskedWord;
+use millrace_store::{
+    Dialect, FACETS, FoundRuns, IndexQuery, IndexState, IndexStep, LOOKED_AT_MAX, RunFilter, RunQuery, RunTexts, SWEPT_MAX, StoreError, StoreResult,
+    run_text_columns,
+};
+use tokio_postgres::Row;
+
+use crate::db::{database, text};
+use crate::history;
+use crate::rows::{execute, many, number, one};
+
+/// The advisory lock of the index: one server at a time makes it.
+const LOCK: i64 = 0x6d69_6c6c_7365_6b31;
+/// Organizations that a step looks at.
+const ORGS: i64 = 16;
+/// Runs that go on that a step looks at, whether they ended.
+const OPEN_LOOKED_AT: i64 = 500;
+/// Runs that are counted exactly.
+const COUNTED: usize = 1_000;
+/// The newest runs, which are looked through in their order.
+const NEWEST: i64 = 2_000;
+
+/// Whether a step has nothing to do. It is asked first: a transaction twice a second would be seen by all that count them.
+pub(crate) async fn is_idle(c: &Client, step: &IndexStep) -> StoreResult<bool> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM run_index_marks AS m WHERE m.sweep_at IS NOT NULL OR m.swept_at < $2
+           OR EXISTS (SELECT 1 FROM runs WHERE org_id = m.org_id AND (created_at, id) > (m.newest_at, m.newest_id) AND created_at <= $1))
+         AND NOT EXISTS (SELECT 1 FROM organizations WHERE id NOT IN (SELECT org_id FROM run_index_marks) AND EXISTS (SELECT 1 FROM runs WHERE org_id = organizations.id))
+         AND NOT EXISTS (SELECT 1 FROM (SELECT run_id FROM indexed_runs WHERE NOT is_ended ORDER BY run_id LIMIT $3) AS open JOIN runs ON id = run_id WHERE finished_at IS NOT NULL)
+         AND (SELECT count(*) FROM (SELECT 1 FROM indexed_runs WHERE NOT is_ended LIMIT $3) AS open) < $3";
+    let idle = one(c, sql, &[&step.until.ms(), &step.swept_before.ms(), &OPEN_LOOKED_AT], |row| row.try_get(0).map_err(database)).await?;
+    Ok(idle == Some(true))
+}
+
+/// `open_after`: runs that go on are looked at in the order of their ids, a part of them in a step.
+pub(crate) async fn index(t: &Transaction<'_>, step: &IndexStep, open_after: &mut String) -> StoreResult<u32> {
+    let is_free = one(t, "SELECT pg_try_advisory_xact_lock($1)", &[&LOCK], |row| row.try_get::<_, bool>(0).map_err(database)).await?;
+    if is_free != Some(true) {
+        return Ok(0);
+    }
+    let first = "INSERT INTO run_index_marks (org_id, newest_at, newest_id, sweep_at, sweep_id)
+         SELECT id, $1::bigint, '', $1::bigint, '' FROM organizations WHERE id NOT IN (SELECT org_id FROM run_index_marks)
+           AND EXISTS (SELECT 1 FROM runs WHERE org_id = organizations.id) LIMIT $2 ON CONFLICT DO NOTHING";
+    let mut looked_at = execute(t, first, &[&step.until.ms(), &ORGS]).await?;
+    looked_at += newer(t, step).await?;
+    looked_at += ended(t, step, open_after).await?;
+    looked_at += sweep(t, step).await?;
+    let again = "UPDATE run_index_marks SET sweep_at = newest_at, sweep_id = newest_id WHERE sweep_at IS NULL AND swept_at < $1";
+    looked_at += execute(t, again, &[&step.swept_before.ms()]).await?;
+    Ok(u32::try_from(looked_at).unwrap_or(u32::MAX))
+}
+
+/// The place of a run in the order of an organization's runs, after its organization.
+fn place(row: &Row) -> StoreResult<(String, i64, String)> {
+    Ok((row.try_get(0).map_err(database)?, row.try_get(1).map_err(database)?, row.try_get(2).map_err(database)?))
+}
+
+async fn newer(t: &Transaction<'_>, step: &IndexStep) -> StoreResult<u64> {
+    let sql = "SELECT org_id, newest_at, newest_id FROM run_index_marks AS m
+         WHERE EXISTS (SELECT 1 FROM runs WHERE org_id = m.org_id AND (created_at, id) > (m.newest_at, m.newest_id) AND created_at <= $1) LIMIT $2";
+    let orgs = many(t, sql, &[&step.until.ms(), &ORGS], place).await?;
+    let (mut left, mut looked_at, count) = (step.limit, 0, u32::try_from(orgs.len()).unwrap_or(1));
+    for (n, (org, at, id)) in (0..).zip(orgs) {
+        let sql = format!(
+            "SELECT {} FROM runs WHERE org_id = $1 AND (created_at, id) > ($2, $3) AND created_at <= $4 ORDER BY created_at, id LIMIT $5",
+            run_text_columns()
+        );
+        let limit = i64::from(left.div_ceil(count - n));
+        let runs = many(t, &sql, &[&org, &at, &id, &step.until.ms(), &limit], texts).await?;
+        left -= u32::try_from(runs.len()).unwrap_or(left);
+        looked_at += runs.len() as u64;
+        if let Some(last) = runs.last() {
+            let mark = "UPDATE run_index_marks SET newest_at = $2, newest_id = $3 WHERE org_id = $1";
+            execute(t, mark, &[&org, &last.created_at, &last.id]).await?;
+        }
+        take_in(t, runs).await?;
+    }
+    Ok(looked_at)
+}
+
+/// Runs that ended since they were taken in.
+async fn ended(t: &Transaction<'_>, step: &IndexStep, open_after: &mut String) -> StoreResult<u64> {
+    let sql =
+        "SELECT run_id, finished_at IS NOT NULL FROM indexed_runs JOIN runs ON runs.id = run_id WHERE NOT is_ended AND run_id > $1 ORDER BY run_id LIMIT $2";
+    let read = |row: &Row| Ok((row.try_get::<_, String>(0).map_err(database)?, row.try_get::<_, bool>(1).map_err(database)?));
+    let open = many(t, sql, &[&*open_after, &OPEN_LOOKED_AT], read).await?;
+    let is_last = (open.len() as i64) < OPEN_LOOKED_AT;
+    open_after.clear();
+    let mut ended = Vec::new();
+    for (id, has_ended) in open {
+        if ended.len() == step.limit as usize {
+            break;
+        }
+        if !is_last {
+            open_after.clone_from(&id);
+        }
+        if has_ended {
+            ended.push(id);
+        }
+    }
+    take_in(t, by_ids(t, &ended).await?).await?;
+    Ok(ended.len() as u64)
+}
+
+/// Passes some runs of one organization, from the newest to the oldest, and takes in those that are missing.
+async fn sweep(t: &Transaction<'_>, step: &IndexStep) -> StoreResult<u64> {
+    let sql = "SELECT org_id, sweep_at, sweep_id FROM run_index_marks WHERE sweep_at IS NOT NULL ORDER BY org_id LIMIT 1";
+    let Some((org, at, id)) = one(t, sql, &[], place).await? else { return Ok(0) };
+    let entries = "SELECT id, created_at, EXISTS (SELECT 1 FROM indexed_runs WHERE run_id = runs.id) FROM runs
+         WHERE org_id = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4";
+    let read = |row: &Row| {
+        Ok((row.try_get::<_, String>(0).map_err(database)?, row.try_get::<_, i64>(1).map_err(database)?, row.try_get::<_, bool>(2).map_err(database)?))
+    };
+    let entries = many(t, entries, &[&org, &at, &id, &i64::from(SWEPT_MAX)], read).await?;
+    let is_bottom = entries.len() < SWEPT_MAX as usize;
+    let (mut missing, mut last, mut is_cut, mut looked_at) = (Vec::new(), None, false, 1);
+    for (id, at, is_indexed) in entries {
+        if missing.len() == step.limit as usize {
+            is_cut = true;
+            break;
+        }
+        looked_at += 1;
+        if !is_indexed {
+            missing.push(id.clone());
+        }
+        last = Some((at, id));
+    }
+    take_in(t, by_ids(t, &missing).await?).await?;
+    match last {
+        Some((at, id)) if is_cut || !is_bottom => {
+            execute(t, "UPDATE run_index_marks SET sweep_at = $2, sweep_id = $3 WHERE org_id = $1", &[&org, &at, &id]).await?
+        }
+        _ => execute(t, "UPDATE run_index_marks SET sweep_at = NULL, swept_at = $2 WHERE org_id = $1", &[&org, &step.now.ms()]).await?,
+    };
+    Ok(looked_at)
+}
+
+async fn by_ids(t: &Transaction<'_>, ids: &[String]) -> StoreResult<Vec<RunTexts>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    many(t, &format!("SELECT {} FROM runs WHERE id = ANY($1)", run_text_columns()), &[&ids], texts).await
+}
+
+fn texts(row: &Row) -> StoreResult<RunTexts> {
+    let text = |at: usize| row.try_get::<_, Option<String>>(at).map_err(database);
+    let facets = FACETS.iter().enumerate().map(|(n, name)| Ok((*name, text(n + 4)?))).collect::<StoreResult<Vec<_>>>()?;
+    Ok(RunTexts {
+        id: row.try_get(0).map_err(database)?,
+        org_id: row.try_get(1).map_err(database)?,
+        created_at: row.try_get(2).map_err(database)?,
+        is_ended: row.try_get(3).map_err(database)?,
+        facets,
+        texts: [text(11)?, text(12)?, text(13)?],
+    })
+}
+
+async fn take_in(t: &Transaction<'_>, runs: Vec<RunTexts>) -> StoreResult<()> {
+    // One that was removed since it was read is not taken in; its row is locked by the reference from then on.
+    let sql = "INSERT INTO indexed_runs (run_id, org_id, created_at, is_ended, words)
+         SELECT id, org_id, created_at, $2, array_to_tsvector($3::text[]) FROM runs WHERE id = $1
+         ON CONFLICT (run_id) DO UPDATE SET is_ended = excluded.is_ended, words = excluded.words WHERE NOT indexed_runs.is_ended";
+    for run in runs {
+        execute(t, sql, &[&run.id, &run.is_ended, &run.words()]).await?;
+    }
+    Ok(())
+}
+
+/// Takes the words of a run away that is about to lose its texts; they come anew once it is looked at.
+pub(crate) async fn forget(t: &Transaction<'_>, run: &RunId) -> StoreResult<()> {
+    execute(t, "UPDATE indexed_runs SET words = '' WHERE run_id = $1", &[&run.as_str()]).await.map(|_| ())
+}
+
+pub(crate) async fn state(c: &Client, org: &OrgId) -> StoreResult<IndexState> {
+    let mark = one(c, "SELECT newest_at, newest_id, sweep_at, swept_at FROM run_index_marks WHERE org_id = $1", &[&org.as_str()], |row| {
+        let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(database);
+        Ok((number(0)?.unwrap_or_default(), row.try_get::<_, String>(1).map_err(database)?, number(2)?, number(3)?))
+    })
+    .await?;
+    let (at, id, sweep_at, swept_at) = mark.unwrap_or((i64::MIN, String::new(), None, None));
+    let next = "SELECT created_at FROM runs WHERE org_id = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT 1";
+    let until = one(c, next, &[&org.as_str(), &at, &id], |row| row.try_get(0).map(Timestamp).map_err(database)).await?;
+    Ok(IndexState { until, from: sweep_at.filter(|_| swept_at.is_none()).map(Timestamp) })
+}
+
+/// Runs that have the words, in the order that is asked for, until there are enough.
+struct Walk<'a> {
+    c: &'a Client,
+    org: &'a OrgId,
+    filter: &'a RunFilter,
+    query: &'a IndexQuery,
+}
+
+impl Walk<'_> {
+    /// Ids of `count` runs within these times (inclusive) and beyond the cursor, in their order; and how far it looked, where it did not look at all.
+    async fn ids(&self, within: (i64, i64), beyond: Option<(i64, &str)>, is_ascending: bool, count: usize) -> StoreResult<(Vec<String>, Option<Timestamp>)> {
+        let (than, order) = if is_ascending { (">", "ASC") } else { ("<", "DESC") };
+        let order = format!("ORDER BY created_at {order}, run_id {order}");
+        let wanted = if self.query.needs_rows { LOOKED_AT_MAX } else { count };
+        // A cursor that is beyond all: no text is greater than this one.
+        let (at, id) = beyond.unwrap_or(if is_ascending { (i64::MIN, "") } else { (i64::MAX, "\u{10ffff}") });
+        let place = format!("org_id = $1 AND created_at >= $2 AND created_at <= $3 AND (created_at, run_id) {than} ($4, $5)");
+        let query = self.query.tsquery();
+        let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let id = text(id);
+        let params: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [&self.org.as_str(), &within.0, &within.1, &at, &id, &query, &limit];
+        let newest = format!(
+            "SELECT run_id, created_at FROM (SELECT run_id, created_at, words FROM indexed_runs WHERE {place} {order} LIMIT {NEWEST}) AS newest
+             WHERE words @@ $6::text::tsquery {order} LIMIT $7"
+        );
+        let read = |row: &Row| Ok((row.try_get::<_, String>(0).map_err(database)?, row.try_get::<_, i64>(1).map_err(database)?));
+        let mut found = many(self.c, &newest, &params, read).await?;
+        let mut is_whole = found.len() < wanted;
+        if let Some(ids) = self.fitting(&found, count).await? {
+            return Ok((ids, None));
+        }
+        let all = format!(
+            "WITH found AS MATERIALIZED (SELECT run_id, created_at FROM indexed_runs WHERE words @@ $6::text::tsquery AND {place})
+             SELECT run_id, created_at FROM found {order} LIMIT $7"
+        );
+        found = many(self.c, &all, &params, read).await?;
+        is_whole &= found.len() < wanted;
+        let ids = self.fitting(&found, count).await?;
+        let is_enough = ids.is_some();
+        let ids = match ids {
+            Some(ids) => ids,
+            None => self.fits(&found).await?,
+        };
+        let cut = found.last().filter(|_| self.query.needs_rows && !is_whole && !is_enough).map(|(_, at)| Timestamp(*at));
+        Ok((ids, cut))
+    }
+
+    /// The first of the candidates that fit, where there are as many.
+    async fn fitting(&self, candidates: &[(String, i64)], count: usize) -> StoreResult<Option<Vec<String>>> {
+        if !self.query.needs_rows {
+            let ids: Vec<_> = candidates.iter().take(count).map(|(id, _)| id.clone()).collect();
+            return Ok((ids.len() == count).then_some(ids));
+        }
+        let mut fitting = Vec::new();
+        for chunk in candidates.chunks(500) {
+            fitting.extend(self.fits(chunk).await?);
+            if fitting.len() >= count {
+                fitting.truncate(count);
+                return Ok(Some(fitting));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Those of the candidates that fit, in their order.
+    async fn fits(&self, candidates: &[(String, i64)]) -> StoreResult<Vec<String>> {
+        if !self.query.needs_rows {
+            return Ok(candidates.iter().map(|(id, _)| id.clone()).collect());
+        }
+        let mut fitting = Vec::new();
+        for chunk in candidates.chunks(500) {
+            let asked = |id: &String| self.filter.ids.is_empty() || self.filter.ids.iter().any(|asked| asked.as_str() == id);
+            let ids: Vec<_> = chunk.iter().map(|(id, _)| id).filter(|id| asked(id)).map(|id| RunId::from_row(id.clone())).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            let page = Page { limit: u32::try_from(ids.len()).unwrap_or(u32::MAX), ..Page::default() };
+            let (sql, values) = RunQuery::new(Dialect::Postgres, self.org, &RunFilter { ids, ..self.filter.clone() }).page("id", &page, (None, None));
+            let values = history::storable(values);
+            let fit = many(self.c, &sql, &history::to_sql(&values), |row| row.try_get::<_, String>(0).map_err(database)).await?;
+            let fit: HashSet<String> = fit.into_iter().collect();
+            fitting.extend(chunk.iter().map(|(id, _)| id).filter(|id| fit.contains(*id)).cloned());
+        }
+        Ok(fitting)
+    }
+}
+
+pub(crate) async fn search(c: &Client, org: &OrgId, words: &[AskedWord], filter: &RunFilter, whole: bool, page: &Page) -> StoreResult<FoundRuns> {
+    let query = IndexQuery::new(org, words, filter);
+    let walk = Walk { c, org, filter, query: &query };
+    let (after, before) = (history::time_of(c, org, "after", &page.after).await?, history::time_of(c, org, "before", &page.before).await?);
+    let (from, to) = (filter.from.map_or(i64::MIN, Timestamp::ms), filter.to.map_or(i64::MAX, |to| to.ms().saturating_sub(1)));
+    let within = (before.map_or(from, |before| before.ms().max(from)), after.map_or(to, |after| after.ms().min(to)));
+    let beyond = match (after, &page.after, before, &page.before) {
+        (Some(time), Some(id), ..) | (_, _, Some(time), Some(id)) => Some((time.ms(), id.as_str())),
+        _ => None,
+    };
+    let (found, looked_at_from) = walk.ids(within, beyond, page.from_end(), page.limit as usize).await?;
+    let total = if query.needs_rows {
+        walk.ids((from, to), None, false, COUNTED).await?.0.len()
+    } else {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM indexed_runs WHERE org_id = $1 AND created_at >= $2 AND created_at <= $3 AND words @@ $4::text::tsquery LIMIT $5) AS counted";
+        let total = number(c, sql, &[&org.as_str(), &from, &to, &query.tsquery(), &(COUNTED as i64)]).await?;
+        usize::try_from(total).map_err(|e| StoreError::Database(Box::new(e)))?
+    };
+    let ids: Vec<_> = found.into_iter().map(RunId::from_row).collect();
+    let listing = if ids.is_empty() {
+        Listing { items: Vec::new(), total_count: total as u64 }
+    } else {
+        let page = Page { limit: page.limit, room: page.room.clone(), ..Page::default() };
+        Listing { total_count: total as u64, ..history::runs(c, org, &RunFilter { ids, ..filter.clone() }, whole, &page).await? }
+    };
+    Ok(FoundRuns { listing, looked_at_from })
+}
