@@ -176,8 +176,8 @@ pub fn problem_of_part(part: &str) -> Option<&'static str> {
 #[must_use]
 pub fn named(code: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    // The end of the last text, and the texts that it follows with nothing but a comma between.
-    let mut row: Option<(usize, String)> = None;
+    // The end of the last text, the texts that it follows with nothing but a comma between, and where these stand in what was found.
+    let mut row: Option<(usize, String, Option<usize>)> = None;
     let mut at = 0;
     let bytes = code.as_bytes();
     while let Some(start) = code[at..].find(['"', '\'', '`']).map(|offset| at + offset) {
@@ -202,15 +202,20 @@ pub fn named(code: &str) -> Vec<String> {
         } else if text.len() <= 1_000 {
             found.push(text.to_owned());
         }
-        let joined = match row.take() {
-            Some((before, joined)) if code[before..start].trim() == "," => {
+        let (joined, place) = match row.take() {
+            Some((before, joined, place)) if code[before..start].trim() == "," => {
                 let joined = format!("{joined}/{text}");
-                found.push(joined.clone());
-                joined
+                // A folder on the way to a file is not meant whole.
+                let place = place.unwrap_or_else(|| {
+                    found.push(String::new());
+                    found.len() - 1
+                });
+                found[place].clone_from(&joined);
+                (joined, Some(place))
             }
-            _ => text.to_owned(),
+            _ => (text.to_owned(), None),
         };
-        row = Some((end + 1, joined)).filter(|(_, joined)| joined.len() <= 1_000);
+        row = Some((end + 1, joined, place)).filter(|(_, joined, _)| joined.len() <= 1_000);
         at = end + 1;
     }
     found
@@ -262,6 +267,7 @@ mod tests {
         for name in ["../data/x.json", "/templates/", "/y.csv", "./z.wasm"] {
             assert!(found.iter().any(|text| text == name), "{name}: {found:?}");
         }
+        assert!(!found.iter().any(|text| text == "../data"), "a folder on the way: {found:?}");
         assert_eq!(lead("a/b", "../data/x.json").as_deref(), Some("a/data/x.json"));
         assert_eq!(lead("a", "/y.csv").as_deref(), Some("a/y.csv"));
         assert_eq!(lead("", "../x"), None);

@@ -1,5 +1,5 @@
 -- The index of texts of runs. It is made behind the runs, and holds none of their texts: words only.
--- number: milliseconds of the run's acceptance times 1024, and what tells runs of one millisecond apart.
+-- number: milliseconds of the run's acceptance times 4096, and what tells runs of one millisecond apart.
 CREATE TABLE indexed_runs (
   number INTEGER PRIMARY KEY,
   run_id TEXT NOT NULL UNIQUE,

@@ -229,6 +229,9 @@ pub(crate) fn state(c: &Connection, org: &OrgId) -> StoreResult<IndexState> {
     Ok(IndexState { until, from: sweep_at.filter(|_| swept_at.is_none()).map(Timestamp) })
 }
 
+/// Ids with the times of acceptance, and how far was looked, where not all was looked at.
+type Walked = (Vec<(i64, String)>, Option<Timestamp>);
+
 /// Runs that have the words, in the order that is asked for, until there are enough.
 struct Walk<'a> {
     c: &'a Connection,
@@ -239,7 +242,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Ids of `count` runs within these times (inclusive) and beyond the cursor, in their order; and how far it looked, where it did not look at all.
-    fn ids(&self, within: (i64, i64), beyond: Option<(i64, &str)>, is_ascending: bool, count: usize) -> StoreResult<(Vec<(i64, String)>, Option<Timestamp>)> {
+    fn ids(&self, within: (i64, i64), beyond: Option<(i64, &str)>, is_ascending: bool, count: usize) -> StoreResult<Walked> {
         let order = if is_ascending { "ASC" } else { "DESC" };
         // The ways of both tables are said: FTS5 gives the order, and each row of it is looked up.
         let sql = format!(
