@@ -101,6 +101,12 @@ pub enum BundleError {
         /// The limit.
         count_max: usize,
     },
+    /// A path that is a file and the folder of another one.
+    #[error("the file `{path}` cannot lie beside the bundle: `{path}/…` is another file's folder; give one of them another name")]
+    FileIsFolder {
+        /// The path.
+        path: String,
+    },
     /// Over a limit.
     #[error("{what} is larger than {bytes_max} bytes, the limit")]
     TooLarge {
@@ -195,7 +201,7 @@ impl BundleError {
             Self::TooLarge { .. } | Self::TooManyFiles { .. } => "component_too_large",
             Self::OutOfMemory { .. } => "bundle_out_of_memory",
             Self::TimedOut { .. } => "bundle_timeout",
-            Self::Build { .. } => "bundle_failed",
+            Self::Build { .. } | Self::FileIsFolder { .. } => "bundle_failed",
             Self::Registry { .. } => "registry_unreachable",
             Self::Integrity { .. } => "package_integrity",
             Self::Unpackable { .. } => "package_unpackable",

@@ -225,6 +225,10 @@ impl Job {
         if own.len() > own::FILES_MAX {
             return Err(BundleError::TooManyFiles { count: own.len(), count_max: own::FILES_MAX });
         }
+        let folders = |path: &'_ String| path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect::<Vec<_>>();
+        if let Some(path) = own.keys().flat_map(folders).find(|folder| own.contains_key(folder)) {
+            return Err(BundleError::FileIsFolder { path });
+        }
         let banner = if own.is_empty() { BANNER.to_owned() } else { format!("{BANNER} {}", own::BANNER) };
         if !own.is_empty() {
             beside.get_or_insert_default().files = own;

@@ -218,4 +218,8 @@ async fn s8_an_author_s_own_files_lie_beside_the_bundle_within_limits() {
     let refused = server.post("/sources", &json!({ "component_code": writes, "component_files": many, "component_entry": "main.mjs" })).await;
     assert_eq!(refused.status, 422, "{}", refused.text);
     assert!(refused.text.contains("3002 files, allowed are 3000"), "{}", refused.text);
+    let both = json!({ "a.txt": "a file", "a.txt/b.txt": "and a folder" });
+    let refused = server.post("/sources", &json!({ "component_code": writes, "component_files": both, "component_entry": "main.mjs" })).await;
+    assert_eq!(refused.status, 422, "{}", refused.text);
+    assert!(refused.text.contains("`a.txt`") && refused.text.contains("another name"), "{}", refused.text);
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use millrace_bundle::{BundleError, BundleRequest, Entry, Lock};
 use millrace_model::component::{Artifact, Beside, CodeFiles, ComponentType, Manifest, SavedComponent};
 use millrace_model::ids::ComponentId;
-use millrace_model::own_files::bytes_of;
+use millrace_model::own_files::{bytes_of, problem_of_part};
 use millrace_model::page::{Listing, Page};
 use millrace_model::slug::slugify;
 use millrace_model::tenant::{Caller, Scope};
@@ -384,8 +384,11 @@ impl Engine {
         Ok(path)
     }
 
-    /// An author's own files as a folder, which is there whole or not at all.
+    /// An author's own files as a folder, which is there whole or not at all. Their names come from a process that read what strangers wrote: they are checked here.
     async fn write_own_files(&self, folder: &Path, files: BTreeMap<String, String>) -> std::io::Result<()> {
+        if files.keys().any(|path| path.split('/').any(|part| problem_of_part(part).is_some())) {
+            return Err(std::io::Error::other("a path of what lies beside an artifact leads out of its folder"));
+        }
         let part = folder.with_extension(format!("{}.part", self.0.ids.base62(8)));
         let folder = folder.to_path_buf();
         let written = tokio::task::spawn_blocking(move || {
