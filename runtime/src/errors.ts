@@ -1,5 +1,5 @@
 // Errors as the server gets them.
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 
 import { JSON } from "./kept.ts";
 import { mapStacksOf, sourceText } from "./mapped.ts";
@@ -40,8 +40,12 @@ export function showAsTmp(own: string): void {
   hide(own, "/tmp");
 }
 
+/** The folder beside a module in which its author's own files lie; the bundle knows its name too. */
+const OWN_FILES = "component";
+
 /** From now on, errors and output name files below the folder of `path` without it, and stacks show lines of what it was made of. */
 export function hideFolderOf(path: string): void {
+  hideFolder(join(dirname(path), OWN_FILES));
   hideFolder(dirname(path));
   mapStacksOf(path);
 }
