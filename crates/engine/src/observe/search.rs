@@ -23,6 +23,8 @@ const STEP_RUNS: u32 = 32;
 /// The pause where there is nothing to do, and after a failure.
 const IDLE: Duration = Duration::from_millis(500);
 const FAILED: Duration = Duration::from_secs(5);
+/// The time after a start in which it does nothing: runs that waited for the start go first.
+const AFTER_START: Duration = Duration::from_secs(10);
 /// The shortest pause after a step.
 const REST_MIN: Duration = Duration::from_millis(5);
 /// How long it waits while runs wait.
@@ -31,6 +33,11 @@ const HELD_BACK_MAX: Duration = Duration::from_secs(5);
 impl Engine {
     pub(crate) fn spawn_indexer(&self) {
         self.keep_going("indexer", |engine, stop| async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(AFTER_START) => {}
+            }
             loop {
                 let begun = Instant::now();
                 while engine.0.places.counts().1 > 0 && begun.elapsed() < HELD_BACK_MAX {
