@@ -165,7 +165,10 @@ async fn the_application_is_at_its_addresses_under_a_policy_and_its_files_never_
     assert_eq!(page("/v1/nothing", "text/html").await.1["content-type"], "application/json");
 
     let (_, _, text) = page("/", "text/html").await;
-    let script = text.split("src=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a script").to_owned();
+    let files: Vec<&str> = text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let sheet = (*files.iter().find(|file| file.ends_with(".css")).expect("a style sheet")).to_owned();
+    let script = text.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).find(|file| file.contains("/shell-")).expect("a script").to_owned();
+    assert_eq!(page(&sheet, "*/*").await.1["content-type"], "text/css; charset=utf-8");
     let plain = server.raw(Method::GET, &script).send().await.expect("an answer");
     assert_eq!(plain.headers()["cache-control"], "public, max-age=31536000, immutable");
     assert_eq!(plain.headers()["content-type"], "text/javascript; charset=utf-8");

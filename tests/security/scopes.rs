@@ -124,6 +124,7 @@ impl Laid {
             _ => server.post("/replays", &json!({ "workflow_id": workflow["id"], "runs": [run["id"]] })).await,
         };
         assert_eq!(replay.status, 202, "{}", replay.text);
+        let group = server.get("/error_groups").await.json["data"][0].clone();
         let client = server.post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] })).await.data();
         let another = server.post("/api_keys", &json!({ "name": "another", "scopes": ["read"] })).await.data();
         let ids = vec![
@@ -134,6 +135,7 @@ impl Laid {
             ("{org}", server.org_id.clone()),
             ("{project}", workflow["project_id"].as_str().expect("a project").to_owned()),
             ("{delivery}", id(&delivery["data"][0]).to_owned()),
+            ("/error_groups/{id}", id(&group).to_owned()),
             ("{deployment}", workflow["deployment_id"].as_str().expect("a deployment").to_owned()),
             ("{emitter}", id(&source).to_owned()),
             ("/file_stores/{name}", "vaulted-files".into()),

@@ -65,13 +65,31 @@ impl Field {
         self.healthy().await;
     }
 
+    /// Runs an attack on memory. Which allocation meets the limit is chance: the code's, which throws a RangeError, or one of V8's own, which ends the process;
+    /// then the run's error says which limit it was.
+    pub async fn is_full(&self, body: &str) {
+        let source = self.deploy(body).await;
+        let said = self.send(&source).await.text;
+        if !said.starts_with("RangeError:") {
+            let error = self.failed(&source).await;
+            assert!(error["message"].as_str().is_some_and(|m| m.contains("limit of 768 MiB")), "{body}\n  gave: {said}, {error}");
+        }
+        self.healthy().await;
+    }
+
     /// Runs an attack that ends its run; gives the run's error.
     pub async fn fails(&self, body: &str) -> Value {
         let source = self.deploy(body).await;
         self.send(&source).await;
+        let error = self.failed(&source).await;
+        self.healthy().await;
+        error
+    }
+
+    /// The error of a source's only run.
+    async fn failed(&self, source: &Value) -> Value {
         let path = format!("/sources/{}/runs?status=failed", source["id"].as_str().expect("an id"));
         let runs = self.server.until("the attack's run fails", &path, |l| l["page_info"]["total_count"] == 1).await;
-        self.healthy().await;
         runs["data"][0]["error"].clone()
     }
 

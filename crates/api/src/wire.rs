@@ -301,7 +301,7 @@ pub(crate) fn workflow(view: &WorkflowView, config: &ApiConfig) -> Value {
     shown
 }
 
-fn author(by: Option<&Author>) -> Option<Value> {
+pub(crate) fn author(by: Option<&Author>) -> Option<Value> {
     by.map(|by| json!({ "id": by.id, "name": by.name }))
 }
 

@@ -46,8 +46,10 @@ pub use deploy::workflows::ReplayFrom;
 pub use error::{EngineError, ErrorKind};
 pub use millrace_model::error_chain;
 pub use millrace_store::{
-    CalledBack, DataStoreEntry, Delivery, ExportFilter, Exported, Interfaces, Lineage, ListedRun, Mail, PauseEnd, RunFilter, RunState, SubscriptionKey,
+    CalledBack, DataStoreEntry, Delivery, ErrorGroupFilter, ExportFilter, Exported, Interfaces, Lineage, ListedRun, Mail, PauseEnd, RunFilter, RunState,
+    SubscriptionKey,
 };
+pub use observe::error_groups::ErrorGroupView;
 pub use observe::events::{AskedStats, RunStats};
 pub use observe::exports::{Export, Taken};
 pub use observe::history::RetentionView;

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::clock::Timestamp;
-use crate::ids::{ErrorGroupId, OrgId, RunId};
+use crate::ids::{DeploymentId, ErrorGroupId, OrgId, RunId};
+use crate::workflow::Author;
 
 /// One notice for an error class and workflow in this time (spec 8).
 pub const NOTICE_WINDOW_MS: i64 = 24 * 3600 * 1000;
@@ -56,6 +57,74 @@ pub struct ErrorEvent<'a> {
     pub steps: Option<&'a RawValue>,
 }
 
+/// Most characters of a note about a group of errors.
+pub const NOTE_CHARS_MAX: usize = 2_000;
+/// Changes of a group's state that are kept.
+pub const CHANGES_MAX: u32 = 100;
+
+/// State of a group of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorState {
+    /// Nobody did anything about it.
+    Open,
+    /// A person says that it is mended.
+    Resolved,
+    /// A person wants no mail about it.
+    Ignored,
+    /// It was resolved, and a run accepted after that failed with it.
+    Regressed,
+}
+
+impl ErrorState {
+    /// All states.
+    pub const ALL: [Self; 4] = [Self::Open, Self::Resolved, Self::Ignored, Self::Regressed];
+
+    /// As the API and the store write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Resolved => "resolved",
+            Self::Ignored => "ignored",
+            Self::Regressed => "regressed",
+        }
+    }
+
+    /// The inverse of [`Self::as_str`].
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+}
+
+/// A change of a group's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorGroupChange {
+    /// When it was made.
+    pub at: Timestamp,
+    /// The state from then on.
+    pub state: ErrorState,
+    /// The person who made it; none: the server, of a run that failed.
+    pub by: Option<Author>,
+    /// What the person says of it.
+    pub note: Option<String>,
+    /// The run that made it regress.
+    pub run_id: Option<RunId>,
+}
+
+/// Errors of a group in one deployment of its workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorVersion {
+    /// The deployment.
+    pub deployment_id: DeploymentId,
+    /// Its number; none where the deployment is not there any more.
+    pub version: Option<i64>,
+    /// Failed runs of it that are still kept.
+    pub count: i64,
+    /// When the oldest of them was accepted.
+    pub first_at: Timestamp,
+    /// When the newest of them was accepted.
+    pub last_at: Timestamp,
+}
+
 /// Errors of one class, step and place in the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorGroup {
@@ -81,6 +150,12 @@ pub struct ErrorGroup {
     pub last_at: Timestamp,
     /// How many were seen.
     pub count: i64,
+    /// Its state.
+    pub state: ErrorState,
+    /// When the state changed last; none: it never did.
+    pub state_at: Option<Timestamp>,
+    /// What people noted about it.
+    pub note: Option<String>,
 }
 
 impl ErrorGroup {

@@ -53,7 +53,7 @@ pub struct Drafted {
 }
 
 /// A user who made or changed something.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Author {
     /// The user.
     pub id: UserId,

@@ -2,17 +2,17 @@
 
 use deadpool_postgres::{Client, Transaction};
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::{ErrorGroup, GROUPS_MAX};
-use millrace_model::ids::OrgId;
+use millrace_model::error_event::{CHANGES_MAX, ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion, GROUPS_MAX};
+use millrace_model::ids::{ErrorGroupId, OrgId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::run::Run;
-use millrace_store::{FailedRuns, StoreResult};
+use millrace_store::{ErrorGroupFilter, FailedRuns, StoreResult};
 use tokio_postgres::types::ToSql;
 
 use crate::db::text;
 use crate::rows::{self, counted_first, execute, known, many, newest_first, number, order};
 
-/// Counts an error. A new group of an owner that has as many as it may is not stored; servers that count at once may go a few beyond.
+/// Counts an error; a group that was resolved before the run was accepted regresses. A new group of an owner that has as many as it may is not stored; servers that count at once may go a few beyond.
 pub(crate) async fn count(t: &Transaction<'_>, g: &ErrorGroup) -> StoreResult<()> {
     execute(
         t,
@@ -36,24 +36,99 @@ pub(crate) async fn count(t: &Transaction<'_>, g: &ErrorGroup) -> StoreResult<()
         ],
     )
     .await?;
+    let regressed = execute(
+        t,
+        "UPDATE error_groups SET state = 'regressed', state_at = $2
+         WHERE id = $1 AND state = 'resolved' AND state_at <= (SELECT created_at FROM runs WHERE id = $3)",
+        &[&g.id.as_str(), &g.last_at.ms(), &g.last_run_id.as_str()],
+    )
+    .await?;
+    if regressed > 0 {
+        let change = ErrorGroupChange { at: g.last_at, state: ErrorState::Regressed, by: None, note: None, run_id: Some(g.last_run_id.clone()) };
+        keep(t, &g.id, &change).await?;
+    }
     Ok(())
 }
 
+/// Whether a group is ignored.
+pub(crate) async fn is_ignored(t: &Transaction<'_>, id: &ErrorGroupId) -> StoreResult<bool> {
+    Ok(number(t, "SELECT count(*) FROM error_groups WHERE id = $1 AND state = 'ignored'", &[&id.as_str()]).await? > 0)
+}
+
+/// False: there is no such group. The group's row is locked first, so that changes of several servers are numbered one after the other.
+pub(crate) async fn change(t: &Transaction<'_>, org: &OrgId, id: &ErrorGroupId, change: &ErrorGroupChange) -> StoreResult<bool> {
+    let changed = execute(
+        t,
+        "UPDATE error_groups SET state_at = CASE WHEN state = $3 THEN state_at ELSE $4 END, state = $3, note = $5 WHERE id = $1 AND org_id = $2",
+        &[&id.as_str(), &org.as_str(), &change.state.as_str(), &change.at.ms(), &change.note.as_deref().map(text)],
+    )
+    .await?;
+    if changed > 0 {
+        keep(t, id, change).await?;
+    }
+    Ok(changed > 0)
+}
+
+/// Keeps a change, and forgets the oldest of too many.
+async fn keep(t: &Transaction<'_>, id: &ErrorGroupId, change: &ErrorGroupChange) -> StoreResult<()> {
+    execute(
+        t,
+        "INSERT INTO error_group_changes (group_id, seq, at, state, user_id, note, run_id)
+         SELECT $1::text, coalesce(max(seq), 0) + 1, $2::bigint, $3::text, $4::text, $5::text, $6::text FROM error_group_changes WHERE group_id = $1",
+        &[
+            &id.as_str(),
+            &change.at.ms(),
+            &change.state.as_str(),
+            &change.by.as_ref().map(|by| by.id.as_str()),
+            &change.note.as_deref().map(text),
+            &change.run_id.as_ref().map(|run| run.as_str()),
+        ],
+    )
+    .await?;
+    let oldest = "DELETE FROM error_group_changes WHERE group_id = $1 AND seq <= (SELECT max(seq) FROM error_group_changes WHERE group_id = $1) - $2::bigint";
+    execute(t, oldest, &[&id.as_str(), &i64::from(CHANGES_MAX)]).await?;
+    Ok(())
+}
+
+/// Newest first.
+pub(crate) async fn changes(c: &Client, id: &ErrorGroupId) -> StoreResult<Vec<ErrorGroupChange>> {
+    let sql = "SELECT at, state, user_id, note, run_id, (SELECT username FROM users u WHERE u.id = user_id) AS author
+               FROM error_group_changes WHERE group_id = $1 ORDER BY seq DESC";
+    many(c, sql, &[&id.as_str()], rows::error_group_change).await
+}
+
+/// The newest failure first.
+pub(crate) async fn versions(c: &Client, g: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
+    many(
+        c,
+        "SELECT r.deployment_id, (SELECT version FROM deployments d WHERE d.id = r.deployment_id) AS version,
+           count(*) AS count, min(r.created_at) AS first_at, max(r.created_at) AS last_at
+         FROM (SELECT id, error_group FROM runs WHERE status = 'failed' AND owner_id = $1 ORDER BY created_at DESC, id DESC LIMIT $3) AS f
+           JOIN runs AS r ON r.id = f.id
+         WHERE f.error_group = $2 AND r.deployment_id IS NOT NULL GROUP BY r.deployment_id ORDER BY last_at DESC, r.deployment_id",
+        &[&g.owner, &g.id.as_str(), &i64::from(scan)],
+        rows::error_version,
+    )
+    .await
+}
+
 /// The last seen first.
-pub(crate) async fn groups(c: &Client, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
-    let (order, filter) = (order(page), if owner.is_some() { "owner_id = $2 AND org_id = $1" } else { "org_id = $1 AND $2::text IS NULL" });
+pub(crate) async fn groups(c: &Client, org: &OrgId, f: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
+    let (order, of) = (order(page), if f.owner.is_some() { "owner_id = $2 AND org_id = $1" } else { "org_id = $1 AND $2::text IS NULL" });
+    let filter = format!("{of} AND ($3::text IS NULL OR position(',' || state || ',' in $3) > 0) AND ($4::text IS NULL OR class = $4) AND last_at >= $5");
+    let (states, class, since) = (f.states_text(), f.class.as_deref().map(text), f.since.map_or(i64::MIN, Timestamp::ms));
     let (org, limit) = (org.as_str(), i64::from(page.limit));
     let (after, before) = (page.after.as_deref().map(text), page.before.as_deref().map(text));
     let items = format!(
         "SELECT {} FROM error_groups WHERE {filter}
-           AND ($3::text IS NULL OR (last_at, id) < (SELECT last_at, id FROM error_groups WHERE id = $3 AND org_id = $1))
-           AND ($4::text IS NULL OR (last_at, id) > (SELECT last_at, id FROM error_groups WHERE id = $4 AND org_id = $1))
-         ORDER BY last_at {order}, id {order} LIMIT $5",
+           AND ($6::text IS NULL OR (last_at, id) < (SELECT last_at, id FROM error_groups WHERE id = $6 AND org_id = $1))
+           AND ($7::text IS NULL OR (last_at, id) > (SELECT last_at, id FROM error_groups WHERE id = $7 AND org_id = $1))
+         ORDER BY last_at {order}, id {order} LIMIT $8",
         rows::ERROR_GROUP
     );
     let count = format!("SELECT count(*) FROM error_groups WHERE {filter}");
-    let all: [&(dyn ToSql + Sync); 5] = [&org, &owner, &after, &before, &limit];
-    let mut listing = counted_first(number(c, &count, &all[..2]), many(c, &items, &all, rows::error_group)).await?;
+    let all: [&(dyn ToSql + Sync); 8] = [&org, &f.owner, &states, &class, &since, &after, &before, &limit];
+    let mut listing = counted_first(number(c, &count, &all[..5]), many(c, &items, &all, rows::error_group)).await?;
     if listing.items.is_empty() {
         known(c, "error_groups", &org, page).await?;
     }
@@ -113,6 +188,10 @@ impl<'a> Bounds<'a> {
 
 /// Groups that were last seen before.
 pub(crate) async fn prune(t: &Transaction<'_>, before: Timestamp, limit: i64) -> StoreResult<u64> {
-    let sql = "DELETE FROM error_groups WHERE id IN (SELECT id FROM error_groups WHERE last_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)";
-    execute(t, sql, &[&before.ms(), &limit]).await
+    let sql =
+        "WITH old AS (DELETE FROM error_groups WHERE id IN (SELECT id FROM error_groups WHERE last_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING id),
+                 changes AS (DELETE FROM error_group_changes WHERE group_id IN (SELECT id FROM old))
+               SELECT count(*) FROM old";
+    let gone = number(t, sql, &[&before.ms(), &limit]).await?;
+    Ok(u64::try_from(gone).unwrap_or(0))
 }

@@ -142,6 +142,11 @@ async fn insert_logs(t: &Transaction<'_>, e: &Effects) -> StoreResult<()> {
 /// Queues the mails only where none went out since; the upsert changes the row only then, and locks it either way. One that went out later than
 /// a window from now was sent by a clock that was wrong.
 async fn notify(t: &Transaction<'_>, n: &Notice) -> StoreResult<()> {
+    if let Some(group) = &n.group
+        && errors::is_ignored(t, group).await?
+    {
+        return Ok(());
+    }
     let class: String = text(&n.class).chars().take(CLASS_CHARS_MAX).collect();
     let earlier = "SELECT since_last FROM error_notices WHERE owner_id = $1 AND class = $2 FOR UPDATE";
     let earlier = one(t, earlier, &[&n.owner, &class], |row| row.try_get(0).map_err(database)).await?.unwrap_or(0);

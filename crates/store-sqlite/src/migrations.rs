@@ -44,6 +44,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0035_waiting.sql"),
     include_str!("../migrations/0036_run_stats.sql"),
     include_str!("../migrations/0037_run_search.sql"),
+    include_str!("../migrations/0038_error_states.sql"),
 ];
 
 /// The newest schema.

@@ -82,6 +82,9 @@ pub(crate) fn effects(c: &Connection, e: &Effects) -> StoreResult<()> {
 /// Queues the mails only where none went out since; the upsert changes the row only then. One that went out later than a window from now was
 /// sent by a clock that was wrong.
 fn notify(c: &Connection, n: &Notice) -> StoreResult<()> {
+    if n.group.as_ref().map_or(Ok(false), |group| errors::is_ignored(c, group))? {
+        return Ok(());
+    }
     let earlier = "SELECT coalesce((SELECT since_last FROM error_notices WHERE owner_id = ?1 AND class = ?2), 0)";
     let earlier = number(c, earlier, params![n.owner, n.class])?;
     let due = execute(

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::ErrorGroup;
+use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion};
 use millrace_model::ids::{ErrorGroupId, OrgId, ReplayId, RunId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
@@ -10,7 +10,8 @@ use millrace_model::run::{NewRun, Run};
 
 use crate::{Mail, StoreResult};
 
-/// A notice of an error: the mails are queued only if none for (owner, class) were since `unless_since`; else the count since then goes up.
+/// A notice of an error: the mails are queued only if none for (owner, class) were since `unless_since`; else the count since then goes up. An error of a
+/// group that is ignored does neither.
 #[derive(Clone, Debug)]
 pub struct Notice {
     /// The workflow or source, as text.
@@ -21,6 +22,8 @@ pub struct Notice {
     pub at: Timestamp,
     /// An earlier notice after this time forbids this one; one exactly that old does not.
     pub unless_since: Timestamp,
+    /// The group of the error, whose state is looked at.
+    pub group: Option<ErrorGroupId>,
     /// What to send, one for each recipient; [`Notice::COUNT`] in them stands for how many errors there were since the last notice, this one included.
     pub mails: Vec<Mail>,
 }
@@ -37,6 +40,27 @@ impl Notice {
             .iter()
             .map(|mail| Mail { subject: told(&mail.subject), text: told(&mail.text), html: mail.html.as_deref().map(told), ..mail.clone() })
             .collect()
+    }
+}
+
+/// Groups of errors that a list shows; the default: all.
+#[derive(Clone, Debug, Default)]
+pub struct ErrorGroupFilter {
+    /// Only of this workflow or source, as text.
+    pub owner: Option<String>,
+    /// Only in one of these states; none given: in any.
+    pub states: Vec<ErrorState>,
+    /// Only with this class of error.
+    pub class: Option<String>,
+    /// Only last seen at or after.
+    pub since: Option<Timestamp>,
+}
+
+impl ErrorGroupFilter {
+    /// The states with commas around each, as a text that the engines search in; none: any state.
+    pub fn states_text(&self) -> Option<String> {
+        let names: Vec<&str> = self.states.iter().map(|state| state.as_str()).collect();
+        (!names.is_empty()).then(|| format!(",{},", names.join(",")))
     }
 }
 
@@ -81,10 +105,17 @@ pub struct ReplayStep {
 /// Groups of errors, and replays of runs that failed.
 #[async_trait]
 pub trait Errors: Send + Sync + 'static {
-    /// The groups of errors of an owner, or of all, the last seen first. Cursor: id.
-    async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>>;
+    /// The groups of errors that fit, the last seen first. Cursor: id.
+    async fn list_error_groups(&self, org: &OrgId, filter: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>>;
     /// A group of the organization.
     async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>>;
+    /// Changes a group's state and its note, and keeps the change, beside the newest [`CHANGES_MAX`](millrace_model::error_event::CHANGES_MAX). False:
+    /// there is no such group.
+    async fn change_error_group(&self, org: &OrgId, id: &ErrorGroupId, change: ErrorGroupChange) -> StoreResult<bool>;
+    /// The changes of a group, newest first.
+    async fn error_group_changes(&self, id: &ErrorGroupId) -> StoreResult<Vec<ErrorGroupChange>>;
+    /// The deployments that runs of a group failed in, newest failure first; of the owner's newest `scan` failed runs.
+    async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>>;
     /// Failed runs that fit; none that are replays themselves, and none of which a replay succeeded.
     async fn failed_runs(&self, which: &FailedRuns) -> StoreResult<Vec<Run>>;
     /// How many of them there are, counted up to `limit`.

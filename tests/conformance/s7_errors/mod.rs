@@ -340,3 +340,46 @@ async fn s7_errors_are_grouped_by_class_step_and_place() {
     server.post(&format!("/workflows/{}/test", id(&workflow)), &json!({ "event": { "body": { "kind": "a" } } })).await.data();
     assert_eq!(server.get(&path).await.json["page_info"]["total_count"], 3);
 }
+
+#[tokio::test]
+async fn s7_a_group_of_errors_is_resolved_regresses_and_is_ignored() {
+    let server = Server::start().await;
+    let workflow = deploy(&server, "w", json!({}), &[("only", "throw new TypeError('still broken');")]).await;
+    trigger(&server, &workflow, &json!({})).await;
+    has_failed(&server, &workflow, 1).await;
+    let group = server.get("/error_groups").await.json["data"][0].clone();
+    assert_eq!((&group["state"], &group["state_changed_at_ms"], &group["note"]), (&json!("open"), &Value::Null, &Value::Null));
+    let path = format!("/error_groups/{}", id(&group));
+    let one = server.get(&path).await.data();
+    assert_eq!((&one["history"], &one["versions"][0]["version"], &one["versions"][0]["count"]), (&json!([]), &json!(1), &json!(1)));
+    // Resolved, until a run accepted after that fails the same way.
+    let resolved = server.put(&path, &json!({ "state": "resolved", "note": "mended in version 2" })).await.data();
+    assert_eq!((&resolved["state"], &resolved["note"], &resolved["count"]), (&json!("resolved"), &json!("mended in version 2"), &json!(1)));
+    assert!(resolved["history"][0]["by"]["name"].is_string(), "{resolved}");
+    assert_eq!(server.get("/error_groups?state=open,regressed").await.json["page_info"]["total_count"], 0);
+    trigger(&server, &workflow, &json!({})).await;
+    has_failed(&server, &workflow, 2).await;
+    let regressed = server.get(&path).await.data();
+    let (state, newest) = (&regressed["state"], &regressed["history"][0]);
+    assert_eq!(
+        (state, &newest["state"], &newest["by"], &newest["run_id"]),
+        (&json!("regressed"), &json!("regressed"), &Value::Null, &regressed["last_run_id"])
+    );
+    assert_eq!(server.get("/error_groups?state=open,regressed&class=TypeError").await.json["page_info"]["total_count"], 1);
+    // A record that was read is taken as it is; what says nothing new leaves no change behind.
+    let same = server.put(&path, &json!({ "state": regressed["state"], "note": regressed["note"] })).await.data();
+    assert_eq!(same["history"].as_array().map(Vec::len), Some(2));
+    let ignored = server.put(&path, &json!({ "state": "ignored" })).await.data();
+    assert_eq!((&ignored["state"], &ignored["note"]), (&json!("ignored"), &json!("mended in version 2")));
+    assert_eq!(server.put(&path, &json!({ "note": null })).await.data()["note"], Value::Null);
+    trigger(&server, &workflow, &json!({})).await;
+    has_failed(&server, &workflow, 3).await;
+    assert_eq!(server.get(&path).await.data()["state"], "ignored");
+    // Only the server says that one regressed.
+    for (body, field) in [(json!({ "state": "regressed" }), "state"), (json!({ "state": "gone" }), "state"), (json!({ "note": "n".repeat(2_001) }), "note")] {
+        let refused = server.put(&path, &body).await;
+        assert_eq!((refused.status, &refused.json["details"]["field"]), (422, &json!(field)), "{}", refused.text);
+    }
+    assert_eq!(server.get("/error_groups/eg_none").await.status, 404);
+    assert_eq!(server.get("/error_groups?state=gone").await.json["details"]["field"], "state");
+}

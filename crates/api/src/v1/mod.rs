@@ -10,6 +10,7 @@ pub(crate) mod connect_components;
 pub(crate) mod connect_records;
 pub(crate) mod data_stores;
 pub(crate) mod domains;
+pub(crate) mod error_groups;
 pub(crate) mod events;
 pub(crate) mod files;
 pub(crate) mod history;

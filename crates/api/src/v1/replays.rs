@@ -1,18 +1,16 @@
-//! Replays of many runs, and groups of errors.
+//! Replays of many runs.
 
 use axum::extract::State;
 use axum::response::Response;
 use millrace_engine::{NewReplay, ReplayChange, ReplayView};
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::ErrorGroup;
 use millrace_model::ids::{ErrorGroupId, ReplayId, RunId, SourceId, WorkflowId};
-use millrace_model::page::Page;
 use millrace_model::replay::{Replay, ReplayBegin, ReplayedRun};
 use serde_json::{Value, json};
 
 use crate::App;
 use crate::error::{ApiError, accepted};
-use crate::extract::{Auth, Emitter, ListQuery, Params, Path, emitter, encode_cursor, id};
+use crate::extract::{Auth, ListQuery, Params, Path, emitter, encode_cursor, id};
 use crate::wire::Fields;
 
 pub(crate) async fn create(State(app): State<App>, Auth(caller): Auth, params: Params) -> Result<Response, ApiError> {
@@ -78,29 +76,6 @@ pub(crate) async fn cancel(state: State<App>, auth: Auth, path: Path, _: Params)
 async fn change(State(app): State<App>, Auth(caller): Auth, Path(replay): Path, change: ReplayChange) -> Result<Response, ApiError> {
     let view = app.engine.change_replay(&caller, &id::<ReplayId>("replay", &replay)?, change).await?;
     Ok(Fields::default().data(shown(&view)))
-}
-
-/// Groups of the errors of a workflow or source.
-pub(crate) async fn groups_of<E: Emitter>(State(app): State<App>, auth: Auth, Path(owner): Path, query: ListQuery) -> Result<Response, ApiError> {
-    groups(&app, &auth, Some(&emitter::<E>(owner)?), &query.page, &query).await
-}
-
-/// Groups of all errors.
-pub(crate) async fn all_groups(State(app): State<App>, auth: Auth, query: ListQuery) -> Result<Response, ApiError> {
-    groups(&app, &auth, None, &query.page, &query).await
-}
-
-async fn groups(app: &App, auth: &Auth, owner: Option<&str>, page: &Page, query: &ListQuery) -> Result<Response, ApiError> {
-    let listing = app.engine.list_error_groups(&auth.0, owner, page).await?;
-    Ok(Fields::of(&query.params).records(listing, |g| group(&g)))
-}
-
-fn group(g: &ErrorGroup) -> Value {
-    let is_source = g.owner.starts_with(SourceId::PREFIX);
-    json!({
-        "id": g.id, "workflow_id": (!is_source).then_some(&g.owner), "source_id": is_source.then_some(&g.owner), "code": g.class, "step": g.step, "frame": g.frame,
-        "message": g.message, "last_run_id": g.last_run_id, "first_seen_ms": g.first_at.ms(), "last_seen_ms": g.last_at.ms(), "count": g.count,
-    })
 }
 
 pub(crate) fn record(r: &Replay) -> Value {

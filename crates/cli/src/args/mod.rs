@@ -2,6 +2,7 @@
 
 mod accounts;
 mod data_stores;
+mod error_groups;
 mod files;
 mod keys;
 mod operations;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 pub use accounts::AccountCommand;
 pub use data_stores::DataStoreCommand;
+pub use error_groups::ErrorGroupCommand;
 pub use files::FileCommand;
 pub use keys::KeyCommand;
 pub use operations::{ExportArgs, OauthClientCommand, OrganizationArgs, RetentionArgs};
@@ -243,7 +245,13 @@ pub enum ClientCommand {
         /// By class, step and place in the code, with how many there were; the last seen first
         #[arg(long)]
         groups: bool,
+        /// Only groups in one of these states, with commas between them
+        #[arg(long, requires = "groups", value_name = "STATE")]
+        state: Option<String>,
     },
+    /// One group of errors: its history, and whether it is resolved or ignored
+    #[command(subcommand, after_help = "Example: millrace error-groups resolve eg_5f0c1d2e3b4a59687786 --note 'mended in version 4'")]
+    ErrorGroups(ErrorGroupCommand),
     /// Replay many runs, as a job that outlives the server
     #[command(subcommand, after_help = "Example: millrace replays start order-mail --class TypeError --from-failed")]
     Replays(ReplayCommand),

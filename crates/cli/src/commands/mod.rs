@@ -4,6 +4,7 @@ mod accounts;
 mod apply;
 mod components;
 mod data_stores;
+mod error_groups;
 mod event;
 mod files;
 mod follow;
@@ -135,8 +136,9 @@ async fn with_server(command: ClientCommand, client: &Client, show: Show) -> Res
         ClientCommand::SetupLink { email } => show.record(&client.call(Method::POST, "/setup_links", &json!({ "email": email })).await?),
         ClientCommand::Accounts(command) => accounts::accounts(client, show, command).await,
         ClientCommand::Apps { query } => accounts::apps(client, show, &query.join(" ")).await,
-        ClientCommand::Errors { name, groups: false } => history::errors(client, show, name.as_deref().unwrap_or_default()).await,
-        ClientCommand::Errors { name, groups: true } => replays::groups(client, show, name.as_deref()).await,
+        ClientCommand::Errors { name, groups: false, .. } => history::errors(client, show, name.as_deref().unwrap_or_default()).await,
+        ClientCommand::Errors { name, groups: true, state } => error_groups::list(client, show, name.as_deref(), state.as_deref()).await,
+        ClientCommand::ErrorGroups(command) => error_groups::change(client, show, command).await,
         ClientCommand::Replays(command) => replays::replays(client, show, command).await,
         ClientCommand::DataStores(command) => data_stores::data_stores(client, show, command).await,
         ClientCommand::Files(command) => files::files(client, show, command).await,

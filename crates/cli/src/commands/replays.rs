@@ -1,13 +1,12 @@
-//! Replays of many runs, and errors by their groups.
+//! Replays of many runs.
 
 use std::time::Duration;
 
-use millrace_model::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::args::ReplayCommand;
-use crate::client::{Client, Kind, segment, value};
+use crate::client::{Client, Kind, segment};
 use crate::error::CliError;
 use crate::terminal::printer::{self, Show};
 
@@ -79,37 +78,6 @@ fn progress(replay: &Value) -> String {
         runs["failed"],
         replay["skipped"]
     )
-}
-
-/// Errors by class, step and place.
-pub(super) async fn groups(client: &Client, show: Show, name: Option<&str>) -> Result<(), CliError> {
-    let path = match name {
-        Some(name) => format!("{}/error_groups", client.resolve(name).await?.path()),
-        None => "/error_groups".to_owned(),
-    };
-    let mut answer = client.whole(&path).await?;
-    if !show.json {
-        for group in answer.get_mut("data").and_then(Value::as_array_mut).into_iter().flatten() {
-            for field in ["first_seen_ms", "last_seen_ms"] {
-                let at = json!(group[field].as_i64().map(|ms| Timestamp(ms).iso()));
-                value::set(group, field, at);
-            }
-            let owner = [&group["workflow_id"], &group["source_id"]].into_iter().find(|id| id.is_string()).cloned();
-            value::set(group, "owner", json!(owner));
-        }
-    }
-    let columns = [
-        ("ID", "id"),
-        ("OF", "owner"),
-        ("COUNT", "count"),
-        ("CODE", "code"),
-        ("STEP", "step"),
-        ("FIRST SEEN", "first_seen_ms"),
-        ("LAST SEEN", "last_seen_ms"),
-        ("PLACE", "frame"),
-        ("MESSAGE", "message"),
-    ];
-    show.table(&answer, &columns)
 }
 
 #[cfg(test)]

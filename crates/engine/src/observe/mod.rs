@@ -1,5 +1,6 @@
 //! What people and tools read of all this: histories, views, metrics, traces.
 
+pub(crate) mod error_groups;
 pub(crate) mod events;
 pub(crate) mod exports;
 pub(crate) mod history;

@@ -188,14 +188,6 @@ impl Engine {
         Err(EngineError::internal("a replay kept changing while it was to be changed", id.to_string()))
     }
 
-    /// The groups of errors of a workflow or source, or of all, the last seen first.
-    pub async fn list_error_groups(&self, caller: &Caller, owner: Option<&str>, page: &Page) -> Result<Listing<error_event::ErrorGroup>, EngineError> {
-        if let Some(owner) = owner {
-            self.check_owner(caller, owner).await?;
-        }
-        Ok(self.0.store.list_error_groups(&caller.org_id, owner, page).await?)
-    }
-
     /// A run of the same event again: all of it, or from a step on with the results of the steps before.
     pub(crate) fn replaying(&self, program: &Program, run: &Run, from: &ReplayFrom, start: Start) -> Result<NewRun, EngineError> {
         let context: Context = serde_json::from_str(&run.context).map_err(|e| EngineError::damaged("a stored context", e))?;

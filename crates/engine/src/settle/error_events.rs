@@ -1,6 +1,6 @@
 //! What a failure leaves beside its run: the event on `$errors`, the group it counts in (spec 3.3), the notice.
 
-use millrace_model::error_event::{ErrorBody, ErrorEvent, ErrorGroup, KEPT_NOTHING, ORIGINAL_EVENT_BYTES_MAX, STEP_RESULTS_BYTES_MAX, capped};
+use millrace_model::error_event::{ErrorBody, ErrorEvent, ErrorGroup, ErrorState, KEPT_NOTHING, ORIGINAL_EVENT_BYTES_MAX, STEP_RESULTS_BYTES_MAX, capped};
 use millrace_model::ids::ErrorGroupId;
 use millrace_model::json;
 use millrace_model::run::{Context, LogLevel, LogLine, RunResult, RunStatus};
@@ -86,6 +86,9 @@ impl Engine {
             first_at: now,
             last_at: now,
             count: 1,
+            state: ErrorState::Open,
+            state_at: None,
+            note: None,
         }
     }
 }

@@ -33,6 +33,7 @@ impl Engine {
             settings.error_recipients.clone()
         };
         let step = program.step_of(error);
+        let group = self.error_group(held, program, error).id;
         let now = self.now();
         let run = format!("{}/runs/{}", self.0.config.base_url, held.id);
         let told = Told { context, step, error, run: &run };
@@ -53,7 +54,14 @@ impl Engine {
                 created_at: now,
             })
             .collect();
-        Ok(Some(Notice { owner: held.owner.as_str().to_owned(), class: error.code.clone(), at: now, unless_since: notice_cutoff(now), mails }))
+        Ok(Some(Notice {
+            owner: held.owner.as_str().to_owned(),
+            class: error.code.clone(),
+            at: now,
+            unless_since: notice_cutoff(now),
+            group: Some(group),
+            mails,
+        }))
     }
 }
 

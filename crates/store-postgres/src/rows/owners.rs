@@ -78,7 +78,7 @@ pub(crate) fn timer(row: &Row) -> StoreResult<Timer> {
     })
 }
 
-fn author(id: Option<String>, name: Option<String>) -> Option<Author> {
+pub(super) fn author(id: Option<String>, name: Option<String>) -> Option<Author> {
     id.map(|id| Author { id: UserId::from_row(id), name })
 }
 

@@ -1,7 +1,7 @@
 //! Runs, logs, events, errors, replays.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::ErrorGroup;
+use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion};
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
@@ -11,13 +11,14 @@ use millrace_model::source::Owner;
 use millrace_store::{Lineage, ListedRun, RunState, StoreResult};
 use tokio_postgres::Row;
 
+use super::owners::author;
 use super::{corrupt, get, json, time};
 
 pub(crate) const RUN: &str =
     "id, org_id, owner_id, deployment_id, kind, trigger_id, event, context, status, attempt, created_at, started_at, finished_at, result, error";
 pub(crate) const LOG_LINE: &str = "run_id, at, level, text, step";
 pub(crate) const EVENT: &str = "emitter_id, ordinal, org_id, name, emit_id, payload, metadata";
-pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count";
+pub(crate) const ERROR_GROUP: &str = "id, org_id, owner_id, class, step, frame, message, last_run_id, first_at, last_at, count, state, state_at, note";
 pub(crate) const REPLAY: &str = "id, org_id, owner_id, selection, status, version, position, total, replayed, skipped, note, created_at, updated_at";
 
 pub(crate) fn run(row: &Row) -> StoreResult<Run> {
@@ -104,6 +105,35 @@ pub(crate) fn error_group(row: &Row) -> StoreResult<ErrorGroup> {
         first_at: time(row, "first_at")?,
         last_at: time(row, "last_at")?,
         count: get(row, "count")?,
+        state: state(row)?,
+        state_at: get::<Option<i64>>(row, "state_at")?.map(Timestamp),
+        note: get(row, "note")?,
+    })
+}
+
+fn state(row: &Row) -> StoreResult<ErrorState> {
+    ErrorState::parse(get(row, "state")?).ok_or_else(|| corrupt("state"))
+}
+
+/// A change of a group's state, with the user's name as `author`.
+pub(crate) fn error_group_change(row: &Row) -> StoreResult<ErrorGroupChange> {
+    Ok(ErrorGroupChange {
+        at: time(row, "at")?,
+        state: state(row)?,
+        by: author(get(row, "user_id")?, get(row, "author")?),
+        note: get(row, "note")?,
+        run_id: get::<Option<String>>(row, "run_id")?.map(RunId::from_row),
+    })
+}
+
+/// A deployment that runs of a group failed in.
+pub(crate) fn error_version(row: &Row) -> StoreResult<ErrorVersion> {
+    Ok(ErrorVersion {
+        deployment_id: DeploymentId::from_row(get(row, "deployment_id")?),
+        version: get(row, "version")?,
+        count: get(row, "count")?,
+        first_at: time(row, "first_at")?,
+        last_at: time(row, "last_at")?,
     })
 }
 

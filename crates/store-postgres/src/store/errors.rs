@@ -1,12 +1,12 @@
 //! Errors and replays.
 
 use async_trait::async_trait;
-use millrace_model::error_event::ErrorGroup;
+use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorVersion};
 use millrace_model::ids::{ErrorGroupId, OrgId, ReplayId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::Run;
-use millrace_store::{Errors, FailedRuns, ReplayStep, StoreResult};
+use millrace_store::{ErrorGroupFilter, Errors, FailedRuns, ReplayStep, StoreResult};
 
 use crate::db::transaction;
 use crate::rows::{Table, list, one};
@@ -14,8 +14,17 @@ use crate::{PostgresStore, errors, replays, rows};
 
 #[async_trait]
 impl Errors for PostgresStore {
-    async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
-        errors::groups(&self.db.client().await?, org, owner, page).await
+    async fn list_error_groups(&self, org: &OrgId, filter: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
+        errors::groups(&self.db.client().await?, org, filter, page).await
+    }
+    async fn change_error_group(&self, org: &OrgId, id: &ErrorGroupId, change: ErrorGroupChange) -> StoreResult<bool> {
+        transaction!(self.db, |t| errors::change(&t, org, id, &change))
+    }
+    async fn error_group_changes(&self, id: &ErrorGroupId) -> StoreResult<Vec<ErrorGroupChange>> {
+        errors::changes(&self.db.client().await?, id).await
+    }
+    async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
+        errors::versions(&self.db.client().await?, group, scan).await
     }
     async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>> {
         by_id!(self, "error_groups", rows::ERROR_GROUP, org, id, rows::error_group)

@@ -206,7 +206,7 @@ fn notice(ids: &IdSource, org_id: &OrgId, owner: &str) -> Effects {
         last_error: None,
         created_at: NOW,
     };
-    let notice = Notice { owner: owner.into(), class: "Error".into(), at: mail.created_at, unless_since: NOW.plus_ms(-1), mails: vec![mail] };
+    let notice = Notice { owner: owner.into(), class: "Error".into(), at: mail.created_at, unless_since: NOW.plus_ms(-1), group: None, mails: vec![mail] };
     Effects { notice: Some(notice), ..Effects::default() }
 }
 

@@ -70,7 +70,7 @@ pub(crate) const WORKFLOW: &str = "*, draft IS NOT (SELECT content FROM deployme
 /// Columns of a deployment's record.
 pub(crate) const DEPLOYMENT: &str = "*, (SELECT username FROM users u WHERE u.id = made_by) AS author";
 
-fn author(id: Option<String>, name: Option<String>) -> Option<Author> {
+pub(super) fn author(id: Option<String>, name: Option<String>) -> Option<Author> {
     id.map(|id| Author { id: UserId::from_row(id), name })
 }
 

@@ -1,7 +1,7 @@
 //! Runs, logs, events, errors, replays.
 
 use millrace_model::clock::Timestamp;
-use millrace_model::error_event::ErrorGroup;
+use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorState, ErrorVersion};
 use millrace_model::event::{Event, ListedEvent};
 use millrace_model::ids::{DeploymentId, ErrorGroupId, EventId, OrgId, ReplayId, RunId};
 use millrace_model::replay::{Replay, ReplayStatus, ReplayedRun};
@@ -11,6 +11,7 @@ use millrace_model::source::Owner;
 use millrace_store::{Lineage, ListedRun, RunState, StoreResult};
 use rusqlite::Row;
 
+use super::owners::author;
 use super::{corrupt, get, json, time};
 
 pub(crate) fn run(row: &Row<'_>) -> StoreResult<Run> {
@@ -96,6 +97,35 @@ pub(crate) fn error_group(row: &Row<'_>) -> StoreResult<ErrorGroup> {
         first_at: time(row, "first_at")?,
         last_at: time(row, "last_at")?,
         count: get(row, "count")?,
+        state: state(row)?,
+        state_at: get::<Option<i64>>(row, "state_at")?.map(Timestamp),
+        note: get(row, "note")?,
+    })
+}
+
+fn state(row: &Row<'_>) -> StoreResult<ErrorState> {
+    ErrorState::parse(&get::<String>(row, "state")?).ok_or_else(|| corrupt("state"))
+}
+
+/// A change of a group's state, with the user's name as `author`.
+pub(crate) fn error_group_change(row: &Row<'_>) -> StoreResult<ErrorGroupChange> {
+    Ok(ErrorGroupChange {
+        at: time(row, "at")?,
+        state: state(row)?,
+        by: author(get(row, "user_id")?, get(row, "author")?),
+        note: get(row, "note")?,
+        run_id: get::<Option<String>>(row, "run_id")?.map(RunId::from_row),
+    })
+}
+
+/// A deployment that runs of a group failed in.
+pub(crate) fn error_version(row: &Row<'_>) -> StoreResult<ErrorVersion> {
+    Ok(ErrorVersion {
+        deployment_id: DeploymentId::from_row(get(row, "deployment_id")?),
+        version: get(row, "version")?,
+        count: get(row, "count")?,
+        first_at: time(row, "first_at")?,
+        last_at: time(row, "last_at")?,
     })
 }
 

@@ -1,21 +1,33 @@
 //! Errors and replays.
 
 use async_trait::async_trait;
-use millrace_model::error_event::ErrorGroup;
+use millrace_model::error_event::{ErrorGroup, ErrorGroupChange, ErrorVersion};
 use millrace_model::ids::{ErrorGroupId, OrgId, ReplayId};
 use millrace_model::page::{Listing, Page};
 use millrace_model::replay::{Replay, ReplayCounts, ReplayedRun};
 use millrace_model::run::Run;
-use millrace_store::{Errors, FailedRuns, ReplayStep, StoreResult};
+use millrace_store::{ErrorGroupFilter, Errors, FailedRuns, ReplayStep, StoreResult};
 
 use crate::rows::{list, one};
 use crate::{SqliteStore, errors, replays, rows};
 
 #[async_trait]
 impl Errors for SqliteStore {
-    async fn list_error_groups(&self, org: &OrgId, owner: Option<&str>, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
-        let (org, owner, page) = (org.clone(), owner.map(str::to_owned), page.clone());
-        self.db.read(move |c| errors::groups(c, &org, owner.as_deref(), &page)).await
+    async fn list_error_groups(&self, org: &OrgId, filter: &ErrorGroupFilter, page: &Page) -> StoreResult<Listing<ErrorGroup>> {
+        let (org, filter, page) = (org.clone(), filter.clone(), page.clone());
+        self.db.read(move |c| errors::groups(c, &org, &filter, &page)).await
+    }
+    async fn change_error_group(&self, org: &OrgId, id: &ErrorGroupId, change: ErrorGroupChange) -> StoreResult<bool> {
+        let (org, id) = (org.clone(), id.clone());
+        self.db.write(move |c| errors::change(c, &org, &id, &change)).await
+    }
+    async fn error_group_changes(&self, id: &ErrorGroupId) -> StoreResult<Vec<ErrorGroupChange>> {
+        let id = id.clone();
+        self.db.read(move |c| errors::changes(c, &id)).await
+    }
+    async fn error_group_versions(&self, group: &ErrorGroup, scan: u32) -> StoreResult<Vec<ErrorVersion>> {
+        let group = group.clone();
+        self.db.read(move |c| errors::versions(c, &group, scan)).await
     }
     async fn error_group(&self, org: &OrgId, id: &ErrorGroupId) -> StoreResult<Option<ErrorGroup>> {
         by_id!(self, "error_groups", org, id, rows::error_group)

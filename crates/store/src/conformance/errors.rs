@@ -1,15 +1,15 @@
 //! Groups of errors, failed runs and replays of many.
 
-use millrace_model::error_event::ErrorGroup;
-use millrace_model::ids::{ErrorGroupId, ReplayId, RunId};
+use millrace_model::error_event::{CHANGES_MAX, ErrorGroup, ErrorGroupChange, ErrorState};
+use millrace_model::ids::{DeploymentId, ErrorGroupId, ReplayId, RunId};
 use millrace_model::page::Page;
 use millrace_model::replay::{Replay, ReplayCounts, ReplayPosition, ReplaySelection, ReplayStatus};
-use millrace_model::run::{NewRun, RunStatus};
+use millrace_model::run::{NewRun, RunStatus, Start};
 use millrace_model::source::Owner;
 
 use super::Database;
 use super::sample::{IDS, Org, at, log, page, settlement};
-use crate::{Effects, FailedRuns, ReplayStep, Settlement, StoreError};
+use crate::{Effects, ErrorGroupFilter, FailedRuns, Leftovers, ReplayStep, Settlement, StoreError};
 
 pub(super) fn group(org: &Org, owner: &str, id: &str, class: &str, run: &RunId, ms: i64) -> ErrorGroup {
     ErrorGroup {
@@ -24,6 +24,9 @@ pub(super) fn group(org: &Org, owner: &str, id: &str, class: &str, run: &RunId, 
         first_at: at(ms),
         last_at: at(ms),
         count: 1,
+        state: ErrorState::Open,
+        state_at: None,
+        note: None,
     }
 }
 
@@ -47,18 +50,111 @@ pub async fn a_failed_run_counts_in_its_group(database: &dyn Database) {
     fail(&org, &a, 10, Some(("one", "TypeError"))).await;
     let newest = fail(&org, &a, 30, Some(("one", "TypeError"))).await;
     fail(&org, &b, 20, Some(("two", "Error"))).await;
-    let listed = org.store.list_error_groups(&org.id, None, &page(10)).await.expect("lists");
+    let listed = org.store.list_error_groups(&org.id, &ErrorGroupFilter::default(), &page(10)).await.expect("lists");
     assert_eq!((listed.total_count, listed.items.len()), (2, 2));
     let [one, two] = <[ErrorGroup; 2]>::try_from(listed.items).expect("two groups");
     assert_eq!((one.count, one.first_at, one.last_at, one.message.as_str(), &one.last_run_id), (2, at(10), at(30), "at 30", &newest));
     assert_eq!((two.owner.as_str(), two.class.as_str(), two.count), ("p_b", "Error", 1));
-    let of_a = org.store.list_error_groups(&org.id, Some("p_a"), &page(10)).await.expect("lists").items;
+    let of_a = org.store.list_error_groups(&org.id, &of("p_a"), &page(10)).await.expect("lists").items;
     assert_eq!(of_a, [one.clone()]);
     let next = Page { limit: 1, after: Some(one.id.to_string()), ..Page::default() };
-    assert_eq!(org.store.list_error_groups(&org.id, None, &next).await.expect("lists").items, [two]);
+    assert_eq!(org.store.list_error_groups(&org.id, &ErrorGroupFilter::default(), &next).await.expect("lists").items, [two]);
     assert_eq!(org.store.error_group(&org.id, &one.id).await.expect("reads"), Some(one.clone()));
     assert_eq!(other.store.error_group(&other.id, &one.id).await.expect("reads"), None);
-    assert!(other.store.list_error_groups(&other.id, Some("p_a"), &page(10)).await.expect("lists").items.is_empty());
+    assert!(other.store.list_error_groups(&other.id, &of("p_a"), &page(10)).await.expect("lists").items.is_empty());
+}
+
+fn of(owner: &str) -> ErrorGroupFilter {
+    ErrorGroupFilter { owner: Some(owner.into()), ..ErrorGroupFilter::default() }
+}
+
+fn change(org: &Org, state: ErrorState, ms: i64, note: Option<&str>) -> ErrorGroupChange {
+    ErrorGroupChange { at: at(ms), state, by: Some(org.user.clone().into()), note: note.map(str::to_owned), run_id: None }
+}
+
+pub async fn a_resolved_group_regresses_with_a_run_accepted_after_that(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let a = owner("p_a");
+    fail(&org, &a, 10, Some(("one", "TypeError"))).await;
+    let early = org.start(&a, 20).await;
+    let id = ErrorGroupId::from_row("eg_one".into());
+    let read = || async { org.store.error_group(&org.id, &id).await.expect("reads").expect("the group") };
+    assert!(org.store.change_error_group(&org.id, &id, change(&org, ErrorState::Resolved, 30, Some("mended"))).await.expect("changes"));
+    // It was accepted before, by the version that was not mended.
+    let group = Some(group(&org, "p_a", "one", "TypeError", &early, 40));
+    let settlement = Settlement { status: RunStatus::Failed, error: Some("{}".into()), group, ..settlement(&early, 1, 40) };
+    org.store.settle(settlement).await.expect("settles");
+    let group = read().await;
+    assert_eq!((group.state, group.state_at, group.note.as_deref(), group.count), (ErrorState::Resolved, Some(at(30)), Some("mended"), 2));
+    let again = fail(&org, &a, 50, Some(("one", "TypeError"))).await;
+    let group = read().await;
+    assert_eq!((group.state, group.state_at, group.note.as_deref()), (ErrorState::Regressed, Some(at(50)), Some("mended")));
+    fail(&org, &a, 60, Some(("one", "TypeError"))).await;
+    let changes = org.store.error_group_changes(&id).await.expect("reads");
+    assert_eq!(changes.iter().map(|c| (c.state, c.run_id.as_ref())).collect::<Vec<_>>(), [(ErrorState::Regressed, Some(&again)), (ErrorState::Resolved, None)]);
+    assert_eq!((&changes[0].by, changes[1].by.as_ref().map(|by| (&by.id, by.name.is_some()))), (&None, Some((&org.user, true))));
+    // An ignored one stays so, and is of the organization alone.
+    assert!(org.store.change_error_group(&org.id, &id, change(&org, ErrorState::Ignored, 70, None)).await.expect("changes"));
+    fail(&org, &a, 80, Some(("one", "TypeError"))).await;
+    assert_eq!(read().await.state, ErrorState::Ignored);
+    let other = Org::another(&org.store, "other").await;
+    assert!(!other.store.change_error_group(&other.id, &id, change(&other, ErrorState::Open, 90, None)).await.expect("is refused"));
+    assert_eq!(org.store.error_group_changes(&id).await.expect("reads").len(), 3);
+}
+
+pub async fn groups_are_listed_by_state_class_and_when_they_were_seen(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let a = owner("p_a");
+    for (id, class, ms) in [("one", "TypeError", 10), ("two", "Error", 20), ("three", "TypeError", 30)] {
+        fail(&org, &a, ms, Some((id, class))).await;
+    }
+    let two = ErrorGroupId::from_row("eg_two".into());
+    assert!(org.store.change_error_group(&org.id, &two, change(&org, ErrorState::Resolved, 40, None)).await.expect("changes"));
+    let listed = async |filter: ErrorGroupFilter| {
+        let listing = org.store.list_error_groups(&org.id, &filter, &page(10)).await.expect("lists");
+        assert_eq!(listing.total_count, listing.items.len() as u64);
+        listing.items.into_iter().map(|g| g.id.to_string()).collect::<Vec<_>>()
+    };
+    let by = |states: &[ErrorState]| ErrorGroupFilter { states: states.to_vec(), ..of("p_a") };
+    assert_eq!(listed(by(&[ErrorState::Open])).await, ["eg_three", "eg_one"]);
+    assert_eq!(listed(by(&[ErrorState::Resolved, ErrorState::Regressed])).await, ["eg_two"]);
+    assert_eq!(listed(ErrorGroupFilter { states: vec![ErrorState::Open], since: Some(at(30)), ..ErrorGroupFilter::default() }).await, ["eg_three"]);
+    assert_eq!(listed(ErrorGroupFilter { class: Some("Error".into()), ..ErrorGroupFilter::default() }).await, ["eg_two"]);
+}
+
+pub async fn a_group_keeps_its_newest_changes_until_it_is_pruned(database: &dyn Database) {
+    let org = Org::first(database).await;
+    fail(&org, &owner("p_a"), 10, Some(("one", "TypeError"))).await;
+    let id = ErrorGroupId::from_row("eg_one".into());
+    for n in 0..i64::from(CHANGES_MAX) + 2 {
+        let state = if n % 2 == 0 { ErrorState::Ignored } else { ErrorState::Open };
+        assert!(org.store.change_error_group(&org.id, &id, change(&org, state, 100 + n, Some(&n.to_string()))).await.expect("changes"));
+    }
+    let changes = org.store.error_group_changes(&id).await.expect("reads");
+    assert_eq!((changes.len(), changes[0].note.as_deref(), changes[99].note.as_deref()), (CHANGES_MAX as usize, Some("101"), Some("2")));
+    let leftovers = Leftovers { before: Some(at(20)), audit_before: None, now: at(300), limit: 10 };
+    org.store.prune_leftovers(leftovers).await.expect("prunes");
+    assert_eq!(org.store.error_group(&org.id, &id).await.expect("reads"), None);
+    assert!(org.store.error_group_changes(&id).await.expect("reads").is_empty());
+}
+
+pub async fn a_group_knows_the_deployments_that_it_was_seen_in(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let a = owner("p_a");
+    for (deployment, id, ms) in [("d_1", "one", 10), ("d_1", "one", 20), ("d_2", "one", 30), ("d_2", "two", 40)] {
+        let run =
+            NewRun { deployment_id: Some(DeploymentId::from_row(deployment.into())), start: Start::Claimed { lease_until: at(ms + 1_000) }, ..org.run(&a, ms) };
+        let run_id = run.id.clone();
+        org.store.accept(run, "node_a").await.expect("accepts");
+        let group = Some(group(&org, "p_a", id, "TypeError", &run_id, ms));
+        let settlement = Settlement { status: RunStatus::Failed, error: Some("{}".into()), group, ..settlement(&run_id, 1, ms) };
+        org.store.settle(settlement).await.expect("settles");
+    }
+    let one = org.store.error_group(&org.id, &ErrorGroupId::from_row("eg_one".into())).await.expect("reads").expect("the group");
+    let versions = org.store.error_group_versions(&one, 10).await.expect("reads");
+    let seen: Vec<_> = versions.iter().map(|v| (v.deployment_id.as_str(), v.version, v.count, v.first_at, v.last_at)).collect();
+    assert_eq!(seen, [("d_2", None, 1, at(30), at(30)), ("d_1", None, 2, at(10), at(20))]);
+    assert_eq!(org.store.error_group_versions(&one, 2).await.expect("reads").len(), 1);
 }
 
 fn which(org: &Org, owner: &Owner) -> FailedRuns {

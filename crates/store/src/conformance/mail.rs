@@ -2,9 +2,13 @@
 
 use std::collections::HashSet;
 
+use millrace_model::error_event::{ErrorGroupChange, ErrorState};
+use millrace_model::run::RunStatus;
+use millrace_model::source::Owner;
+
 use super::Database;
-use super::sample::{DAY_MS, Org, at};
-use crate::{Effects, Mail, MailResult, MailStatus, Notice};
+use super::sample::{DAY_MS, Org, at, page, settlement};
+use crate::{Effects, Mail, MailResult, MailStatus, Notice, Settlement};
 
 async fn claim(org: &Org, ms: i64, retry_ms: i64, limit: u32) -> Vec<Mail> {
     org.store.claim_mail(at(ms), at(retry_ms), limit, None).await.expect("claims")
@@ -135,6 +139,26 @@ pub async fn the_window_of_notices_outlives_the_server(database: &dyn Database) 
     let org = Org { store: database.open().await, ..org };
     assert!(org.notify("p_a", "TypeError", DAY_MS).await);
     assert_eq!(org.mails().await.len(), 2);
+}
+
+pub async fn an_error_of_an_ignored_group_is_not_mailed(database: &dyn Database) {
+    let org = Org::first(database).await;
+    let owner = Owner::from_row("p_a".into());
+    let run = org.start(&owner, 0).await;
+    let group = super::errors::group(&org, "p_a", "one", "TypeError", &run, 0);
+    let settlement = Settlement { status: RunStatus::Failed, error: Some("{}".into()), group: Some(group.clone()), ..settlement(&run, 1, 0) };
+    org.store.settle(settlement).await.expect("settles");
+    let change = |state, ms| ErrorGroupChange { at: at(ms), state, by: None, note: None, run_id: None };
+    let tell = |ms| {
+        let notice = Notice { group: Some(group.id.clone()), ..org.notice("p_a", "TypeError", ms) };
+        async { org.store.settle_effects(Effects { notice: Some(notice), ..Effects::default() }).await.expect("settles") }
+    };
+    assert!(org.store.change_error_group(&org.id, &group.id, change(ErrorState::Ignored, 1)).await.expect("changes"));
+    tell(2).await;
+    assert!(org.store.list_mail(&org.id, &page(10)).await.expect("lists").items.is_empty());
+    assert!(org.store.change_error_group(&org.id, &group.id, change(ErrorState::Open, 3)).await.expect("changes"));
+    tell(4).await;
+    assert_eq!(org.store.list_mail(&org.id, &page(10)).await.expect("lists").items.len(), 1);
 }
 
 pub async fn a_notice_tells_how_many_errors_there_were(database: &dyn Database) {

@@ -251,9 +251,14 @@ macro_rules! suite {
                 the_window_of_notices_has_an_exact_edge,
                 the_window_of_notices_outlives_the_server,
                 a_notice_tells_how_many_errors_there_were,
+                an_error_of_an_ignored_group_is_not_mailed,
             }
             errors {
                 a_failed_run_counts_in_its_group,
+                a_resolved_group_regresses_with_a_run_accepted_after_that,
+                groups_are_listed_by_state_class_and_when_they_were_seen,
+                a_group_keeps_its_newest_changes_until_it_is_pruned,
+                a_group_knows_the_deployments_that_it_was_seen_in,
                 failed_runs_fit_class_group_and_time,
                 a_replay_takes_each_step_once,
                 a_replay_that_is_held_is_not_running,

@@ -343,7 +343,7 @@ impl Org {
     }
 
     pub(super) fn notice(&self, owner: &str, class: &str, ms: i64) -> Notice {
-        Notice { owner: owner.to_owned(), class: class.to_owned(), at: at(ms), unless_since: at(ms - DAY_MS), mails: vec![self.mail(ms)] }
+        Notice { owner: owner.to_owned(), class: class.to_owned(), at: at(ms), unless_since: at(ms - DAY_MS), group: None, mails: vec![self.mail(ms)] }
     }
 
     /// Tells of an error; says whether a mail was queued for it.

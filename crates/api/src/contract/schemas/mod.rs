@@ -8,7 +8,7 @@ use super::codes;
 use records::{KEY, OAUTH_CLIENT, RECORDS, REGISTRY, REPLAY, WEBHOOK};
 
 /// Fields of a record: name and type. A name that ends with `?` may be absent; `|null` says that the value may be null.
-/// Types: `string`, `integer`, `number`, `boolean`, `object`, `any`, `code` for the code of a refusal, `#Name` for a schema of this file, `[type]` for a list.
+/// Types: `string`, `integer`, `number`, `boolean`, `object`, `any`, `=a,b` for one of these words, `code` for the code of a refusal, `#Name` for a schema of this file, `[type]` for a list.
 type Fields = &'static [(&'static str, &'static str)];
 
 /// All schemas by name.
@@ -33,6 +33,8 @@ pub(crate) fn all() -> Map<String, Value> {
     ];
     let replayed: Vec<_> = REPLAY.iter().copied().chain([("runs", "#ReplayRunCounts")]).collect();
     let replayed = [("ReplayWithRuns".to_owned(), record("A replay of many runs, with what became of them", &replayed))];
+    let group: Vec<_> = all_of("ErrorGroup").iter().copied().chain([("history", "[#ErrorGroupChange]"), ("versions", "[#ErrorVersion]")]).collect();
+    let group = [("ErrorGroupRecord".to_owned(), record("A group of errors with the history of its state, and the deployments that it was seen in", &group))];
     let uploaded: Vec<_> = REGISTRY.iter().copied().chain([("read_count", "integer"), ("unindexed_count", "integer"), ("unindexed", "[#Unindexed]")]).collect();
     let uploaded = [("NewRegistry".to_owned(), record("A registry with what of its tree is no component, the first hundred named", &uploaded))];
     let records = RECORDS.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields)));
@@ -41,6 +43,7 @@ pub(crate) fn all() -> Map<String, Value> {
         .chain(deployed)
         .chain(app)
         .chain(replayed)
+        .chain(group)
         .chain(shown_once.iter().map(|(name, about, fields)| ((*name).to_owned(), record(about, fields))))
         .collect()
 }
@@ -64,6 +67,12 @@ fn schema(kind: &str) -> Value {
         return match name.strip_suffix("|null") {
             Some(name) => json!({ "anyOf": [reference(name), { "type": "null" }] }),
             None => reference(name),
+        };
+    }
+    if let Some(words) = kind.strip_prefix('=') {
+        return match words.strip_suffix("|null") {
+            Some(words) => json!({ "type": ["string", "null"], "enum": words.split(',').map(Some).chain([None]).collect::<Vec<_>>() }),
+            None => json!({ "type": "string", "enum": words.split(',').collect::<Vec<_>>() }),
         };
     }
     match kind.split_once('|') {

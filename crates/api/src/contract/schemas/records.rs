@@ -446,7 +446,20 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
             ("first_seen_ms", "integer"),
             ("last_seen_ms", "integer"),
             ("count", "integer"),
+            ("state", ERROR_STATE),
+            ("state_changed_at_ms", "integer|null"),
+            ("note", "string|null"),
         ],
+    ),
+    (
+        "ErrorGroupChange",
+        "A change of the state of a group of errors: `by` a person, or by the server because of the run `run_id`",
+        &[("at_ms", "integer"), ("state", ERROR_STATE), ("by", "#Author|null"), ("note", "string|null"), ("run_id", "string|null")],
+    ),
+    (
+        "ErrorVersion",
+        "A deployment that runs of a group of errors failed in: how many of those that are kept, of the workflow's newest 10,000 that failed",
+        &[("deployment_id", "string"), ("version", "integer|null"), ("count", "integer"), ("first_seen_ms", "integer"), ("last_seen_ms", "integer")],
     ),
     ("Replay", "A replay of many runs", REPLAY),
     (
@@ -538,6 +551,9 @@ pub(super) const RECORDS: &[(&str, &str, Fields)] = &[
     ("Searched", "What a search looked at", &[("indexed_until_ms", "integer"), ("indexed_from_ms", "integer|null"), ("looked_at_from_ms", "integer|null")]),
     ("Error", "A refusal", &[("error", "string"), ("code", "code"), ("details", "object")]),
 ];
+
+/// `millrace_model::error_event::ErrorState`.
+const ERROR_STATE: &str = "=open,resolved,ignored,regressed";
 
 pub(super) const KEY: Fields = &[
     ("id", "string"),

@@ -7,7 +7,7 @@ use super::{
     runs_sse, summaries, text,
 };
 use crate::contract::routes::{Gives, Kind, Param, Route, delete, get, post, put};
-use crate::v1::{events, mail, replays, run_stream, runs, sse, stream, workflows};
+use crate::v1::{error_groups, events, mail, replays, run_stream, runs, sse, stream, workflows};
 
 /// What a deployment says of itself.
 const MESSAGE: Param = Param::new("message", Kind::Text, "What the deployment that this makes says of itself, at most 500 characters");
@@ -155,6 +155,11 @@ pub(super) fn of_runs() -> Vec<Route> {
 }
 
 pub(super) fn of_errors() -> Vec<Route> {
+    let groups = [
+        Param::new("state", Kind::Words, "One or several of `open`, `resolved`, `ignored` and `regressed`, with commas between them"),
+        text("class", "Only errors of this class: their `code`"),
+        number("from", "Only last seen at or after, epoch milliseconds"),
+    ];
     let selection = [
         text("workflow_id", "The workflow whose runs are replayed"),
         text("source_id", "Or the source"),
@@ -167,10 +172,26 @@ pub(super) fn of_errors() -> Vec<Route> {
         text("from_step", "Each begins with this step"),
     ];
     vec![
-        get("/workflows/{id}/error_groups", READ, "Its errors by class, step and place, the last seen first", replays::groups_of::<WorkflowId>)
+        get("/workflows/{id}/error_groups", READ, "Its errors by class, step and place, the last seen first", error_groups::list_of::<WorkflowId>)
+            .takes(&groups)
             .page("ErrorGroup"),
-        get("/sources/{id}/error_groups", READ, "Its errors by class and place, the last seen first", replays::groups_of::<SourceId>).page("ErrorGroup"),
-        get("/error_groups", READ, "All errors by class, step and place, the last seen first", replays::all_groups).page("ErrorGroup"),
+        get("/sources/{id}/error_groups", READ, "Its errors by class and place, the last seen first", error_groups::list_of::<SourceId>)
+            .takes(&groups)
+            .page("ErrorGroup"),
+        get("/error_groups", READ, "All errors by class, step and place, the last seen first", error_groups::list).takes(&groups).page("ErrorGroup"),
+        get("/error_groups/{id}", READ, "A group of errors, with the history of its state and the versions it was seen in", error_groups::show)
+            .one("ErrorGroupRecord"),
+        put(
+            "/error_groups/{id}",
+            DEPLOY,
+            "Say that a group of errors is resolved or ignored, or open again, and note something about it. A resolved one is `regressed` once a run accepted after that fails with it; of an ignored one no mail is sent",
+            error_groups::update,
+        )
+        .takes(&[
+            text("state", "`open`, `resolved` or `ignored`; absent: as it is"),
+            text("note", "What is known about it, at most 2,000 characters; null: nothing; absent: as it is"),
+        ])
+        .one("ErrorGroupRecord"),
         post("/replays", INVOKE, "Replay many runs: a job that outlives the server", replays::create)
             .takes(&selection)
             .takes(&[ORG])
