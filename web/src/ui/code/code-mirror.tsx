@@ -34,9 +34,12 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { completionOf } from "./completion";
 import type { EditorProps } from "./editor";
+import type { Problem } from "./language/core";
+import type { Language } from "./language/extension";
+import { LanguageStatus } from "./language/status";
 
 const setWrong = StateEffect.define<number | undefined>();
 
@@ -118,12 +121,15 @@ export default function CodeMirror({
   wrongLine: wrong,
   readOnly = false,
   known,
+  types,
   nonce,
 }: EditorProps & { nonce: string }) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
-  const handlers = useRef({ onChange, onBlur, known });
-  handlers.current = { onChange, onBlur, known };
+  const handlers = useRef({ onChange, onBlur, known, types });
+  handlers.current = { onChange, onBlur, known, types };
+  const service = useRef<Language | undefined>(undefined);
+  const [problems, setProblems] = useState<readonly Problem[] | "failed" | undefined>(undefined);
   const first = useRef({ value, language, readOnly, nonce });
   const attributes = useRef(new Compartment());
   /** While a text is put in from outside: that is no edit of the person's. */
@@ -132,6 +138,18 @@ export default function CodeMirror({
   useEffect(() => {
     if (place.current === null) return;
     const begin = first.current;
+    let gone = false;
+    const services = new Compartment();
+    const serve = async () => {
+      const { languageOf } = await import("./language/extension");
+      if (gone || service.current !== undefined) return;
+      service.current = languageOf({
+        types: async () => (await handlers.current.types?.()) ?? {},
+        onProblems: setProblems,
+        onFailed: () => setProblems("failed"),
+      });
+      editor.dispatch({ effects: services.reconfigure(service.current.extension) });
+    };
     const complete = (context: CompletionContext): CompletionResult | null => {
       const line = context.state.doc.lineAt(context.pos);
       const names = handlers.current.known?.();
@@ -139,6 +157,11 @@ export default function CodeMirror({
       const found = completionOf(names, line.text.slice(0, context.pos - line.from));
       if (found === undefined) return null;
       return { from: line.from + found.from, options: found.options, validFor: /^[\w$]*$/ };
+    };
+    /** What the data at hand have is there at once; the service adds what they do not. */
+    const completeMore = async (context: CompletionContext) => {
+      const had = complete(context)?.options.map(({ label }) => label);
+      return (await service.current?.complete(context, new Set(had))) ?? null;
     };
     const editor = new EditorView({
       parent: place.current,
@@ -159,9 +182,14 @@ export default function CodeMirror({
           typesOverLines,
           handlers.current.known === undefined
             ? []
-            : autocompletion({ override: [complete], icons: false, maxRenderedOptions: 50 }),
+            : autocompletion({
+                override: [complete, completeMore],
+                icons: false,
+                maxRenderedOptions: 50,
+              }),
           languageOf(begin.language),
           attributes.current.of([]),
+          services.of([]),
           EditorState.readOnly.of(begin.readOnly),
           // Tab indents; Escape, then Tab leaves, as the tip of the field says.
           keymap.of([
@@ -174,13 +202,21 @@ export default function CodeMirror({
           EditorView.updateListener.of((update) => {
             if (update.docChanged && !given.current)
               handlers.current.onChange?.(update.state.doc.toString());
-            if (update.focusChanged && !update.view.hasFocus) handlers.current.onBlur?.();
+            if (!update.focusChanged) return;
+            if (!update.view.hasFocus) handlers.current.onBlur?.();
+            else if (handlers.current.types !== undefined && service.current === undefined)
+              serve().catch(() => setProblems("failed"));
           }),
         ],
       }),
     });
     view.current = editor;
-    return () => editor.destroy();
+    return () => {
+      gone = true;
+      editor.destroy();
+      service.current?.release();
+      service.current = undefined;
+    };
   }, []);
 
   useEffect(() => {
@@ -211,5 +247,34 @@ export default function CodeMirror({
     view.current?.dispatch({ effects: attributes.current.reconfigure(named) });
   }, [label, describedBy, invalid]);
 
-  return <div ref={place} />;
+  // Another event, or a result that came: the same code may mean something else.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the types are what changed
+  useEffect(() => {
+    if (view.current !== null) service.current?.lintAgain(view.current);
+  }, [types]);
+
+  return (
+    <>
+      <div ref={place} />
+      {types !== undefined && problems !== undefined && (
+        <LanguageStatus
+          problems={problems}
+          onShow={({ from }) => {
+            const editor = view.current;
+            if (editor === null) return;
+            const anchor = Math.min(from, editor.state.doc.length);
+            editor.dispatch({ selection: { anchor }, scrollIntoView: true });
+            editor.focus();
+          }}
+          onFormat={
+            readOnly || problems === "failed"
+              ? undefined
+              : () => {
+                  if (view.current !== null) void service.current?.format(view.current);
+                }
+          }
+        />
+      )}
+    </>
+  );
 }

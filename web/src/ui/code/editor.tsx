@@ -2,6 +2,7 @@ import "./code.css";
 import { type CSSProperties, lazy, Suspense, use } from "react";
 import { cn } from "../cn";
 import { NonceContext } from "../nonce";
+import type { TypeFiles } from "./language/core";
 
 const CodeMirror = lazy(() => import("./code-mirror"));
 
@@ -19,6 +20,8 @@ export type EditorProps = {
   readOnly?: boolean;
   /** Names that code may use and what they hold, for completion; asked for as one types. */
   known?: (() => Readonly<Record<string, unknown>>) | undefined;
+  /** Declarations that the code is read with, asked for from the first focus on; the language service begins then. */
+  types?: (() => Promise<TypeFiles>) | undefined;
   minHeight?: number;
   maxHeight?: string;
 };
