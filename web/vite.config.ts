@@ -29,8 +29,17 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     manifest: true,
-    chunkSizeWarningLimit: 400,
+    chunkSizeWarningLimit: 700,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          // What every page needs is one file: else each module that two pages share would be one, a hundred of them.
+          groups: [{ name: "shell", test: /\/src\/(main|routes\/_app(\.index)?)\.tsx/ }],
+        },
+      },
+    },
   },
+  worker: { format: "es" },
   // The server replaces the placeholder in each answer.
   html: { cspNonce: "{nonce}" },
   server: { proxy: { "/v1": toServer, "/openapi.json": toServer, "/readyz": toServer } },

@@ -4,6 +4,7 @@ import { QueryClient } from "@tanstack/react-query";
 import { createRouter } from "@tanstack/react-router";
 import { ApiError } from "./api/errors";
 import { routeTree } from "./routes.gen";
+import { Crash } from "./shell/crash";
 import { Pending } from "./shell/pending";
 
 const RETRIES = 2;
@@ -32,6 +33,8 @@ export const router = createRouter({
   // What is shown goes as soon as the page is there.
   defaultPendingMinMs: 0,
   defaultPendingComponent: Pending,
+  // In place of the page alone: the ways to other pages stay.
+  defaultErrorComponent: Crash,
 });
 
 declare module "@tanstack/react-router" {

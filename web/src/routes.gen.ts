@@ -52,6 +52,7 @@ import { Route as AppSourcesIdLogsRouteImport } from "./routes/_app.sources.$id.
 import { Route as AppSourcesIdRunsRouteImport } from "./routes/_app.sources.$id.runs";
 import { Route as AppWorkflowsIdIndexRouteImport } from "./routes/_app.workflows.$id.index";
 import { Route as AppWorkflowsIdEditRouteImport } from "./routes/_app.workflows.$id.edit";
+import { Route as AppWorkflowsIdErrorsRouteImport } from "./routes/_app.workflows.$id.errors";
 import { Route as AppWorkflowsIdRunsRouteImport } from "./routes/_app.workflows.$id.runs";
 import { Route as AppWorkflowsIdSettingsRouteImport } from "./routes/_app.workflows.$id.settings";
 import { Route as AppWorkflowsIdVersionsRouteImport } from "./routes/_app.workflows.$id.versions";
@@ -270,6 +271,11 @@ const AppWorkflowsIdEditRoute = AppWorkflowsIdEditRouteImport.update({
   path: "/edit",
   getParentRoute: () => AppWorkflowsIdRoute,
 } as any);
+const AppWorkflowsIdErrorsRoute = AppWorkflowsIdErrorsRouteImport.update({
+  id: "/errors",
+  path: "/errors",
+  getParentRoute: () => AppWorkflowsIdRoute,
+} as any);
 const AppWorkflowsIdRunsRoute = AppWorkflowsIdRunsRouteImport.update({
   id: "/runs",
   path: "/runs",
@@ -327,6 +333,7 @@ export interface FileRoutesByFullPath {
   "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
   "/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
+  "/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
   "/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
   "/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
   "/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
@@ -371,6 +378,7 @@ export interface FileRoutesByTo {
   "/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/sources/$id/runs": typeof AppSourcesIdRunsRoute;
   "/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
+  "/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
   "/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
   "/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
   "/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
@@ -420,6 +428,7 @@ export interface FileRoutesById {
   "/_app/sources/$id/logs": typeof AppSourcesIdLogsRoute;
   "/_app/sources/$id/runs": typeof AppSourcesIdRunsRoute;
   "/_app/workflows/$id/edit": typeof AppWorkflowsIdEditRoute;
+  "/_app/workflows/$id/errors": typeof AppWorkflowsIdErrorsRoute;
   "/_app/workflows/$id/runs": typeof AppWorkflowsIdRunsRoute;
   "/_app/workflows/$id/settings": typeof AppWorkflowsIdSettingsRoute;
   "/_app/workflows/$id/versions": typeof AppWorkflowsIdVersionsRoute;
@@ -469,6 +478,7 @@ export interface FileRouteTypes {
     | "/sources/$id/logs"
     | "/sources/$id/runs"
     | "/workflows/$id/edit"
+    | "/workflows/$id/errors"
     | "/workflows/$id/runs"
     | "/workflows/$id/settings"
     | "/workflows/$id/versions"
@@ -513,6 +523,7 @@ export interface FileRouteTypes {
     | "/sources/$id/logs"
     | "/sources/$id/runs"
     | "/workflows/$id/edit"
+    | "/workflows/$id/errors"
     | "/workflows/$id/runs"
     | "/workflows/$id/settings"
     | "/workflows/$id/versions"
@@ -561,6 +572,7 @@ export interface FileRouteTypes {
     | "/_app/sources/$id/logs"
     | "/_app/sources/$id/runs"
     | "/_app/workflows/$id/edit"
+    | "/_app/workflows/$id/errors"
     | "/_app/workflows/$id/runs"
     | "/_app/workflows/$id/settings"
     | "/_app/workflows/$id/versions"
@@ -879,6 +891,13 @@ declare module "@tanstack/react-router" {
       preLoaderRoute: typeof AppWorkflowsIdEditRouteImport;
       parentRoute: typeof AppWorkflowsIdRoute;
     };
+    "/_app/workflows/$id/errors": {
+      id: "/_app/workflows/$id/errors";
+      path: "/errors";
+      fullPath: "/workflows/$id/errors";
+      preLoaderRoute: typeof AppWorkflowsIdErrorsRouteImport;
+      parentRoute: typeof AppWorkflowsIdRoute;
+    };
     "/_app/workflows/$id/runs": {
       id: "/_app/workflows/$id/runs";
       path: "/runs";
@@ -949,6 +968,7 @@ const AppSourcesIdRouteWithChildren = AppSourcesIdRoute._addFileChildren(
 
 interface AppWorkflowsIdRouteChildren {
   AppWorkflowsIdEditRoute: typeof AppWorkflowsIdEditRoute;
+  AppWorkflowsIdErrorsRoute: typeof AppWorkflowsIdErrorsRoute;
   AppWorkflowsIdRunsRoute: typeof AppWorkflowsIdRunsRoute;
   AppWorkflowsIdSettingsRoute: typeof AppWorkflowsIdSettingsRoute;
   AppWorkflowsIdVersionsRoute: typeof AppWorkflowsIdVersionsRoute;
@@ -957,6 +977,7 @@ interface AppWorkflowsIdRouteChildren {
 
 const AppWorkflowsIdRouteChildren: AppWorkflowsIdRouteChildren = {
   AppWorkflowsIdEditRoute: AppWorkflowsIdEditRoute,
+  AppWorkflowsIdErrorsRoute: AppWorkflowsIdErrorsRoute,
   AppWorkflowsIdRunsRoute: AppWorkflowsIdRunsRoute,
   AppWorkflowsIdSettingsRoute: AppWorkflowsIdSettingsRoute,
   AppWorkflowsIdVersionsRoute: AppWorkflowsIdVersionsRoute,

@@ -1,11 +1,9 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createRootRouteWithContext, Link, Outlet } from "@tanstack/react-router";
-import { Crash } from "~/shell/crash";
 import { Empty } from "~/ui/banner";
 
 export const Route = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
-  errorComponent: Crash,
   notFoundComponent: NotFound,
 });
 

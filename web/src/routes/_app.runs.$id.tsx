@@ -2,7 +2,7 @@ import { createFileRoute } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { runQuery } from "~/features/runs/queries";
 import { RunPage } from "~/features/runs/run-page";
-import { TABS, type Tab } from "~/features/runs/step-panel";
+import { TABS, type Tab } from "~/features/runs/tabs";
 import { useReplay } from "~/shell/replay";
 
 type Search = { step?: string; tab?: Tab };

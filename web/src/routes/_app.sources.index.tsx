@@ -1,18 +1,15 @@
 import { useSuspenseQuery } from "@tanstack/react-query";
 import { createFileRoute, Link } from "@tanstack/react-router";
-import { propsOf } from "~/api/props";
-import { fieldId, PropForm } from "~/features/prop-form/prop-form";
-import { usePropForm } from "~/features/prop-form/use-prop-form";
-import { DeploySource } from "~/features/sources/deploy";
 import { SourceList } from "~/features/sources/list";
 import { componentOfId, componentOfKey, sourcesQuery } from "~/features/sources/queries";
 import { ReadAddress } from "~/features/sources/read-address";
-import type { Runnable } from "~/features/sources/what-runs";
+import { ActLink } from "~/shell/act-link";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
 import { buttonClass } from "~/ui/button";
 import { Crumbs, PageHead } from "~/ui/pane";
 import { Tile } from "~/ui/tag";
+import { DeployComponent } from "./-deploy-component";
 
 /** `action=create` with `key` or `url` deploys what they name (spec 4.5); `component` is a saved one. */
 type Search = {
@@ -103,17 +100,26 @@ function OfAddress({ url }: { url: string }) {
 
 function OfKey({ named }: { named: string }) {
   const { data } = useSuspenseQuery(componentOfKey(named));
-  if (data.type === "action") return <NoSource name={data.name ?? named} />;
-  const from =
-    data.path === undefined ? "this organization, published" : `a registry, ${data.path}`;
-  return <Deploy named={{ key: named }} target={named} component={data} from={from} />;
+  const name = data.name ?? data.key ?? named;
+  if (data.type === "action") return <NoSource name={name} />;
+  return (
+    <>
+      <Head name={name} />
+      <DeployComponent named={{ key: named }} component={data} />
+    </>
+  );
 }
 
 function OfId({ id }: { id: string }) {
   const { data } = useSuspenseQuery(componentOfId(id));
-  if (data.type === "action") return <NoSource name={data.name ?? data.key ?? id} />;
-  const from = data.component_url ?? "pasted code";
-  return <Deploy named={{ component_id: id }} target={id} component={data} from={from} />;
+  const name = data.name ?? data.key ?? id;
+  if (data.type === "action") return <NoSource name={name} />;
+  return (
+    <>
+      <Head name={name} />
+      <DeployComponent named={{ component_id: id }} component={data} />
+    </>
+  );
 }
 
 /** An action emits nothing by itself: it is a step of a workflow. */
@@ -124,63 +130,14 @@ function NoSource({ name }: { name: string }) {
       <Empty title={`${name} is an action, no source.`}>
         <p>Actions are steps of workflows: add it to one, after what starts it.</p>
         <p className="row">
-          <Link to="/workflows/new" className={buttonClass({ look: "primary" })}>
+          <ActLink to="/workflows/new" needs="deploy" look="primary">
             New workflow
-          </Link>
+          </ActLink>
           <Link to="/workflows" className={buttonClass({})}>
             Choose a workflow
           </Link>
         </p>
       </Empty>
-    </>
-  );
-}
-
-function Deploy({
-  named,
-  target,
-  component,
-  from,
-}: {
-  named: { key: string } | { component_id: string };
-  target: string;
-  component: {
-    name: string | null;
-    key: string | null;
-    version: string | null;
-    description: string | null;
-    code: string;
-    files?: object | null;
-    configurable_props: unknown;
-  };
-  from: string;
-}) {
-  const form = usePropForm({
-    target,
-    props: propsOf(component.configurable_props),
-    keepAs: `deploy.${target}`,
-  });
-  const name = component.name ?? component.key ?? "source";
-  const runs: Runnable = {
-    key: component.key,
-    version: component.version,
-    code: component.code,
-    from,
-    files: Object.keys(component.files ?? {}).length,
-  };
-  return (
-    <>
-      <Head name={name} />
-      <DeploySource
-        named={named}
-        name={name}
-        description={component.description}
-        runs={runs}
-        form={form}
-        fieldId={fieldId}
-      >
-        <PropForm form={form} />
-      </DeploySource>
     </>
   );
 }

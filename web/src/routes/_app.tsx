@@ -1,12 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { createFileRoute, Outlet, redirect, useNavigate } from "@tanstack/react-router";
+import { useCallback } from "react";
 import { ApiError, sentence } from "~/api/errors";
 import { signOut, switchOrg } from "~/api/session";
 import { ConnectProvider } from "~/features/accounts/connect";
+import { openErrorsQuery } from "~/features/errors/queries";
 import { ReplayProvider } from "~/features/runs/replay-provider";
-import { Crash } from "~/shell/crash";
 import { Frame } from "~/shell/frame";
-import { SessionContext, sessionQuery } from "~/shell/session";
+import { SessionContext, sessionQuery, tellTabs, useOtherTabs } from "~/shell/session";
 import { say } from "~/ui/toast";
 
 export const Route = createFileRoute("/_app")({
@@ -21,7 +22,6 @@ export const Route = createFileRoute("/_app")({
     }
   },
   component: App,
-  errorComponent: Crash,
 });
 
 function App() {
@@ -32,24 +32,39 @@ function App() {
   const out = useMutation({
     mutationFn: signOut,
     onSuccess: async () => {
+      tellTabs();
       await navigate({ to: "/login" });
       queries.clear();
     },
     onError: failed,
   });
+  // What is open may be of the other organization.
+  const beginAnew = useCallback(async () => {
+    queries.clear();
+    await navigate({ to: "/" });
+  }, [queries, navigate]);
   const turn = useMutation({
     mutationFn: switchOrg,
-    // What is open may be of the other organization.
     onSuccess: async () => {
-      queries.clear();
-      await navigate({ to: "/" });
+      tellTabs();
+      await beginAnew();
     },
     onError: failed,
   });
+  const hear = useCallback(async () => {
+    const before = queries.getQueryData(sessionQuery.queryKey);
+    const now = await queries.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => undefined);
+    // A session that ended leaves what is open as it is: who saves is asked to sign in.
+    if (now === undefined) return;
+    if (now.org.id !== before?.org.id || now.user.id !== before.user.id) await beginAnew();
+  }, [queries, beginAnew]);
+  useOtherTabs(hear);
+  const { data: errors = 0 } = useQuery(openErrorsQuery);
   if (session === undefined) return null;
   return (
     <SessionContext value={session}>
       <Frame
+        counts={{ "/errors": { n: errors, alarm: true, says: `${errors} open` } }}
         onSignOut={session.id === null ? undefined : () => out.mutate()}
         onSwitch={(org) => turn.mutate(org)}
       >

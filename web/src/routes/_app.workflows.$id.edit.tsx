@@ -1,5 +1,5 @@
 import { createFileRoute } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { lazy, Suspense, useEffect } from "react";
 import { runOf } from "~/api/runs";
 import { PropForm } from "~/features/prop-form/prop-form";
 import { usePropForm } from "~/features/prop-form/use-prop-form";
@@ -15,8 +15,16 @@ export const Route = createFileRoute("/_app/workflows/$id/edit")({
   component: Edit,
 });
 
+/** Most who write a workflow deploy no source meanwhile. */
+const NewSource = lazy(() => import("./-new-source"));
+
 const parts: Parts = {
   renderForm: (given) => <Form {...given} />,
+  renderNewSource: (given) => (
+    <Suspense>
+      <NewSource {...given} />
+    </Suspense>
+  ),
   renderResult: ({ run, step, steps }) => (
     <StepResult key={`${run.id} ${step}`} run={runOf(run)} step={step} steps={steps} />
   ),

@@ -14,6 +14,7 @@ export function Crash({ error, reset }: ErrorComponentProps) {
   };
   return (
     <div className="crash">
+      <h1 className="sr">{titleOf(error)}</h1>
       <Banner
         kind="failed"
         role="alert"

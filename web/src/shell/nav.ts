@@ -13,6 +13,7 @@ import {
   OctagonAlert,
   Radio,
   Settings,
+  Users,
   Waves,
   Webhook,
 } from "lucide-react";
@@ -66,7 +67,7 @@ export const groups: readonly { head: string; places: readonly Place[] }[] = [
   },
   {
     head: "",
-    places: [{ to: "/settings", label: "Settings", icon: Settings, also: "organization members" }],
+    places: [{ to: "/settings", label: "Settings", icon: Settings, also: "organization" }],
   },
 ];
 
@@ -77,6 +78,8 @@ export const more: readonly Place[] = [
   { to: "/webhooks", label: "Webhooks", icon: Webhook, also: "deliveries dead letters" },
   { to: "/registries", label: "Registries", icon: Blocks },
   { to: "/mail", label: "Mail", icon: Mail, also: "outbox smtp" },
+  { to: "/settings/members", label: "Members", icon: Users, also: "invite people roles" },
+  { to: "/settings/sessions", label: "Your sessions", icon: Users, also: "password sign out" },
   { to: "/settings/keys", label: "API keys", icon: KeyRound },
   { to: "/settings/oauth-clients", label: "OAuth clients", icon: KeyRound },
   { to: "/settings/domains", label: "Domains", icon: Settings },

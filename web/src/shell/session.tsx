@@ -1,7 +1,7 @@
 /** The session: who is signed in, for which organization, and what that role may do. */
 
 import { queryOptions } from "@tanstack/react-query";
-import { createContext, use } from "react";
+import { createContext, use, useEffect } from "react";
 import { readSession, type Session } from "~/api/session";
 
 export const sessionQuery = queryOptions({
@@ -17,6 +17,22 @@ export function useSession(): Session {
   const session = use(SessionContext);
   if (session === null) throw new Error("no session is provided above this component");
   return session;
+}
+
+/** All tabs have one cookie: what one of them does to the session, the others hear. */
+const tabs = new BroadcastChannel("millrace.session");
+
+/** Tells the other tabs that the session is for another organization, or another person's. */
+export function tellTabs(): void {
+  tabs.postMessage("changed");
+}
+
+/** Calls `onChange` when another tab changed the session. */
+export function useOtherTabs(onChange: () => void): void {
+  useEffect(() => {
+    tabs.addEventListener("message", onChange);
+    return () => tabs.removeEventListener("message", onChange);
+  }, [onChange]);
 }
 
 export type Scope = "full" | "deploy" | "invoke" | "read";

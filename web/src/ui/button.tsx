@@ -9,15 +9,15 @@ import { Tip } from "./tip";
 
 export type Look = "normal" | "primary" | "quiet" | "danger";
 
-type Shared = {
+export type ButtonLook = {
   look?: Look | undefined;
   size?: "sm" | "md" | "lg" | undefined;
-  icon?: LucideIcon;
+  icon?: LucideIcon | undefined;
   keys?: string | undefined;
   wide?: boolean | undefined;
 };
 
-export function buttonClass({ look = "normal", size = "md", wide = false }: Shared): string {
+export function buttonClass({ look = "normal", size = "md", wide = false }: ButtonLook): string {
   return cn(
     "btn",
     look !== "normal" && `is-${look}`,
@@ -27,7 +27,7 @@ export function buttonClass({ look = "normal", size = "md", wide = false }: Shar
 }
 
 type ButtonProps = Omit<ComponentPropsWithRef<"button">, "disabled"> &
-  Shared & {
+  ButtonLook & {
     /** What is under way, such as "Deploying…"; the button cannot be pressed meanwhile. */
     busy?: string | false | undefined;
     /** Why the button cannot be pressed; it stays in the order of focus and says so. */

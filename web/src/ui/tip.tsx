@@ -16,7 +16,12 @@ export function Tip({
 }) {
   const container = useLayer();
   return (
-    <Tooltip.Root>
+    <Tooltip.Root
+      onOpenChange={(_, about) => {
+        // The key that ends the tip of a dialog's button is meant for the dialog.
+        if (about.reason === "escape-key") about.allowPropagation();
+      }}
+    >
       <Tooltip.Trigger render={children} />
       <Tooltip.Portal container={container}>
         <Tooltip.Positioner sideOffset={6} positionMethod="fixed" className="tip-layer">

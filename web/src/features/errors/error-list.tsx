@@ -18,32 +18,40 @@ import { Button, buttonClass } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
-import { PageHead, PaneHead } from "~/ui/pane";
+import { PageHead, PaneHead, Segments } from "~/ui/pane";
 import { State, Tile } from "~/ui/tag";
 import { useNow, When } from "~/ui/time";
 import { VirtualRows } from "~/ui/virtual-rows";
-import { groupsQuery } from "./queries";
+import { StateActs, StateHistory, StateOf } from "./group-state";
+import { groupsQuery, SHOWN, type Shown } from "./queries";
 
 const ROW_HEIGHT = 61;
 const ASK_MS = 5_000;
 const DAY_MS = 86_400_000;
+const STATES: readonly (readonly [Shown, string])[] = [
+  ["open", SHOWN.open.label],
+  ["resolved", SHOWN.resolved.label],
+  ["ignored", SHOWN.ignored.label],
+];
 
 export function ErrorList({
   q,
   chosen,
+  state,
   onShow,
   renderRun,
 }: {
   q: string;
   chosen: string | undefined;
-  onShow: (shown: { q?: string; group?: string | undefined }) => void;
+  state: Shown;
+  onShow: (next: { q?: string; group?: string | undefined; state?: Shown }) => void;
   /** The error of a run; routes put features together. */
   renderRun: (run: string) => ReactNode;
 }) {
   useTitle("Errors");
   const scroll = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  const groups = useInfiniteQuery({ ...groupsQuery, refetchInterval: ASK_MS });
+  const groups = useInfiniteQuery({ ...groupsQuery(state), refetchInterval: ASK_MS });
   const { data: owners } = useQuery(ownersQuery);
   const all = groups.data?.pages.flatMap((page) => page.data) ?? [];
   const words = q.toLowerCase();
@@ -74,6 +82,12 @@ export function ErrorList({
           value={q}
           onChange={(event) => onShow({ q: event.target.value, group: chosen })}
         />
+        <Segments
+          label="State"
+          value={state}
+          onChange={(next) => onShow({ q, state: next })}
+          choices={STATES}
+        />
         {groups.isSuccess && (
           <span className="dim end num" role="status">
             {shown.length === all.length
@@ -99,8 +113,11 @@ export function ErrorList({
         </div>
       )}
       {groups.isPending && <SkeletonRows height={ROW_HEIGHT} rows={5} />}
-      {groups.isSuccess && all.length === 0 && (
-        <Empty title="No run failed.">
+      {groups.isSuccess && all.length === 0 && state !== "open" && (
+        <Empty title={`No error is ${state}.`} />
+      )}
+      {groups.isSuccess && all.length === 0 && state === "open" && (
+        <Empty title="No error is open.">
           <p>
             When one does, it is kept here with its line of code and its event, mail goes to those
             who are named under Settings, and whoever listens to{" "}
@@ -203,6 +220,7 @@ function Where({ group, owner }: { group: ErrorGroup; owner: Owner }) {
       <span className="mid cut">{owner.name}</span>
       {group.step !== "" && <span className="mono dim cut">{group.step}</span>}
       {now - group.first_seen_ms < DAY_MS && <State kind="alarm">New today</State>}
+      <StateOf group={group} />
     </span>
   );
 }
@@ -267,7 +285,9 @@ function Peek({
           >
             {group.count === 1 ? "Replay it…" : `Replay all ${count(group.count)}…`}
           </Button>
+          <StateActs group={group} />
         </div>
+        <StateHistory id={group.id} />
       </div>
     </section>
   );

@@ -11,10 +11,11 @@ import type { RunRow } from "~/api/run-list";
 import type { ErrorGroup } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
 import { isChange, isDeploy } from "~/shell/act";
+import { ActLink } from "~/shell/act-link";
 import { useRefusal } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Banner, SkeletonRows } from "~/ui/banner";
-import { Button, buttonClass } from "~/ui/button";
+import { Button } from "~/ui/button";
 import { count, duration, plural } from "~/ui/format";
 import { PageHead, PaneHead, Segments } from "~/ui/pane";
 import { Glyph } from "~/ui/status";
@@ -96,16 +97,14 @@ export function HomePage({
               onChange={onRange}
               choices={RANGES.map(({ name, label }) => [name, label] as const)}
             />
-            <Link to="/sources/new" className={buttonClass({})}>
-              <Plus className="icon" aria-hidden="true" />
+            <ActLink to="/sources/new" needs="deploy" icon={Plus}>
               <span className="only-wide">Source</span>
               <span className="sr">New source</span>
-            </Link>
-            <Link to="/workflows/new" className={buttonClass({})}>
-              <Plus className="icon" aria-hidden="true" />
+            </ActLink>
+            <ActLink to="/workflows/new" needs="deploy" icon={Plus}>
               <span className="only-wide">Workflow</span>
               <span className="sr">New workflow</span>
-            </Link>
+            </ActLink>
           </>
         }
       >

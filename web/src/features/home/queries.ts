@@ -30,7 +30,12 @@ export const newestRuns = (filter: Filter, limit: number) =>
 export const newestGroups = queryOptions({
   queryKey: ["error-groups", "newest"],
   queryFn: ({ signal }) =>
-    body(client.GET("/v1/error_groups", { params: { query: { limit: 5 } }, signal })),
+    body(
+      client.GET("/v1/error_groups", {
+        params: { query: { limit: 5, state: "open,regressed" } },
+        signal,
+      }),
+    ),
   refetchInterval: GROUPS_ASK_MS,
 });
 

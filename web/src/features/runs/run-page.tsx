@@ -32,7 +32,8 @@ import { say } from "~/ui/toast";
 import { issueText } from "./issue";
 import { planQuery, runQuery, sourcePlanQuery } from "./queries";
 import { RunTop } from "./run-top";
-import { StepPanel, TABS, type Tab } from "./step-panel";
+import { StepPanel } from "./step-panel";
+import { TABS, type Tab } from "./tabs";
 import { TimelineView } from "./timeline-view";
 
 export function RunPage({
@@ -266,7 +267,7 @@ function ErrorActs({ run }: { run: RunDetail }) {
         refused={refused}
         onClick={again}
       >
-        {step === undefined ? "Replay…" : `Replay from ${step}…`}
+        <span className="cut">{step === undefined ? "Replay…" : `Replay from ${step}…`}</span>
       </Button>
       <span className="grow" />
       <Button look="quiet" icon={ClipboardCopy} onClick={() => void copy()}>

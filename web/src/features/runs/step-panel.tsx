@@ -11,9 +11,7 @@ import { Log } from "~/ui/log";
 import { Glyph } from "~/ui/status";
 import { ErrorPanel } from "./error-panel";
 import type { PlannedStep } from "./queries";
-
-export const TABS = ["error", "input", "exports", "log", "sends", "code"] as const;
-export type Tab = (typeof TABS)[number];
+import { TABS, type Tab } from "./tabs";
 
 type Shown = { tab: Tab; name: string; n?: number; content: ReactNode };
 

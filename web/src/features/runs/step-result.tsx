@@ -3,7 +3,8 @@
 import "./run-page.css";
 import { useState } from "react";
 import type { RunDetail } from "~/api/runs";
-import { StepPanel, type Tab } from "./step-panel";
+import { StepPanel } from "./step-panel";
+import type { Tab } from "./tabs";
 
 export function StepResult({
   run,

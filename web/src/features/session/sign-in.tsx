@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from "react";
 import { takeBrought } from "~/api/brought";
 import { sentence } from "~/api/errors";
 import { beginAtProvider, finishAtProvider, forgot, signIn, signInProvider } from "~/api/session";
-import { sessionQuery } from "~/shell/session";
+import { sessionQuery, tellTabs } from "~/shell/session";
 import { useTitle } from "~/shell/title";
 import { Button } from "~/ui/button";
 import { Field, Input, Password } from "~/ui/field";
@@ -156,6 +156,7 @@ export function useEnter(next: string | undefined): () => void {
   return () => {
     queries.clear();
     void queries.prefetchQuery(sessionQuery);
+    tellTabs();
     // Only an address of this server, and not `//host`.
     const to = next?.startsWith("/") && !/^\/[/\\]/.test(next) ? next : "/";
     void navigate({ href: to, replace: true });

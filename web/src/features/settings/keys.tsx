@@ -11,7 +11,6 @@ import { pagesOf } from "~/api/queries";
 import type { ApiKey } from "~/api/schema";
 import { FormDialog } from "~/shell/form-dialog";
 import { ListState } from "~/shell/list-state";
-import { useRefusal } from "~/shell/session";
 import { ShownOnce } from "~/shell/shown-once";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
@@ -35,13 +34,12 @@ const DAY_S = 86_400;
 export function Keys() {
   useTitle("API keys");
   const keys = useInfiniteQuery(keysQuery);
-  const refused = useRefusal("full");
   const [makes, setMakes] = useState(false);
   const [shown, setShown] = useState<string | null>(null);
   return (
     <>
       <PaneHead title="API keys" hint="what programs and the command line send">
-        <Button size="sm" icon={Plus} refused={refused} onClick={() => setMakes(true)}>
+        <Button size="sm" icon={Plus} onClick={() => setMakes(true)}>
           New key
         </Button>
       </PaneHead>
@@ -93,7 +91,6 @@ export function Keys() {
 
 function Row({ of, onShown }: { of: ApiKey; onShown: (key: string) => void }) {
   const queries = useQueryClient();
-  const refused = useRefusal("full");
   const [open, setOpen] = useState<"rotate" | "end" | null>(null);
   const params = { params: { path: { id: of.id } } };
   const again = () => queries.invalidateQueries({ queryKey: ["api-keys"] });
@@ -141,20 +138,19 @@ function Row({ of, onShown }: { of: ApiKey; onShown: (key: string) => void }) {
         <When at={of.created_at * 1_000} />
       </td>
       <td className="is-right">
-        {refused === undefined && (
-          <Menu
-            label={`Acts on ${of.name}`}
-            trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${of.name}`} />}
-          >
-            <MenuItem icon={RefreshCw} onSelect={() => setOpen("rotate")}>
-              Rotate…
-            </MenuItem>
-            <MenuLine />
-            <MenuItem icon={Trash2} danger onSelect={() => setOpen("end")}>
-              End…
-            </MenuItem>
-          </Menu>
-        )}
+        <Menu
+          label={`Acts on ${of.name}`}
+          trigger={<IconButton icon={Ellipsis} size="sm" label={`Acts on ${of.name}`} />}
+        >
+          <MenuItem icon={RefreshCw} onSelect={() => setOpen("rotate")}>
+            Rotate…
+          </MenuItem>
+          <MenuLine />
+          <MenuItem icon={Trash2} danger onSelect={() => setOpen("end")}>
+            End…
+          </MenuItem>
+        </Menu>
+
         <Confirm
           open={open === "rotate"}
           onClose={() => setOpen(null)}

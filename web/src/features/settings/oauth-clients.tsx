@@ -11,7 +11,6 @@ import { pagesOf } from "~/api/queries";
 import type { OauthClient } from "~/api/schema";
 import { FormDialog } from "~/shell/form-dialog";
 import { ListState } from "~/shell/list-state";
-import { useRefusal } from "~/shell/session";
 import { ShownOnce } from "~/shell/shown-once";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
@@ -30,13 +29,12 @@ const clientsQuery = pagesOf(["oauth-clients"], (query, signal) =>
 export function OauthClients() {
   useTitle("OAuth clients");
   const clients = useInfiniteQuery(clientsQuery);
-  const refused = useRefusal("full");
   const [makes, setMakes] = useState(false);
   const [shown, setShown] = useState<{ id: string; secret: string } | null>(null);
   return (
     <>
       <PaneHead title="OAuth clients" hint="tokens that are good for an hour, instead of a key">
-        <Button size="sm" icon={Plus} refused={refused} onClick={() => setMakes(true)}>
+        <Button size="sm" icon={Plus} onClick={() => setMakes(true)}>
           New client
         </Button>
       </PaneHead>
@@ -96,7 +94,6 @@ export function OauthClients() {
 
 function Row({ of }: { of: OauthClient }) {
   const queries = useQueryClient();
-  const refused = useRefusal("full");
   const [asks, setAsks] = useState(false);
   const end = useMutation({
     mutationFn: () =>
@@ -121,14 +118,12 @@ function Row({ of }: { of: OauthClient }) {
         <When at={of.created_at * 1_000} />
       </td>
       <td className="is-right">
-        {refused === undefined && (
-          <IconButton
-            icon={Trash2}
-            size="sm"
-            label={`End ${of.name}`}
-            onClick={() => setAsks(true)}
-          />
-        )}
+        <IconButton
+          icon={Trash2}
+          size="sm"
+          label={`End ${of.name}`}
+          onClick={() => setAsks(true)}
+        />
         <Confirm
           open={asks}
           onClose={() => setAsks(false)}

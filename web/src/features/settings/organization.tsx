@@ -54,35 +54,41 @@ export function Organization() {
         if (!same && refused === undefined) save.mutate();
       }}
     >
-      <section className="settings-row">
-        <h2>Organization</h2>
-        <div className="form-grid">
-          <Field label="Name" optional={false}>
+      <fieldset className="fields" disabled={refused !== undefined}>
+        <section className="settings-row">
+          <h2>Organization</h2>
+          <div className="form-grid">
+            <Field label="Name" optional={false}>
+              {(control) => (
+                <Input
+                  {...control}
+                  value={name}
+                  onChange={(event) => setName(event.target.value)}
+                />
+              )}
+            </Field>
+            <p className="small dim">
+              Id <span className="mono">{record.id}</span>
+            </p>
+          </div>
+        </section>
+        <section className="settings-row">
+          <h2>Mails about errors</h2>
+          <Field
+            label="Sent to"
+            hint={`Up to ten addresses, one on a line. None: to ${record.email}. A class of errors is mailed once in 24 hours for each workflow.`}
+          >
             {(control) => (
-              <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
+              <TextArea
+                {...control}
+                rows={3}
+                value={people}
+                onChange={(event) => setPeople(event.target.value)}
+              />
             )}
           </Field>
-          <p className="small dim">
-            Id <span className="mono">{record.id}</span>
-          </p>
-        </div>
-      </section>
-      <section className="settings-row">
-        <h2>Mails about errors</h2>
-        <Field
-          label="Sent to"
-          hint={`Up to ten addresses, one on a line. None: to ${record.email}. A class of errors is mailed once in 24 hours for each workflow.`}
-        >
-          {(control) => (
-            <TextArea
-              {...control}
-              rows={3}
-              value={people}
-              onChange={(event) => setPeople(event.target.value)}
-            />
-          )}
-        </Field>
-      </section>
+        </section>
+      </fieldset>
       {save.error !== null && (
         <p role="alert" className="failed-text">
           {sentence(save.error)}

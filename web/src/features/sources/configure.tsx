@@ -65,14 +65,16 @@ export function Configure({
         if (form.reveal()) save.mutate();
       }}
     >
-      <div className="form-grid">
-        <Field label="Name">
-          {(control) => (
-            <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
-          )}
-        </Field>
-      </div>
-      {children}
+      <fieldset className="fields" disabled={refused !== undefined}>
+        <div className="form-grid">
+          <Field label="Name">
+            {(control) => (
+              <Input {...control} value={name} onChange={(event) => setName(event.target.value)} />
+            )}
+          </Field>
+        </div>
+        {children}
+      </fieldset>
       {save.error !== null && (
         <Banner kind="failed" role="alert" title="Nothing was saved">
           {sentence(save.error)}

@@ -38,6 +38,7 @@ export function DeploySource({
   runs,
   form,
   fieldId,
+  onDeployed,
   children,
 }: {
   /** How the code is named to the server. */
@@ -47,6 +48,8 @@ export function DeploySource({
   runs: Runnable;
   form: FormState;
   fieldId: (prop: string) => string;
+  /** Takes the source; without it, its page is gone to. */
+  onDeployed?: ((source: { id: string; name: string }) => void) | undefined;
   children: ReactNode;
 }) {
   const navigate = useNavigate();
@@ -69,7 +72,9 @@ export function DeploySource({
       form.done();
       say({ title: `${source.name} is deployed`, shape: "succeeded" });
       void queries.invalidateQueries({ queryKey: ["sources"] });
-      void navigate({ to: "/sources/$id", params: { id: source.id } });
+      if (onDeployed === undefined)
+        void navigate({ to: "/sources/$id", params: { id: source.id } });
+      else onDeployed(source);
     },
     onError: (error) => {
       if (error instanceof ApiError) form.refuse(problemsOf(error.details));

@@ -17,17 +17,29 @@ import { pastedOf } from "./code";
 import { type Example, examples } from "./examples";
 import { searchQuery } from "./queries";
 
-/** `first`: what was typed elsewhere. */
-export function FindSource({ first }: { first: string }) {
+/** What was found, by one of its names. */
+export type Found = { key: string } | { url: string } | { component: string };
+
+/** `first`: what was typed elsewhere. `onChoose`: takes what is found; without it, the page of its form is gone to. */
+export function FindSource({
+  first,
+  onChoose,
+}: {
+  first: string;
+  onChoose?: ((found: Found) => void) | undefined;
+}) {
   const navigate = useNavigate();
+  const take =
+    onChoose ??
+    ((found: Found) =>
+      void navigate({ to: "/sources", search: { action: "create" as const, ...found } }));
   const refused = useRefusal("deploy");
   const [text, setText] = useState(first);
   const pasted = pastedOf(text);
   const save = useMutation({
     mutationFn: (code: string) =>
       data(client.POST("/v1/components", { body: { component_code: code } })),
-    onSuccess: ({ id }) =>
-      void navigate({ to: "/sources", search: { action: "create", component: id } }),
+    onSuccess: ({ id }) => take({ component: id }),
   });
   const choose = async (example: Example) => save.mutate(await example.read());
 
@@ -51,11 +63,8 @@ export function FindSource({ first }: { first: string }) {
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || pasted.kind === "code") return;
           event.preventDefault();
-          if (pasted.kind === "url") {
-            void navigate({ to: "/sources", search: { action: "create", url: pasted.url } });
-          } else if (pasted.kind === "key") {
-            void navigate({ to: "/sources", search: { action: "create", key: pasted.key } });
-          }
+          if (pasted.kind === "url") take({ url: pasted.url });
+          else if (pasted.kind === "key") take({ key: pasted.key });
         }}
       />
       {save.error !== null && (
@@ -77,18 +86,21 @@ export function FindSource({ first }: { first: string }) {
       {pasted.kind === "url" && (
         <ul className="found">
           <Way
-            search={{ action: "create", url: pasted.url }}
+            of={{ url: pasted.url }}
             name="Code at this address"
             says={pasted.url}
+            onChoose={onChoose}
           />
         </ul>
       )}
       {pasted.kind === "key" && (
         <ul className="found">
-          <Way search={{ action: "create", key: pasted.key }} name={pasted.key} says="A key" />
+          <Way of={{ key: pasted.key }} name={pasted.key} says="A key" onChoose={onChoose} />
         </ul>
       )}
-      {pasted.kind === "words" && pasted.words !== "" && <Found words={pasted.words} />}
+      {pasted.kind === "words" && pasted.words !== "" && (
+        <FoundByWords words={pasted.words} onChoose={onChoose} />
+      )}
       {text.trim() === "" && (
         <section aria-labelledby="examples">
           <h3 id="examples" className="small dim">
@@ -117,33 +129,52 @@ export function FindSource({ first }: { first: string }) {
 }
 
 function Way({
-  search,
+  of,
   name,
   says,
   note,
+  onChoose,
 }: {
-  search: { action: "create"; key?: string; url?: string };
+  of: Found;
   name: string;
   says: string;
   note?: string;
+  onChoose: ((found: Found) => void) | undefined;
 }) {
+  const shown = (
+    <>
+      <Tile name={name} size="lg" />
+      <span className="cut">
+        <span className="name">{name}</span>
+        <br />
+        <span className="small mid">{says}</span>
+      </span>
+      <span className="mono dim">{note}</span>
+      <ChevronRight className="icon" aria-hidden="true" />
+    </>
+  );
   return (
     <li>
-      <Link to="/sources" search={search}>
-        <Tile name={name} size="lg" />
-        <span className="cut">
-          <span className="name">{name}</span>
-          <br />
-          <span className="small mid">{says}</span>
-        </span>
-        <span className="mono dim">{note}</span>
-        <ChevronRight className="icon" aria-hidden="true" />
-      </Link>
+      {onChoose === undefined ? (
+        <Link to="/sources" search={{ action: "create", ...of }}>
+          {shown}
+        </Link>
+      ) : (
+        <button type="button" onClick={() => onChoose(of)}>
+          {shown}
+        </button>
+      )}
     </li>
   );
 }
 
-function Found({ words }: { words: string }) {
+function FoundByWords({
+  words,
+  onChoose,
+}: {
+  words: string;
+  onChoose: ((found: Found) => void) | undefined;
+}) {
   const query = useDeferredValue(words);
   const { data: found, error } = useQuery({
     ...searchQuery(query),
@@ -176,10 +207,11 @@ function Found({ words }: { words: string }) {
         {sources.map(({ key, name, description, version }) => (
           <Way
             key={key}
-            search={{ action: "create", key }}
+            of={{ key }}
             name={name === "" ? key : name}
             says={description === "" ? key : description.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")}
             note={version}
+            onChoose={onChoose}
           />
         ))}
       </ul>

@@ -8,11 +8,12 @@ import { Plus } from "lucide-react";
 import { useRef } from "react";
 import { sentence } from "~/api/errors";
 import type { Source } from "~/api/schema";
+import { ActLink } from "~/shell/act-link";
 import { useSession } from "~/shell/session";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Banner, Empty, SkeletonRows } from "~/ui/banner";
-import { Button, buttonClass } from "~/ui/button";
+import { Button } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { PageHead, Segments } from "~/ui/pane";
@@ -51,10 +52,9 @@ export function SourceList({
     <>
       <PageHead
         acts={
-          <Link to="/sources/new" className={buttonClass({ look: "primary" })}>
-            <Plus className="icon" aria-hidden="true" />
+          <ActLink to="/sources/new" needs="deploy" look="primary" icon={Plus}>
             New source
-          </Link>
+          </ActLink>
         }
       >
         <h1>Sources</h1>
@@ -185,10 +185,9 @@ function None() {
   return (
     <Empty title="No source yet.">
       <p>A source brings events in: requests, timers, or what happens in an app.</p>
-      <Link to="/sources/new" className={buttonClass({ look: "primary" })}>
-        <Plus className="icon" aria-hidden="true" />
+      <ActLink to="/sources/new" needs="deploy" look="primary" icon={Plus}>
         New source
-      </Link>
+      </ActLink>
     </Empty>
   );
 }

@@ -32,6 +32,7 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
   const { data: source } = useSuspenseQuery(sourceQuery(id));
   const { data: component } = useQuery(componentOfId(source.component_id));
   const { org } = useSession();
+  const refused = useRefusal("deploy");
   const { data: subscriptions } = useQuery(subscriptionsQuery(org.id));
   useTitle(source.name);
   const endpoint = endpointOf(source);
@@ -72,9 +73,11 @@ export function SourcePage({ id, children }: { id: string; children: ReactNode }
           <Fact name="Runs">{triggerOf(source)}</Fact>
           <Fact name="Listened to by">
             {listeners.length === 0 ? "nobody yet" : <Listeners ids={listeners} />}{" "}
-            <Link to="/workflows/new" search={{ source: id }} className="link small">
-              New workflow on it
-            </Link>
+            {refused === undefined && (
+              <Link to="/workflows/new" search={{ source: id }} className="link small">
+                New workflow on it
+              </Link>
+            )}
           </Fact>
         </dl>
         {!source.active && source.inactive_reason !== null && (

@@ -8,9 +8,12 @@ import { sourceNamesQuery } from "./queries";
 export function ChooseSource({
   value,
   onChange,
+  onNew,
 }: {
   value: Item | null;
   onChange: (item: Item | null) => void;
+  /** Deploys one on the spot; without it, the page for that is gone to. */
+  onNew?: () => void;
 }) {
   const { data: sources = [] } = useQuery(sourceNamesQuery);
   return (
@@ -20,9 +23,15 @@ export function ChooseSource({
       hint={
         <>
           Missing one?{" "}
-          <Link to="/sources/new" className="link">
-            Deploy a source
-          </Link>
+          {onNew === undefined ? (
+            <Link to="/sources/new" className="link">
+              Deploy a source
+            </Link>
+          ) : (
+            <button type="button" className="link" onClick={onNew}>
+              Deploy a new source…
+            </button>
+          )}
         </>
       }
     >

@@ -44,7 +44,13 @@ export function EventBar({ onTest }: { onTest: () => void }) {
       >
         <Choices />
       </Menu>
-      <Button size="sm" look="quiet" icon={PencilLine} onClick={() => setEdits(true)}>
+      <Button
+        size="sm"
+        look="quiet"
+        icon={PencilLine}
+        refused={refused}
+        onClick={() => setEdits(true)}
+      >
         Edit a copy
       </Button>
       <WaitForNext />
@@ -147,7 +153,9 @@ function Choices() {
   const queries = useQueryClient();
   const { data: runs = [] } = useQuery(recentRunsQuery(id));
   const { data: kept = [] } = useQuery(keptEventsQuery(id, "$test"));
-  const sources = draft.triggers.flatMap((each) => (each.kind === "source" ? [each.id] : []));
+  const sources = draft.triggers.flatMap((each) =>
+    each.kind === "source" && each.id !== "" ? [each.id] : [],
+  );
   const chooseRun = async (run: string) => {
     try {
       test.choose(await queries.fetchQuery(eventOfRunQuery(run)));

@@ -10,11 +10,12 @@ import { isObject, textOf } from "~/api/json";
 import { statusOf } from "~/api/runs";
 import type { ErrorGroup, Workflow } from "~/api/schema";
 import { useLiveRuns } from "~/api/stream";
+import { ActLink } from "~/shell/act-link";
 import { ListState } from "~/shell/list-state";
 import { useShortcuts } from "~/shell/shortcuts";
 import { useTitle } from "~/shell/title";
 import { Empty } from "~/ui/banner";
-import { Button, buttonClass } from "~/ui/button";
+import { Button } from "~/ui/button";
 import { Search } from "~/ui/field";
 import { count, plural } from "~/ui/format";
 import { useListKeys } from "~/ui/list-keys";
@@ -235,10 +236,9 @@ function LastRun({ last }: { last: Last }) {
 
 function NewLink() {
   return (
-    <Link to="/workflows/new" className={buttonClass({ look: "primary" })}>
-      <Plus className="icon" aria-hidden="true" />
+    <ActLink to="/workflows/new" needs="deploy" look="primary" icon={Plus}>
       New workflow
-    </Link>
+    </ActLink>
   );
 }
 

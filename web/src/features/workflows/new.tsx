@@ -93,30 +93,32 @@ export function NewWorkflow({ of }: { of: Item | null }) {
         }}
       >
         <div className="new-workflow">
-          <h2 id={label}>What starts it?</h2>
-          <RadioGroup
-            className="new-ways"
-            aria-labelledby={label}
-            value={start}
-            onValueChange={(next) => {
-              if (isStart(next)) setStart(next);
-            }}
-          >
-            {ways.map((way) => (
-              <Way key={way.start} {...way} />
-            ))}
-          </RadioGroup>
-          {start === "source" && <ChooseSource value={source} onChange={setSource} />}
-          <Field label="Name">
-            {(control) => (
-              <Input
-                {...control}
-                placeholder="Untitled workflow"
-                value={name}
-                onChange={(event) => setName(event.target.value)}
-              />
-            )}
-          </Field>
+          <fieldset className="fields" disabled={refused !== undefined}>
+            <h2 id={label}>What starts it?</h2>
+            <RadioGroup
+              className="new-ways"
+              aria-labelledby={label}
+              value={start}
+              onValueChange={(next) => {
+                if (isStart(next)) setStart(next);
+              }}
+            >
+              {ways.map((way) => (
+                <Way key={way.start} {...way} />
+              ))}
+            </RadioGroup>
+            {start === "source" && <ChooseSource value={source} onChange={setSource} />}
+            <Field label="Name">
+              {(control) => (
+                <Input
+                  {...control}
+                  placeholder="Untitled workflow"
+                  value={name}
+                  onChange={(event) => setName(event.target.value)}
+                />
+              )}
+            </Field>
+          </fieldset>
           {make.error !== null && (
             <Banner kind="failed" role="alert" title="The workflow was not made">
               {sentence(make.error)}

@@ -22,7 +22,14 @@ export type FormGiven = {
 /** A step as it was tested: its code is shown beside an error. */
 export type TestedStep = { name: string; code: string; entry: string; disabled: boolean };
 
+export type NewSourceGiven = {
+  onClose: () => void;
+  onDeployed: (source: { id: string; name: string }) => void;
+};
+
 export type Parts = {
   renderForm: (given: FormGiven) => ReactNode;
+  /** A dialog in which a source is found and deployed. */
+  renderNewSource: (given: NewSourceGiven) => ReactNode;
   renderResult: (given: { run: Run; step: string; steps: readonly TestedStep[] }) => ReactNode;
 };

@@ -118,10 +118,46 @@ export const keptEventsQuery = (emitter: string, eventName: string | undefined) 
     retry: false,
   });
 
+/** One source: its address, and whether it is on. */
+export const sourceQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["sources", "one", id],
+    queryFn: ({ signal }) =>
+      data(client.GET("/v1/sources/{id}", { params: { path: { id } }, signal })),
+    retry: false,
+  });
+
+/** The newest events of a source, without what is in them. */
+export const newestEventsQuery = (source: string, eventName: string) =>
+  queryOptions({
+    queryKey: ["newest-events", source, eventName],
+    queryFn: ({ signal }) =>
+      data(
+        client.GET("/v1/sources/{id}/event_summaries", {
+          params: {
+            path: { id: source },
+            query: {
+              limit: 8,
+              include: "id,indexed_at_ms,metadata",
+              ...(eventName === "" ? {} : { event_name: eventName }),
+            },
+          },
+          signal,
+        }),
+      ),
+    staleTime: 0,
+    retry: false,
+  });
+
 export const groupsQuery = queryOptions({
   queryKey: ["error-groups", "of-workflows"],
   queryFn: ({ signal }) =>
-    data(client.GET("/v1/error_groups", { params: { query: { limit: NEWEST } }, signal })),
+    data(
+      client.GET("/v1/error_groups", {
+        params: { query: { limit: NEWEST, state: "open,regressed" } },
+        signal,
+      }),
+    ),
   staleTime: 5_000,
 });
 

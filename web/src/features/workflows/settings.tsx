@@ -98,7 +98,7 @@ export function WorkflowSettings() {
         if (refused === undefined && wrong === undefined) save.mutate();
       }}
     >
-      <div className="form-grid">
+      <fieldset className="form-grid" disabled={refused !== undefined}>
         <Field label="Name" error={field === "name" ? save.error?.message : undefined}>
           {(control) => (
             <Input {...control} value={name} onChange={({ target }) => setName(target.value)} />
@@ -134,7 +134,7 @@ export function WorkflowSettings() {
           checked={keeps}
           onChange={setKeeps}
         />
-      </div>
+      </fieldset>
       {save.error !== null && (
         <Banner kind="failed" role="alert" title="Nothing was saved">
           {sentence(save.error)}

@@ -1,5 +1,6 @@
 /** The chosen step: its name, its props, its code, what is wrong with it. */
 
+import "./step-code.css";
 import { Tabs } from "@base-ui/react/tabs";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -19,6 +20,7 @@ import { componentOfKey } from "./queries";
 import { RUNTIME } from "./runtime-names";
 import { savedOf } from "./state";
 import { type Given, Name, StepMenu, TestButton } from "./step-head";
+import type { Hand } from "./step-types";
 import { useBuilder } from "./use-builder";
 import { useFailing } from "./use-failing";
 
@@ -215,6 +217,15 @@ function Props({
   );
 }
 
+/** Types of what is at hand, made when they are asked for first. */
+function typesOnce(hand: Hand): () => Promise<Record<string, string>> {
+  let made: Promise<Record<string, string>> | undefined;
+  return () => {
+    made ??= import("./step-types").then(({ typeFiles }) => typeFiles(hand));
+    return made;
+  };
+}
+
 function Code({
   step,
   saved,
@@ -228,6 +239,12 @@ function Code({
   const refused = useRefusal("deploy");
   const { code, defs = [] } = useComponent(step, saved);
   const own = step.runs.kind === "code";
+  const order = draft.steps.map(({ key, namespace }) => `${key} ${namespace}`).join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: these are what the data are made of
+  const types = useMemo(
+    () => typesOnce(test.handFor(step.key)),
+    [test.event.value, test.tests, order, step.key],
+  );
   return (
     <>
       {!own && (
@@ -244,6 +261,7 @@ function Code({
         wrongLine={wrongLine}
         invalid={wrongLine !== undefined}
         maxHeight="none"
+        types={own && refused === undefined ? types : undefined}
         known={() => ({
           steps: test.dataFor(step.key),
           this: Object.fromEntries(defs.map(({ name, type }) => [name, new Says(type)])),

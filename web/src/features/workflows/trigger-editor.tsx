@@ -1,7 +1,8 @@
 /** The chosen trigger: its address, its schedule, its source; and adding another one. */
 
-import { useQuery } from "@tanstack/react-query";
-import { Clock, Globe, Plus, Radio, Trash2 } from "lucide-react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Clock, Globe, Plus, Radio, Rocket, Trash2 } from "lucide-react";
+import { useState } from "react";
 import { isObject, numberOf, textOf } from "~/api/json";
 import { propsOf } from "~/api/props";
 import { useRefusal } from "~/shell/session";
@@ -16,6 +17,7 @@ import { ChooseSource } from "./choose-source";
 import type { TriggerDraft } from "./model";
 import type { Parts } from "./parts";
 import { sourceNamesQuery } from "./queries";
+import { SourceEvents } from "./source-events";
 import { useBuilder } from "./use-builder";
 
 const TIMER = propsOf([{ name: "timer", type: "$.interface.timer", label: "Ticks" }]);
@@ -45,13 +47,22 @@ export function TriggerEditor({
     onOpen("trigger");
     edit({ ...draft, triggers: draft.triggers.toSpliced(at, 1) }, "remove a trigger");
   };
+  const queries = useQueryClient();
+  const [deploys, setDeploys] = useState<"add" | "take" | undefined>(undefined);
+  const deployed = ({ id, name }: { id: string; name: string }) => {
+    setDeploys(undefined);
+    void queries.invalidateQueries({ queryKey: ["sources"] });
+    if (deploys === "take" && trigger?.kind === "source")
+      set({ ...trigger, id }, `listen to ${name}`);
+    else add({ kind: "source", id, eventName: "" });
+  };
   const refusal = state.refusal?.trigger === at ? state.refusal : undefined;
   return (
     <>
       <div className="bld-head">
         <h2>{trigger === undefined ? "No trigger" : triggerNames[trigger.kind]}</h2>
         <span className="grow" />
-        {refused === undefined && <AddTrigger onAdd={add} />}
+        {refused === undefined && <AddTrigger onAdd={add} onNew={() => setDeploys("add")} />}
         {trigger !== undefined && refused === undefined && (
           <Button size="sm" look="danger" icon={Trash2} onClick={remove}>
             Remove
@@ -106,14 +117,27 @@ export function TriggerEditor({
           </div>
         )}
         {trigger?.kind === "source" && (
-          <Source trigger={trigger} readOnly={refused !== undefined} onChange={set} />
+          <Source
+            trigger={trigger}
+            readOnly={refused !== undefined}
+            onChange={set}
+            onNew={() => setDeploys("take")}
+          />
         )}
       </div>
+      {deploys !== undefined &&
+        parts.renderNewSource({ onClose: () => setDeploys(undefined), onDeployed: deployed })}
     </>
   );
 }
 
-function AddTrigger({ onAdd }: { onAdd: (trigger: TriggerDraft) => void }) {
+function AddTrigger({
+  onAdd,
+  onNew,
+}: {
+  onAdd: (trigger: TriggerDraft) => void;
+  onNew: () => void;
+}) {
   return (
     <Menu
       label="Triggers"
@@ -139,6 +163,9 @@ function AddTrigger({ onAdd }: { onAdd: (trigger: TriggerDraft) => void }) {
       </MenuItem>
       <MenuItem icon={Radio} onSelect={() => onAdd({ kind: "source", id: "", eventName: "" })}>
         Events of a source
+      </MenuItem>
+      <MenuItem icon={Rocket} onSelect={onNew}>
+        Events of a new source…
       </MenuItem>
     </Menu>
   );
@@ -263,36 +290,52 @@ function Source({
   trigger,
   readOnly,
   onChange,
+  onNew,
 }: {
   trigger: SourceTrigger;
   readOnly: boolean;
+  onNew: () => void;
   onChange: (trigger: TriggerDraft, says: string, place?: string) => void;
 }) {
   const { data: sources = [] } = useQuery(sourceNamesQuery);
   const found = sources.find(({ id }) => id === trigger.id);
-  if (readOnly) return <p className="bld-none">{found?.name ?? trigger.id}</p>;
+  const events = trigger.id !== "" && (
+    <SourceEvents key={trigger.id} source={trigger.id} eventName={trigger.eventName} />
+  );
+  if (readOnly) {
+    return (
+      <>
+        <p className="bld-none">{found?.name ?? trigger.id}</p>
+        {events}
+      </>
+    );
+  }
   return (
-    <div className="bld-props form-grid">
-      <ChooseSource
-        value={trigger.id === "" ? null : { key: trigger.id, label: found?.name ?? trigger.id }}
-        onChange={(item) => onChange({ ...trigger, id: item?.key ?? "" }, "choose a source")}
-      />
-      <Field label="Channel" hint="Empty: the default one, where $emit names none.">
-        {(control) => (
-          <Input
-            {...control}
-            mono
-            value={trigger.eventName}
-            onChange={({ target }) =>
-              onChange(
-                { ...trigger, eventName: target.value },
-                "change the channel",
-                `channel ${trigger.id}`,
-              )
-            }
-          />
-        )}
-      </Field>
-    </div>
+    <>
+      <div className="bld-props form-grid">
+        <ChooseSource
+          value={trigger.id === "" ? null : { key: trigger.id, label: found?.name ?? trigger.id }}
+          onChange={(item) => onChange({ ...trigger, id: item?.key ?? "" }, "choose a source")}
+          onNew={onNew}
+        />
+        <Field label="Channel" hint="Empty: the default one, where $emit names none.">
+          {(control) => (
+            <Input
+              {...control}
+              mono
+              value={trigger.eventName}
+              onChange={({ target }) =>
+                onChange(
+                  { ...trigger, eventName: target.value },
+                  "change the channel",
+                  `channel ${trigger.id}`,
+                )
+              }
+            />
+          )}
+        </Field>
+      </div>
+      {events}
+    </>
   );
 }

@@ -12,6 +12,7 @@ import { clock } from "~/ui/format";
 import { type Draft, draftOf, requestOf, type StepDraft, savedStepsOf } from "./model";
 import { keptEventsQuery, recentRunsQuery } from "./queries";
 import { type State, stepText, toSend } from "./state";
+import type { Hand } from "./step-types";
 import { eventOfSource, sampleOf, type TestEvent } from "./test-event";
 
 /** What a test said of one step, and the step as it was then. */
@@ -51,7 +52,7 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
     enabled: chosen === undefined && newest !== undefined,
   });
   const [trigger] = now.triggers;
-  const source = trigger?.kind === "source" ? trigger.id : undefined;
+  const source = trigger?.kind === "source" && trigger.id !== "" ? trigger.id : undefined;
   const { data: emitted } = useQuery({
     ...keptEventsQuery(source ?? "", undefined),
     enabled:
@@ -144,6 +145,14 @@ export function useTest(state: State, onRefused: (error: Error, sent: Draft) => 
         if (exports !== undefined) known[step.namespace] = exports;
       }
       return known;
+    },
+    /** The same for its types: a sample that is made up says nothing of what will come. */
+    handFor(key: string): Hand {
+      const before = now.steps.slice(0, placeOf(now, key));
+      return {
+        event: event.id === "sample" ? undefined : event.value,
+        results: new Map(before.map((step) => [step.namespace, exportsOf(step.key)])),
+      };
     },
     /** Whether a step can be tested alone: those before it have results. */
     standsAlone(key: string): boolean {

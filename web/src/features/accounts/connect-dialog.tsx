@@ -1,0 +1,56 @@
+/** The dialog that connects an account: fields of the app, or the provider's page in a window of its own. */
+
+import "./connect.css";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { sentence } from "~/api/errors";
+import { appQuery } from "~/api/queries";
+import type { Connected } from "~/shell/connect";
+import { Banner } from "~/ui/banner";
+import { Dialog } from "~/ui/dialog";
+import { ByKey } from "./by-key";
+import { ByProvider } from "./by-provider";
+import { OauthClient } from "./oauth-client";
+
+export type Wanted = {
+  app: string;
+  accountId?: string;
+  onConnected: (account: Connected) => void;
+};
+
+export function ConnectDialog({ wanted, onClose }: { wanted: Wanted; onClose: () => void }) {
+  const { data: app, error } = useQuery(appQuery(wanted.app));
+  const [changesClient, setChangesClient] = useState(false);
+  const connected = (account: Connected) => {
+    wanted.onConnected(account);
+    onClose();
+  };
+  const name = app?.name ?? wanted.app;
+  const again = wanted.accountId === undefined ? "Connect" : "Reconnect";
+  const needsClient = app?.auth_type === "oauth" && (app.oauth === null || changesClient);
+  return (
+    <Dialog open onClose={onClose} title={`${again} ${name}`}>
+      {error !== null && (
+        <div className="dialog-body">
+          <Banner kind="failed" role="alert" title="The app could not be read">
+            {sentence(error)}
+          </Banner>
+        </div>
+      )}
+      {app !== undefined && app.auth_type !== "oauth" && (
+        <ByKey app={app} accountId={wanted.accountId} onConnected={connected} />
+      )}
+      {app !== undefined && needsClient && (
+        <OauthClient app={app} onSaved={() => setChangesClient(false)} />
+      )}
+      {app !== undefined && app.auth_type === "oauth" && !needsClient && (
+        <ByProvider
+          app={app}
+          accountId={wanted.accountId}
+          onConnected={connected}
+          onClient={() => setChangesClient(true)}
+        />
+      )}
+    </Dialog>
+  );
+}
