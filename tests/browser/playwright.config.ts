@@ -1,8 +1,14 @@
 import { defineConfig } from "@playwright/test";
+import { postgresBinaries } from "./fixtures/postgres.ts";
+import type { Store } from "./fixtures/test.ts";
 
-export default defineConfig({
+/** What is told of a database is the same on both; the main stories are told on Postgres too. */
+const onPostgres = { name: "postgres", testMatch: /(evening|home-and-runs)\.spec\.ts/, use: { store: "postgres" as const } };
+
+export default defineConfig<object, { store: Store }>({
   testDir: "specs",
   outputDir: "results",
+  snapshotPathTemplate: "{testDir}/../aria/{arg}{ext}",
   fullyParallel: false,
   workers: 2,
   // A page stayed empty once on a busy machine, for a cause that is not found yet. The list names such a spec as flaky.
@@ -11,6 +17,7 @@ export default defineConfig({
   timeout: 180_000,
   expect: { timeout: 15_000 },
   reporter: process.env["CI"] === undefined ? "list" : "dot",
+  projects: [{ name: "sqlite" }, ...(postgresBinaries() === undefined ? [] : [onPostgres])],
   use: {
     browserName: "chromium",
     launchOptions: { executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium" },

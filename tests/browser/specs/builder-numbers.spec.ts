@@ -16,6 +16,11 @@ test("the editor's chunk stays within its budget, and comes with the first edito
   const { size } = await stat(`${assets}${editor[0]}`);
   print("editor chunk, brotli", `${(size / KIB).toFixed(1)} KiB`);
   expect(size).toBeLessThanOrEqual(160 * KIB);
+  const worker = (await readdir(assets)).filter((name) => /^worker-.*\.js\.br$/.test(name));
+  expect(worker.length).toBe(1);
+  const types = await stat(`${assets}${worker[0]}`);
+  print("worker of the language service, brotli", `${(types.size / KIB).toFixed(1)} KiB`);
+  expect(types.size).toBeLessThanOrEqual(1_200 * KIB);
 
   const asked: string[] = [];
   page.on("request", (request) => asked.push(request.url()));
@@ -27,6 +32,11 @@ test("the editor's chunk stays within its budget, and comes with the first edito
   await page.goto(`/workflows/${made.id}/edit`);
   await expect(page.getByRole("textbox", { name: "Code of one" })).toBeVisible();
   expect(ofEditor()).toBe(1);
+  // What only the focus of an editor needs has not come.
+  const ofTypes = () => asked.filter((url) => /\/assets\/(worker|extension|step-types)-/.test(url)).length;
+  expect(ofTypes()).toBe(0);
+  await page.getByRole("textbox", { name: "Code of one" }).focus();
+  await expect.poll(ofTypes).toBe(3);
 });
 
 test("typing with an event of 2 MiB open: every key arrives, and the event is not drawn, kept or sent with it", async ({ page, server }) => {

@@ -1,6 +1,6 @@
 // What runs, of all owners: Home and the list.
 import { startServer } from "../fixtures/server.ts";
-import { expect, expectAccessible, serveBuild, test } from "../fixtures/test.ts";
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
 
 const code = (body: string) =>
   `export default { name: "x", version: "1", async run(event) { ${body} } };`;
@@ -35,6 +35,20 @@ test("Home and Runs show what runs of all owners did", async ({ page, server }) 
   await server.call("POST", `/sources/${good.id}/run`, { event: {} });
   await expect(runs.getByRole("row").filter({ hasText: "Changelogs" })).toHaveCount(2, { timeout: 10_000 });
 
+  // The words of a run are in the index a moment after it was accepted.
+  await expect.poll(async () => (await server.call<unknown[]>("GET", "/runs?q=shelf")).length, { timeout: 60_000 }).toBeGreaterThan(0);
+  const search = page.getByRole("searchbox", { name: "Search events, results, errors" });
+  await search.fill("such shelf");
+  await search.press("Enter");
+  await expect(page).toHaveURL(/q=such(\+|%20)shelf/);
+  await expect(runs.getByRole("row").filter({ hasText: "Stock" }).first()).toBeVisible();
+  await expect(runs.getByRole("row").filter({ hasText: "Changelogs" })).toHaveCount(0);
+  await search.fill("unheard");
+  await search.press("Enter");
+  await expect(page.getByText("No runs of all workflows and sources, with “unheard”.")).toBeVisible();
+  await page.getByRole("button", { name: "Clear the search" }).click();
+  await expect(runs.getByRole("row").filter({ hasText: "Changelogs" }).first()).toBeVisible();
+
   // The view is in the address.
   await page.getByRole("button", { name: "Failed or paused" }).click();
   await expect(page).toHaveURL(/view=trouble/);
@@ -48,7 +62,6 @@ test("an empty Home has three doors; the first one ends at the run of a request"
   const server = await startServer();
   const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${server.key}` }, reducedMotion: "reduce" });
   const page = await context.newPage();
-  await serveBuild(page, server);
   await page.goto(server.url);
   await expect(page.getByRole("heading", { name: "Nothing turns yet. Let something in." })).toBeVisible();
   const doors = page.getByRole("region", { name: "Three ways to begin" });
@@ -110,9 +123,31 @@ test("a secret that is set shows that it is, and is replaced by typing", async (
   await page.getByRole("button", { name: "Replace…" }).click();
   await page.getByLabel("Signing secret").fill("a longer secret than before");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await expect(page.getByText("Saved").first()).toBeVisible();
+  await expect(page.getByText("Saved", { exact: true }).first()).toBeVisible();
   const run = await server.call<{ return_value: number }>("POST", `/sources/${source.id}/run`, { event: {} });
   expect(run.return_value).toBe(27);
+});
+
+test("a page that cannot be read says why in its place, and the ways to other pages stay", async ({ page, server, messages }) => {
+  const source = await server.call<{ id: string }>("POST", "/sources", { name: "Hard to read", component_code: code("") });
+  const address = `**/v1/sources/${source.id}`;
+  const json = { error: "the server failed", code: "internal" };
+  await page.route(address, (route) => route.fulfill({ status: 500, json, headers: { "x-request-id": "req_4Tz81" } }));
+  await page.goto(`/sources/${source.id}/configure`);
+  const said = page.getByRole("main").getByRole("alert").filter({ hasText: "This could not be read" });
+  await expect(said).toContainText("req_4Tz81");
+  await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();
+  await expectAccessible(page);
+  await page.unroute(address);
+  await said.getByRole("button", { name: "Read again" }).click();
+  await expect(page.getByRole("heading", { name: "Hard to read" })).toBeVisible();
+
+  await page.goto("/sources/dc_000000");
+  await expect(page.getByRole("main").getByRole("alert").filter({ hasText: "This is not here" })).toBeVisible();
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Home" }).click();
+  await expect(page.getByRole("heading", { name: "Home" })).toBeVisible();
+  // The browser writes each refusal to its console; the router writes what a page failed with.
+  expect(messages.splice(0).filter((message) => !/status of (404|500)|Error/.test(message))).toEqual([]);
 });
 
 test("a page whose data is long in coming says so, and is no empty page", async ({ page, server }) => {

@@ -1,16 +1,14 @@
 // Pictures of every page, for whoever changes how they look: PICTURES=folder npx playwright test pictures
 import { mkdir } from "node:fs/promises";
 import { test as base, type Page } from "@playwright/test";
-import { serveBuild } from "../fixtures/test.ts";
 import { ofShop as pages, plain, type Shop, shop } from "../fixtures/shop.ts";
 import { startServer, type Server } from "../fixtures/server.ts";
 
 const folder = process.env["PICTURES"];
 const only = process.env["PAGES"]?.split(",");
 const test = base.extend<{ server: Server }>({
-  server: async ({ page }, use) => {
+  server: async ({}, use) => {
     const server = await startServer();
-    await serveBuild(page, server);
     await use(server);
     await server.stop();
   },
@@ -111,7 +109,7 @@ test("pages whose data the server fails to give, and pages of a viewer", async (
   });
   await take(page, "viewer", [...plain, ...ofShop(made)], ["light"]);
   await page.route(/\/v1\/(?!session$|stream)/, (route) =>
-    route.fulfill({ status: 500, json: { error: { code: "internal", message: "The database did not answer", request_id: "req_4Tz81" } } }),
+    route.fulfill({ status: 500, json: { error: "the database did not answer", code: "internal" }, headers: { "x-request-id": "req_4Tz81" } }),
   );
   await take(page, "error", [...plain, ...ofShop(made)], ["light"]);
 });

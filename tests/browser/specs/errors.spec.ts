@@ -1,0 +1,37 @@
+// Errors in their groups, and the state that people give them.
+import { startServer } from "../fixtures/server.ts";
+import { expect, expectAccessible, test } from "../fixtures/test.ts";
+import { send, step, workflow } from "../fixtures/workflows.ts";
+
+test("an error is resolved, comes back with a later run, and is ignored; the side bar counts those that are open", async ({ browser }) => {
+  const server = await startServer();
+  const context = await browser.newContext({ extraHTTPHeaders: { authorization: `Bearer ${server.key}` }, reducedMotion: "reduce", baseURL: server.url });
+  const page = await context.newPage();
+  const made = await workflow(server, "Changelogs", { post: step(`throw new RangeError("no such shelf");`) });
+  await send(server, made, { shelf: "A1" });
+  const side = page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: /^Errors/ });
+  await page.goto("/errors");
+  await expect(side).toContainText("1 open");
+  const about = page.getByRole("region", { name: "Error" });
+  await about.getByRole("button", { name: "Resolve" }).click();
+  await expect(page.getByText("No error is open.")).toBeVisible();
+  await expect(side).not.toContainText("open");
+  await page.getByRole("button", { name: "Resolved" }).click();
+  await expect(page).toHaveURL(/show=resolved/);
+  await expect(page.getByRole("table", { name: "Errors" })).toContainText("RangeError");
+  await expect(about.getByRole("list", { name: "History" })).toContainText("resolved by");
+
+  await send(server, made, { shelf: "A1" });
+  await page.getByRole("button", { name: "Open", exact: true }).click();
+  await expect(page.getByRole("table", { name: "Errors" })).toContainText("Back again");
+  await expect(about.getByRole("list", { name: "History" })).toContainText("came back with run_");
+  await expectAccessible(page);
+  await about.getByRole("button", { name: "Ignore" }).click();
+  await page.getByRole("button", { name: "Ignored" }).click();
+  await expect(about.getByRole("button", { name: "Open again" })).toBeVisible();
+  await send(server, made, { shelf: "A1" });
+  await page.getByRole("button", { name: "Open", exact: true }).click();
+  await expect(page.getByText("No error is open.")).toBeVisible();
+  await context.close();
+  await server.stop();
+});
