@@ -205,7 +205,11 @@ impl Things {
         let replay = server.post("/replays", &json!({ "source_id": source, "runs": [id(&run)] })).await;
         assert_eq!(replay.status, 202, "{}", replay.text);
         let client = server.post("/oauth/clients", &json!({ "name": "a client", "scopes": ["full"] })).await.data();
+        let failing = server.source("export default { name: 'f', version: '1', run() { throw new Error('walled'); } };", json!({})).await;
+        server.post(&format!("/sources/{}/run", id(&failing)), &json!({})).await.data();
+        let groups = server.until("a group of errors", "/error_groups", |l| l["page_info"]["count"] == 1).await;
         Self(vec![
+            ("/error_groups/{id}", id(&groups["data"][0])),
             ("/replays/{id}", id(&replay.json["data"])),
             ("{domain}", "walled.example.test".into()),
             ("/oauth/clients/{id}", id(&client)),
